@@ -1,0 +1,64 @@
+// One question about one problem; and many problems on threads.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "kernels.hpp"
+#include "problem.hpp"
+#include "walk.hpp"
+
+namespace caesura {
+
+double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
+
+// ln Z and all expected counts, in one block of memory.
+struct Posterior {
+  double log_z = kMinusInfinity;
+  double entropy = 0.0;
+  std::unique_ptr<double[]> memory;
+  Counts counts;  // points into memory
+  double* patterns = nullptr;  // [static patterns]
+  int T = 0, Y = 0, span_length = 0, n_potentials = 0, n_edges = 0, n_patterns = 0;
+};
+Posterior answer_posterior(const Problem&, Method, Workspace&, bool want_entropy);
+
+struct Answer {
+  bool possible = false;
+  double score = kMinusInfinity;
+  std::vector<LabelledSegment> segments;
+};
+Answer answer_best(const Problem&, Method, Workspace&);
+std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
+std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
+
+// All rows of both sweeps, kept for questions about single segments and boundaries.
+class Lookup {
+ public:
+  Lookup(const Problem&, Method);
+  double log_z() const { return log_z_; }
+  double segment(int start, int end, int label) const;
+  double transition(int position, int previous, int label) const;
+  struct Found {
+    LabelledSegment segment;
+    double probability;
+  };
+  std::vector<Found> segments(double min_probability) const;
+
+ private:
+  const Problem& problem_;
+  const Lattice& g_;
+  double log_z_;
+  std::unique_ptr<double[]> memory_;
+  Tables tables_;
+  Posterior posterior_;
+  std::unique_ptr<Walk> walk_;
+};
+
+// Calls work(i, workspace) for i = 0 .. count - 1 on that many threads; each i is independent, so the
+// results are the same for any number of them.  An exception is thrown again after all have ended.
+void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work);
+
+}  // namespace caesura

@@ -1,0 +1,492 @@
+// The backward sweep: expected counts from the rows that the forward sweep kept.
+//
+// The forward sweep writes each row as a sum of terms.  Given that a segmentation passes through the row
+// (probability P), it took each term with the probability exp(term - row).  So
+//
+//   P(term) = P(row) exp(term - row)
+//
+// carries probabilities from the end of the sequence to its start: only products and sums of numbers
+// between 0 and 1, nothing to cancel.  The expected count of a potential is the sum of the terms that it
+// is part of.  Potentials with open ends are part of many; they are collected as the sums were shared:
+//
+//   gathered[a] = sum over the ends e so far and the starts s <= a of P([s, e))
+//
+// is, when e has come down to b, the count of the potential with the core [a, b) and both ends open.
+
+#include <cmath>
+#include <initializer_list>
+
+#include "arcs.hpp"
+#include "kernels.hpp"
+#include "rows.hpp"
+
+namespace caesura::CAESURA_ISA {
+namespace {
+
+// Rows that Active must give back as e comes down: a stack for each live start.
+struct Snapshots {
+  struct Saved {
+    Saved* next;
+    bool has_own;
+    double* rows;  // [2][stride] shared, own
+  };
+  const Lattice& g;
+  Workspace& work;
+  Saved** top;    // [ring]
+  Saved* unused = nullptr;
+  int mask;
+
+  Snapshots(const Lattice& lattice, int ring, Workspace& memory)
+      : g(lattice), work(memory), mask(ring - 1) {
+    top = reinterpret_cast<Saved**>(work.doubles(ring));
+    for (int i = 0; i < ring; ++i) top[i] = nullptr;
+  }
+  void save(const Active& active, int a) {
+    Saved* saved = unused;
+    if (saved != nullptr) {
+      unused = saved->next;
+    } else {
+      saved = reinterpret_cast<Saved*>(work.doubles(sizeof(Saved) / sizeof(double) + 1));
+      saved->rows = work.doubles(static_cast<std::size_t>(2) * g.stride);
+    }
+    saved->has_own = active.owns(a);
+    copy(saved->rows, active.shared_row(a), g.stride);
+    if (saved->has_own) copy(saved->rows + g.stride, active.own_row(a), g.stride);
+    saved->next = top[a & mask];
+    top[a & mask] = saved;
+  }
+  void restore(const Active& active, int a) {
+    Saved* saved = top[a & mask];
+    if (saved == nullptr) return;
+    copy(active.shared_row(a), saved->rows, g.stride);
+    active.owns(a) = saved->has_own;
+    if (saved->has_own) copy(active.own_row(a), saved->rows + g.stride, g.stride);
+    top[a & mask] = saved->next;
+    saved->next = unused;
+    unused = saved;
+  }
+};
+
+struct Backward {
+  const Lattice& g;
+  const Tables& tables;
+  Counts& counts;
+  int ring, mask;
+  Active active;
+  Snapshots snapshots;
+  Thetas thetas;
+  Arcs arcs;
+  double* offsets;       // [ring] base(s) - base(e - 1)
+  double* begun;         // [ring][stride] probability of a segment from s
+  double* gathered;      // [ring][stride] see above
+  double* gathered_own;  // [ring][stride] the same for the start a alone
+  double* terms;         // [ring][stride] P([s, e)), closing at e
+  double* entries;       // [ring][stride] P([s, > e)), entering the open row at e
+  double* closed;        // [stride] P(alpha[e])
+  double* open;          // [stride] P(O[e])
+  double* weight;        // [stride] P of the row that closing terms belong to
+  double* divisor;       // [stride] that row, relative to base(e - 1)
+  double* open_row;      // [stride] O[e], relative to base(e - 1)
+  double* ended;         // [stride] P of open segments that end at e
+  double* step;          // [stride]
+  double* running_open;  // [stride]
+  double* sum;           // [stride]
+  double* row;           // [stride]
+  double* ratio;         // [stride]
+  double* back;          // [stride]
+  double* pairs;         // [Y][label stride] expected transitions by rank
+  double* outer;         // [Y][label stride] the same, still to be multiplied by the weights
+  int lowest;            // live starts are lowest .. e - 1
+
+  Backward(const Lattice& lattice, Workspace& work, const Tables& kept, Counts& out)
+      : g(lattice),
+        tables(kept),
+        counts(out),
+        ring(ring_size(lattice)),
+        mask(ring - 1),
+        active(lattice, ring, work),
+        snapshots(lattice, ring, work),
+        thetas(lattice, active, work),
+        arcs(lattice, work),
+        lowest(lattice.T) {
+    offsets = work.doubles(ring);
+    for (double** p : {&begun, &gathered, &gathered_own, &terms, &entries}) {
+      *p = work.doubles(static_cast<std::size_t>(ring) * g.stride);
+    }
+    for (double** p : {&closed, &open, &weight, &divisor, &open_row, &ended, &step, &running_open, &sum,
+                       &row, &ratio, &back}) {
+      *p = work.doubles(g.stride);
+    }
+    for (double** p : {&pairs, &outer}) {
+      *p = work.doubles(static_cast<std::size_t>(g.label_stride) * g.label_stride);
+      fill(*p, g.label_stride * g.label_stride, 0.0);
+    }
+  }
+
+  double* of(double* rows, int s) const { return rows + static_cast<std::ptrdiff_t>(s & mask) * g.stride; }
+  const double* alpha(int t) const { return tables.alpha + static_cast<std::ptrdiff_t>(t) * g.stride; }
+  const double* hat(int t) const { return tables.hat + static_cast<std::ptrdiff_t>(t) * g.stride; }
+  const double* open_at(int t) const { return tables.open + static_cast<std::ptrdiff_t>(t) * g.stride; }
+
+  // P(alpha[T]) and the counts of the last labels.
+  void begin() {
+    double most = kMinusInfinity, total = 0.0;
+    auto value = [&](int q) {
+      return g.accepting[q] ? alpha(g.T)[q] + g.end[g.order[g.rank[q]]] : kMinusInfinity;
+    };
+    for (int q = 0; q < g.Q; ++q) most = std::fmax(most, value(q));
+    for (int q = 0; q < g.Q; ++q) total += std::exp(value(q) - most);
+    fill(closed, g.stride, 0.0);
+    fill(open, g.stride, 0.0);
+    for (int q = 0; q < g.Q; ++q) {
+      closed[q] = std::exp(value(q) - most) / total;
+      counts.ends[g.order[g.rank[q]]] += closed[q];
+      if (counts.want_entropy && closed[q] > 0.0) {
+        counts.entropy += closed[q] * (most + std::log(total) - value(q));
+      }
+    }
+  }
+
+  // The starts that are in the window of e and were not in that of e + 1.
+  void enter(int low, int e) {
+    for (int a = lowest - 1; a >= low; --a) {
+      offsets[a & mask] = a + 1 == e ? 0.0 : offsets[(a + 1) & mask] - tables.increment[a + 1];
+      for (double* rows : {begun, gathered, gathered_own}) fill(of(rows, a), g.stride, 0.0);
+      active.begin(a);
+      int previous_end = a + 1;
+      for (int i = g.by_start[a]; i < g.by_start[a + 1]; ++i) {
+        const Potential& p = g.potentials[g.starting[i]];
+        if ((p.flags & kOpenEnd) == 0) continue;
+        if (p.end != previous_end) snapshots.save(active, a);
+        previous_end = p.end;
+        active.add(p);
+      }
+    }
+    lowest = low < lowest ? low : lowest;
+  }
+
+  // Go from e to e - 1: the potentials whose core ends at e are active no more.
+  void leave(int e) {
+    for (int a = lowest; a < e; ++a) offsets[a & mask] += e > 1 ? tables.increment[e - 1] : 0.0;
+    int last = -1;
+    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+      const Potential& p = g.potentials[i];
+      if ((p.flags & kOpenEnd) == 0 || p.start == last || p.start == e - 1) continue;
+      last = p.start;
+      snapshots.restore(active, p.start);
+    }
+  }
+
+  // P(term) = P(row) exp(term - row) on a range of states; zero elsewhere.
+  void take(const double* a, const double* b, double shift, Range range, const double* p,
+            const double* of_row, double* out) {
+    fill(out, g.stride, 0.0);
+    vec entropy = vec{};
+    for (int q = range.begin / W * W; q < range.end; q += W) {
+      const vec gap = (load(a + q) + load(b + q) + shift) - load(of_row + q);
+      vec value = load(p + q) * exp(gap);
+      if (q < range.begin || q + W > range.end) {
+        value = lanes_in(q, range.begin, range.end) ? value : vec{};
+      }
+      store(out + q, value);
+      if (counts.want_entropy) entropy += value > 0.0 ? -value * gap : vec{};
+    }
+    counts.entropy += sum_of(entropy);
+  }
+  static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
+
+  // A row relative to base(e - 1); where nothing is possible, +inf, so that exp(term - row) = 0.
+  void divide_by(const double* relative, double increment, int begin, int end, double* out) const {
+    for (int q = begin; q < end; ++q) {
+      out[q] = relative[q] == kMinusInfinity ? -kMinusInfinity : relative[q] + increment;
+    }
+  }
+
+  void add_rows(double* to, const double* from) const {
+    for (int q = 0; q < g.stride; q += W) store(to + q, load(to + q) + load(from + q));
+  }
+
+  // All terms of the rows alpha[e] and O[e].
+  void spread(int e) {
+    const Window window = window_of(g, e);
+    enter(window.low, e);
+    bool closed_end = g.spans != nullptr;
+    for (int i = g.by_end[e]; i < g.by_end[e + 1] && !closed_end; ++i) {
+      closed_end = (g.potentials[i].flags & kOpenEnd) == 0;
+    }
+    const bool some_open = g.unbounded > 0;
+    const bool forced = (g.boundary[e] & kForced) != 0;
+    const int reach = g.reach[e];
+    const bool same = some_open && !closed_end && reach == e - 1 && !forced;
+    const bool enters = some_open && !same && !forced && reach >= window.open;
+    const double increment = tables.increment[e];
+
+    fill(divisor, g.stride, -kMinusInfinity);
+    divide_by(alpha(e), increment, 0, g.Q, divisor);
+    copy(weight, closed, g.stride);
+    if (some_open) {
+      fill(open_row, g.stride, -kMinusInfinity);
+      divide_by(open_at(e), increment, 0, g.unbounded, open_row);
+      if (same) {
+        for (int q = 0; q < g.unbounded; ++q) {
+          divisor[q] = open_row[q];
+          weight[q] = closed[q] + open[q];
+        }
+      }
+    }
+
+    thetas.begin(e);
+    if (enters) fill(running_open, g.stride, 0.0);
+    for (int s = e - 1; s >= window.low; --s) {
+      const Range range = range_of(g, s, e, window.open, window.direct);
+      const double* theta = thetas.row(s, range);
+      const double offset = offsets[s & mask];
+      take(theta, hat(s), offset, range, weight, divisor, of(terms, s));
+      if (!enters || s < window.open) continue;
+      add_rows(running_open, active.shared_row(s));
+      if (s > reach) {
+        fill(of(entries, s), g.stride, 0.0);
+        continue;
+      }
+      theta = running_open;
+      if (active.owns(s)) {
+        copy(row, running_open, g.stride);
+        add_rows(row, active.own_row(s));
+        theta = row;
+      }
+      take(theta, hat(s), offset, Range{0, g.unbounded}, open, open_row, of(entries, s));
+    }
+    if (some_open) pass_open(e, same, forced);
+    collect(e, window, enters);
+  }
+
+  // The segments that were open at e - 1: they end at e (ended) or go on (open).
+  void pass_open(int e, bool same, bool forced) {
+    const Range all{0, g.unbounded};
+    fill(step, g.stride, 0.0);
+    emission_row(g, e - 1, step);
+    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+      const Potential& p = g.potentials[i];
+      if (p.flags == (kOpenStart | kOpenEnd)) add_to(step, g.targets[p.target], p.score);
+    }
+    if (e == 1) {
+      fill(ended, g.stride, 0.0);
+      fill(open, g.stride, 0.0);
+      return;
+    }
+    if (same) {
+      take(step, open_at(e - 1), 0.0, all, weight, divisor, open);
+      fill(ended, g.stride, 0.0);
+      return;
+    }
+    if (forced) {
+      fill(row, g.stride, 0.0);
+    } else {
+      take(step, open_at(e - 1), 0.0, all, open, open_row, row);
+    }
+    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+      const Potential& p = g.potentials[i];
+      if (p.flags == kOpenStart) add_to(step, g.targets[p.target], p.score);
+    }
+    take(step, open_at(e - 1), 0.0, all, weight, divisor, ended);
+    for (int q = 0; q < g.stride; q += W) store(open + q, load(row + q) + load(ended + q));
+  }
+
+  // Expected counts of what ends at e.  From here on `open` is P(O[e - 1]).
+  void collect(int e, Window window, bool enters) {
+    int next = g.by_end[e + 1] - 1;  // potentials that end at e, earliest start first
+    const int first = g.by_end[e];
+    fill(sum, g.stride, 0.0);
+    for (int s = window.low; s < e; ++s) {
+      const double* term = of(terms, s);
+      const bool entering = enters && s >= window.open;
+      add_rows(sum, term);
+      add_rows(of(begun, s), term);
+      add_rows(of(gathered_own, s), term);
+      if (counts.spans != nullptr) count_spans(s, e, term);
+      while (next >= first && g.potentials[next].start < s) --next;
+      for (; next >= first && g.potentials[next].start == s; --next) {
+        const Potential& p = g.potentials[next];
+        if (p.flags & kOpenEnd) continue;
+        const Target& z = g.targets[p.target];
+        double& count = counts.potentials[p.id];
+        if (p.flags & kOpenStart) {
+          count += sum_over(sum, z);
+          if (g.unbounded > 0) count += sum_over(ended, z);
+        } else {
+          count += sum_over(term, z);
+        }
+      }
+      if (entering) {
+        add_rows(of(begun, s), of(entries, s));
+        add_rows(of(gathered_own, s), of(entries, s));
+      }
+      add_rows(of(gathered, s), sum);
+    }
+    if (enters) {
+      fill(sum, g.stride, 0.0);
+      for (int s = window.open; s < e; ++s) {
+        add_rows(sum, of(entries, s));
+        add_rows(of(gathered, s), sum);
+      }
+    }
+    for (int i = first; i < g.by_end[e + 1]; ++i) {
+      const Potential& p = g.potentials[i];
+      if ((p.flags & kOpenEnd) == 0) continue;
+      const Target& z = g.targets[p.target];
+      double& count = counts.potentials[p.id];
+      count += sum_over(of(p.flags & kOpenStart ? gathered : gathered_own, p.start), z);
+      if (g.unbounded > 0 && (p.flags & kOpenStart)) count += sum_over(open, z);
+    }
+    double* tokens = counts.tokens + static_cast<std::ptrdiff_t>(e - 1) * g.Y;
+    const double* inside = of(gathered, e - 1);
+    for (int q = 0; q < g.Q; ++q) {
+      tokens[g.order[g.rank[q]]] += inside[q] + (q < g.unbounded ? open[q] : 0.0);
+    }
+  }
+
+  void count_spans(int s, int e, const double* term) const {
+    if (e - s > g.span_length) return;
+    double* out = counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
+    for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
+  }
+
+  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.
+  void step_back(int t) {
+    const double* started = of(begun, t);
+    const double old_top = arcs.top;
+    const bool edges = arcs.has_edges(t);
+    if (edges) arcs.patch(t);
+    arcs.to_linear(alpha(t));
+    // ratio[q] = P(hat[q]) / sum over p of linear[p] weight[p, q]; small sums are left to `careful`.
+    bool small = false;
+    const double log_small = std::log(kSmall);
+    for (int q = 0; q < g.stride; q += W) {
+      vec log_sum = load(hat(t) + q) - arcs.top;
+      if (g.entry != nullptr) log_sum -= load(g.entry + q);
+      const vec p = load(started + q);
+      const ivec below = log_sum < log_small;
+      store(ratio + q, below ? vec{} : p * exp(below ? vec{} : -log_sum));
+      const ivec careful = below & (p > 0.0);
+      for (int i = 0; i < W; ++i) small |= careful[i] != 0;
+    }
+    if (g.in_ptr == nullptr) {
+      product(ratio, arcs.transposed, g.Q, g.stride, back);
+      double* table = edges ? pairs : outer;
+      for (int p = 0; p < g.Q; ++p) {
+        const vec x = splat(arcs.linear[p]);
+        double* out = table + p * g.label_stride;
+        const double* w = arcs.weight + p * g.label_stride;
+        for (int q = 0; q < g.stride; q += W) {
+          const vec y = x * load(ratio + q);
+          store(out + q, load(out + q) + (edges ? y * load(w + q) : y));
+        }
+      }
+      for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
+    } else {
+      fill(closed, g.stride, 0.0);
+      for (int p = 0; p < g.Q; ++p) {
+        if (arcs.linear[p] == 0.0) continue;
+        const double* weights = arcs.weight + g.rank[p] * g.label_stride;
+        double* out = pairs + g.rank[p] * g.label_stride;
+        double total = 0.0;
+        for (int k = g.out_ptr[p]; k < g.out_ptr[p + 1]; ++k) {
+          const int q = g.out_state[k];
+          const double value = arcs.linear[p] * weights[g.rank[q]] * ratio[q];
+          out[g.rank[q]] += value;
+          total += value;
+        }
+        closed[p] = total;
+      }
+    }
+    if (small) step_back_carefully(t, log_small);
+    if (counts.want_entropy) arc_entropy(t);
+    if (edges) {
+      count_edges(t);
+      arcs.unpatch(t, old_top);
+    }
+  }
+
+  // Over logarithms, for the states whose sum is too small.
+  void step_back_carefully(int t, double log_small) {
+    const double* started = of(begun, t);
+    for (int q = 0; q < g.Q; ++q) {
+      if (started[q] == 0.0 || hat(t)[q] - arcs.entry(q) - arcs.top >= log_small) continue;
+      arcs.sources(q, [&](int p) {
+        const double value = arc_probability(t, p, q);
+        closed[p] += value;
+        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
+      });
+    }
+  }
+
+  double arc_gap(int t, int p, int q) const {  // ln P(previous state is p | a segment in q starts at t)
+    return alpha(t)[p] + arcs.pair(p, q) + arcs.entry(q) - hat(t)[q];
+  }
+  double arc_probability(int t, int p, int q) const {
+    const double started = begun[static_cast<std::ptrdiff_t>(t & mask) * g.stride + q];
+    return started == 0.0 ? 0.0 : started * std::exp(arc_gap(t, p, q));
+  }
+
+  void arc_entropy(int t) {
+    for (int q = 0; q < g.Q; ++q) {
+      arcs.sources(q, [&](int p) {
+        const double value = arc_probability(t, p, q);
+        if (value > 0.0) counts.entropy -= value * arc_gap(t, p, q);
+      });
+    }
+  }
+
+  void count_edges(int t) {
+    for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
+      const Edge& edge = g.edges[k];
+      double total = 0.0;
+      for (int q = g.first[edge.label]; q < g.first[edge.label + 1]; ++q) {
+        arcs.sources(q, [&](int p) {
+          if (g.rank[p] == edge.previous) total += arc_probability(t, p, q);
+        });
+      }
+      counts.edges[edge.id] += total;
+    }
+  }
+
+  void keep(double* table, int t, const double* values) const {
+    if (table != nullptr) copy(table + static_cast<std::ptrdiff_t>(t) * g.stride, values, g.stride);
+  }
+
+  void run() {
+    begin();
+    counts.boundaries[0] = 1.0;
+    for (int e = g.T; e >= 1; --e) {
+      double total = 0.0;
+      for (int q = 0; q < g.Q; ++q) total += closed[q];
+      counts.boundaries[e] = total;
+      keep(counts.closed, e, closed);
+      spread(e);
+      leave(e);
+      const int t = e - 1;
+      const double* started = of(begun, t);
+      keep(counts.begun, t, started);
+      if (counts.entered != nullptr) {
+        for (int q = 0; q < g.Q; ++q) counts.entered[q] += started[q];
+      }
+      if (t > 0) step_back(t);
+    }
+    for (int q = 0; q < g.Q; ++q) counts.starts[g.order[g.rank[q]]] += of(begun, 0)[q];
+    for (int i = 0; i < g.Y; ++i) {
+      for (int j = 0; j < g.Y; ++j) {
+        const int at = i * g.label_stride + j;
+        counts.transitions[g.order[i] * g.Y + g.order[j]] = pairs[at] + outer[at] * arcs.weight[at];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void backward_posterior(const Lattice& g, Workspace& work, const Tables& tables, Counts& counts) {
+  Backward sweep(g, work, tables, counts);
+  sweep.run();
+}
+
+}  // namespace caesura::CAESURA_ISA

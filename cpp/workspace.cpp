@@ -1,0 +1,64 @@
+#include "workspace.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace caesura {
+
+namespace {
+constexpr std::size_t kAlign = 64;
+constexpr std::size_t kFirstBlock = std::size_t{1} << 16;
+constexpr std::size_t kLargestStep = std::size_t{1} << 24;
+constexpr std::size_t kMostKept = std::size_t{1} << 26;
+}  // namespace
+
+struct Workspace::Block {
+  Block* next;
+  std::size_t size;  // bytes after the header
+  char* data() { return reinterpret_cast<char*>(this) + kAlign; }
+};
+
+Workspace::~Workspace() { free_blocks(); }
+
+void Workspace::free_blocks() {
+  while (blocks_ != nullptr) {
+    Block* next = blocks_->next;
+    ::operator delete(blocks_, std::align_val_t{kAlign});
+    blocks_ = next;
+  }
+}
+
+void* Workspace::take(std::size_t bytes) {
+  bytes = (std::max<std::size_t>(bytes, 1) + kAlign - 1) / kAlign * kAlign;
+  if (blocks_ == nullptr || used_ + bytes > blocks_->size) {
+    const std::size_t grown = blocks_ == nullptr ? kFirstBlock : 2 * blocks_->size;
+    const std::size_t size = std::max({bytes, wanted_, std::min(grown, kLargestStep)});
+    void* raw = ::operator new(size + kAlign, std::align_val_t{kAlign});
+    blocks_ = new (raw) Block{blocks_, size};
+    used_ = 0;
+  }
+  char* p = blocks_->data() + used_;
+  used_ += bytes;
+  total_ += bytes;
+  peak_ = std::max(peak_, total_);
+  return p;
+}
+
+double* Workspace::doubles(std::size_t count) {
+  return static_cast<double*>(take(count * sizeof(double)));
+}
+
+std::int32_t* Workspace::ints(std::size_t count) {
+  return static_cast<std::int32_t*>(take(count * sizeof(std::int32_t)));
+}
+
+// Where one block was not enough, the next kernel gets one that is, so that memory stays warm.
+void Workspace::clear() {
+  if (blocks_ != nullptr && (blocks_->next != nullptr || blocks_->size > kMostKept)) {
+    wanted_ = std::min(total_, kMostKept);
+    free_blocks();
+  }
+  used_ = total_ = 0;
+}
+
+}  // namespace caesura

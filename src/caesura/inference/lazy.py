@@ -1,0 +1,59 @@
+"""More labels with a limit than subsets can be kept of: solve relaxed, track what breaks, solve again."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from caesura import _kernels
+from caesura.errors import TooLarge
+from caesura.inference.problems import MOST_TRACKED, problem_of
+from caesura.potentials import Potentials
+
+__all__ = ["broken", "n_best", "sample"]
+
+Indexed = list[tuple[int, int, int]]  # segments as start, end, label index
+MOST_ROUNDS = 200
+
+
+def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
+    """Return the n best segmentations, exactly.
+
+    A relaxed model allows more, so when its n best break no limit they are the n best.  Otherwise the
+    labels that broke one are tracked, and the model is solved again.
+    """
+    tracked: set[int] = set()
+    while True:
+        paths = _kernels.n_best([problem_of(p, tracked)], n, method, 1)[0]
+        broken = {y for segments, _ in paths for y in broken(p, segments)}
+        if not broken:
+            return paths
+        tracked |= broken
+
+
+def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
+    """Draw n segmentations: from a relaxed model, keeping those that break no limit.
+
+    What is kept has the right distribution whatever is tracked, so the labels that break their limit
+    most often are tracked to keep more.
+    """
+    kept: list[Indexed] = []
+    tracked: set[int] = set()
+    for round_ in range(MOST_ROUNDS):
+        drawn = _kernels.sample([problem_of(p, tracked)], max(n, 64), [seed + round_], method, 1)[0]
+        breaks = [broken(p, segments) for segments in drawn]
+        kept += [segments for segments, broken in zip(drawn, breaks, strict=True) if not broken]
+        if len(kept) >= n or not drawn:
+            return kept[:n]
+        counts = Counter(y for broken in breaks for y in broken)
+        room = MOST_TRACKED - len(tracked)
+        tracked |= {y for y, _ in counts.most_common(min(4, room))}
+    raise TooLarge(
+        f"sample: kept only {len(kept)} of {n} segmentations in {MOST_ROUNDS} rounds; "
+        f"limit at most {MOST_TRACKED} labels to one occurrence"
+    )
+
+
+def broken(p: Potentials, segments: Indexed) -> set[int]:
+    """Return the labels whose limit a segmentation breaks."""
+    counts = Counter(y for _, _, y in segments)
+    return {y for y, must in p._once.items() if counts[y] > 1 or (must and not counts[y])}

@@ -1,0 +1,204 @@
+"""What inference answers: paths and marginals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.errors import CaesuraError, InvalidInput
+from caesura.inference.problems import problem_of
+from caesura.potentials import Label, Potentials
+from caesura.segments import Segment
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Marginals", "Path"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Path(NamedTuple):
+    """A segmentation and its score."""
+
+    segments: list[Segment]
+    score: float
+
+
+class Marginals:
+    """Probabilities and expected counts under the distribution of some potentials.
+
+    The expected counts are the derivatives of ln Z by the scores.  Counts are there at once;
+    `segment`, `segments` and `transition` sweep over the potentials again when first asked.
+
+    Attributes
+    ----------
+    log_partition : float
+        ln Z.
+    tokens : array of shape (T, Y)
+        Probability that token t lies in a segment labelled y.
+    boundaries : array of shape (T + 1,)
+        Probability that two segments meet at t; 1 at both ends.
+    transitions : array of shape (Y, Y)
+        Expected number of adjacent segments labelled (previous, label).
+    starts, ends : arrays of shape (Y,)
+        Probability of the label of the first and of the last segment.
+    spans : array of shape (T, L, Y), or None
+        Probability of the exact segment [s, s + k) with label y, at [s, k - 1, y], where the
+        potentials have `spans`.
+    potentials, edges, patterns : arrays
+        Expected count of each potential, edge and pattern, in the order of adding.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> p = caesura.Potentials(3, ["name", "other"])
+    >>> m = caesura.marginals(p)
+    >>> round(m.segment(0, 3, "name"), 4)  # one of 18 segmentations
+    0.0556
+    """
+
+    __slots__ = ("_lookup", "_method", "_posterior", "_potentials")
+
+    def __init__(self, p: Potentials, posterior: _kernels.Posterior, method: int) -> None:
+        self._potentials = p
+        self._posterior = posterior
+        self._method = method
+        self._lookup: _kernels.Lookup | None = None
+
+    @property
+    def log_partition(self) -> float:
+        """The logarithm of the sum over all segmentations."""
+        return self._posterior.log_partition
+
+    @property
+    def tokens(self) -> Floats:
+        """Probability of shape (T, Y) that token t lies in a segment labelled y."""
+        return self._posterior.tokens
+
+    @property
+    def boundaries(self) -> Floats:
+        """Probability of shape (T + 1,) that two segments meet at t."""
+        return self._posterior.boundaries
+
+    @property
+    def transitions(self) -> Floats:
+        """Expected number of adjacent segments by their labels, of shape (Y, Y)."""
+        return self._posterior.transitions
+
+    @property
+    def starts(self) -> Floats:
+        """Probability of shape (Y,) of the label of the first segment."""
+        return self._posterior.starts
+
+    @property
+    def ends(self) -> Floats:
+        """Probability of shape (Y,) of the label of the last segment."""
+        return self._posterior.ends
+
+    @property
+    def spans(self) -> Floats | None:
+        """Probability of each exact segment, of shape (T, L, Y), where `spans` is in use."""
+        return None if self._potentials._spans is None else self._posterior.spans
+
+    @property
+    def potentials(self) -> Floats:
+        """Expected count of each potential in the order of adding."""
+        return self._posterior.potentials[: self._n_added]
+
+    @property
+    def edges(self) -> Floats:
+        """Expected count of each edge potential in the order of adding."""
+        return self._posterior.edges
+
+    @property
+    def patterns(self) -> Floats:
+        """Expected count of each pattern in the order of adding."""
+        placed = iter(self._posterior.potentials[self._n_added :])
+        static = iter(self._posterior.patterns)
+        return np.array(
+            [
+                next(static) if start < 0 and end < 0 else next(placed)
+                for _, _, start, end in self._potentials._patterns
+            ],
+            np.float64,
+        )
+
+    @property
+    def _n_added(self) -> int:
+        return sum(len(chunk[0]) for chunk in self._potentials._added)
+
+    def segment(self, start: int, end: int, label: Label) -> float:
+        """Return the probability of the segment [start, end) with this label.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> m = caesura.marginals(caesura.Potentials(2, ["name", "other"]))
+        >>> round(m.segment(0, 2, "name"), 4)
+        0.1667
+        """
+        return self._rows().segment(*self._potentials._segment("segment", (start, end, label)))
+
+    def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
+        """Return the segments of at least this probability, the most probable first.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> p = caesura.Potentials(2, ["name", "other"])
+        >>> p.add(0, 2, "name", 5.0)
+        >>> [(segment, round(probability, 3)) for segment, probability
+        ...  in caesura.marginals(p).segments(0.5)]
+        [(Segment(start=0, end=2, label='name'), 0.967)]
+        """
+        if not 0.0 <= min_probability <= 1.0:
+            raise InvalidInput(f"min_probability: got {min_probability!r}, expected 0 to 1")
+        names = self._potentials.labels
+        return [
+            (Segment(start, end, names[y]), probability)
+            for start, end, y, probability in self._rows().segments(min_probability)
+        ]
+
+    def transition(self, position: int, previous: Label, label: Label) -> float:
+        """Return the probability that segments with these labels meet at a boundary.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> m = caesura.marginals(caesura.Potentials(2, ["name", "other"]))
+        >>> round(m.transition(1, "name", "other"), 4)
+        0.1667
+        """
+        p = self._potentials
+        if not 0 < position < p.length:
+            raise InvalidInput(
+                f"position: got {position}, expected an inner boundary, 1 to {p.length - 1}"
+            )
+        pair = p._label("previous", previous), p._label("label", label)
+        return self._rows().transition(position, *pair)
+
+    def _rows(self) -> _kernels.Lookup:
+        """Return the rows of both sweeps, made when first needed."""
+        if self._lookup is None:
+            lookup = _kernels.Lookup(problem_of(self._potentials), self._method)
+            before, now = self.log_partition, lookup.log_partition
+            if abs(before - now) > 1e-9 * max(1.0, abs(before)):
+                raise CaesuraError(
+                    "the potentials have changed since these marginals were computed (ln Z was "
+                    f"{before:.6g} and is {now:.6g}); call marginals again"
+                )
+            self._lookup = lookup
+        return self._lookup
+
+    def __repr__(self) -> str:
+        p = self._potentials
+        return f"Marginals(log_partition={self.log_partition:.6g}, length={p.length}, labels={len(p.labels)})"
+
+
+def named(segments: Sequence[tuple[int, int, int]], p: Potentials) -> list[Segment]:
+    """Return segments with the names of their labels."""
+    return [Segment(start, end, p.labels[y]) for start, end, y in segments]

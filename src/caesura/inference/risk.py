@@ -1,0 +1,63 @@
+"""Decoding for the most expected correct segments."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from caesura import _kernels
+from caesura.errors import Impossible
+from caesura.inference.problems import problem_of
+from caesura.inference.results import Path, named
+from caesura.potentials import Label, Potentials
+
+__all__ = ["minimum_risk"]
+
+
+def minimum_risk(p: Potentials, outside: Label, method: int) -> Path:
+    """Return the possible segmentation with the largest sum of segment probabilities.
+
+    The probabilities of all segments become the scores of a second model with the same structure,
+    whose best segmentation is the answer.
+    """
+    if p.length == 0:
+        segments, value = _kernels.best([problem_of(p)], method, 1)[0] or (None, 0.0)
+        if segments is None:
+            raise Impossible("p: no segmentation is possible")
+        return Path([], value)
+    every = _every_span(p)
+    posterior = _kernels.posterior([problem_of(every)], method, 1, False)[0]
+    if posterior.log_partition == -np.inf:
+        raise Impossible(
+            "p: no segmentation is possible, each breaks a constraint or scores -inf; "
+            "loosen the constraints, max_length or the -inf scores"
+        )
+    gains = posterior.spans
+    if outside in every._index:
+        gains[:, :, every._index[outside]] = 0.0
+    forbidden = np.isneginf(every.spans)
+    structure = _structure(every)
+    structure.spans[...] = np.where(forbidden, -np.inf, gains)
+    segments, value = _kernels.best([problem_of(structure)], method, 1)[0]
+    return Path(named(segments, p), value)
+
+
+def _every_span(p: Potentials) -> Potentials:
+    """Return p with a bound on every label, so that it has `spans`."""
+    every = p.copy()
+    if every._spans is None:
+        every.max_length = [int(bound) or p.length for bound in p._bounds]
+    _ = every.spans
+    return every
+
+
+def _structure(p: Potentials) -> Potentials:
+    """Return p with all scores 0, but for what is forbidden."""
+    bare = p.copy()
+    for array in (bare.emission, bare.transition, bare.start, bare.end):
+        array[~np.isneginf(array)] = 0.0
+    bare._added = [
+        (s, e, z, np.where(np.isneginf(w), -np.inf, 0.0), flags) for s, e, z, w, flags in p._added
+    ]
+    bare._edges = [(t, a, b, w if w == -np.inf else 0.0) for t, a, b, w in p._edges]
+    bare._patterns = [(z, w if w == -np.inf else 0.0, s, e) for z, w, s, e in p._patterns]
+    return bare

@@ -1,0 +1,531 @@
+"""Potentials: everything that a distribution over segmentations is made of.
+
+A segmentation cuts the tokens ``0..T`` into labelled segments ``[start, end)``.  Its score is the sum
+of the log-potentials that apply to it, and its probability is ``exp(score) / Z``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.errors import InvalidInput
+from caesura.segments import Segment
+
+__all__ = ["Label", "Potentials"]
+
+Label = str | int
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice.hpp has the same
+
+
+class Potentials:
+    """Log-potentials of one sequence.
+
+    Parameters
+    ----------
+    length : int
+        Number of tokens, T.
+    labels : sequence of str, or int
+        The names of the labels, or how many there are (then the labels are 0, 1, ...).
+        Everywhere a label may be given by its name or by its index.
+    max_length : None, int, or one of these per label
+        Longest segment; None is no bound.
+    same_label_adjacent : bool
+        Whether two adjacent segments may carry the same label.
+    tokens : sequence of str, optional
+        The text of the tokens; only shown, never scored.
+
+    Attributes
+    ----------
+    emission : array of shape (T, Y)
+        Score of token t lying inside a segment labelled y.
+    transition : array of shape (Y, Y)
+        ``transition[previous, label]``, between adjacent segments; ``-inf`` forbids.
+    start, end : arrays of shape (Y,)
+        Score of the label of the first segment (in place of a transition) and of the last.
+    spans : array of shape (T, L, Y)
+        Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L is
+        the longest segment.  Made when first asked for; needs a bound on every label.
+
+    All are zero at first and may be written in place.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> p = caesura.Potentials(4, ["name", "other"])
+    >>> p.emission[:2, 0] = 1.0  # tokens 0 and 1 look like a name
+    >>> p.add(0, 2, "name", 2.0)  # and together they stand in a dictionary
+    >>> caesura.viterbi(p).segments[0]
+    Segment(start=0, end=2, label='name')
+    """
+
+    def __init__(
+        self,
+        length: int,
+        labels: Sequence[str] | int,
+        *,
+        max_length: int | None | Sequence[int | None] = None,
+        same_label_adjacent: bool = True,
+        tokens: Sequence[str] | None = None,
+    ) -> None:
+        self.length = _whole("length", length, 0)
+        self.labels: tuple[Label, ...] = _label_names(labels)
+        self._index = {name: y for y, name in enumerate(self.labels)}
+        T, Y = self.length, len(self.labels)
+        if tokens is not None and len(tokens) != T:
+            raise InvalidInput(f"tokens: got {len(tokens)} tokens, expected length={T} of them")
+        self.tokens = None if tokens is None else tuple(tokens)
+
+        self._emission: Floats = np.zeros((T, Y))
+        self._transition: Floats = np.zeros((Y, Y))
+        self._start: Floats = np.zeros(Y)
+        self._end: Floats = np.zeros(Y)
+        self._spans: Floats | None = None
+
+        self._added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]] = []
+        self._edges: list[tuple[int, int, int, float]] = []  # position, previous, label, score
+        self._patterns: list[tuple[int, float, int, int]] = []  # target, score, start, end (-1: any)
+        self._histories: dict[tuple[int, ...], int] = {}  # labels of a history -> target
+        self._forbidden: list[tuple[int, int, int]] = []  # start, end, label
+        self._boundary: npt.NDArray[np.uint8] = np.zeros(T + 1, np.uint8)
+        self._allowed: npt.NDArray[np.uint8] | None = None  # (T, Y)
+        self._once: dict[int, bool] = {}  # label -> must occur
+        self._ordered: list[tuple[int, ...]] = []
+
+        self._problem: _kernels.Problem | None = None
+        self.same_label_adjacent = same_label_adjacent
+        self.max_length = max_length
+
+    # -- arrays ------------------------------------------------------------------------------
+
+    @property
+    def emission(self) -> Floats:
+        """Scores of shape (T, Y): token t lies inside a segment labelled y."""
+        return self._emission
+
+    @emission.setter
+    def emission(self, value: npt.ArrayLike) -> None:
+        _assign("emission", self._emission, value)
+
+    @property
+    def transition(self) -> Floats:
+        """Scores of shape (Y, Y): previous label -> label, between adjacent segments."""
+        return self._transition
+
+    @transition.setter
+    def transition(self, value: npt.ArrayLike) -> None:
+        _assign("transition", self._transition, value)
+
+    @property
+    def start(self) -> Floats:
+        """Scores of shape (Y,): label of the first segment."""
+        return self._start
+
+    @start.setter
+    def start(self, value: npt.ArrayLike) -> None:
+        _assign("start", self._start, value)
+
+    @property
+    def end(self) -> Floats:
+        """Scores of shape (Y,): label of the last segment."""
+        return self._end
+
+    @end.setter
+    def end(self, value: npt.ArrayLike) -> None:
+        _assign("end", self._end, value)
+
+    @property
+    def spans(self) -> Floats:
+        """Scores of shape (T, L, Y): the exact segment [s, s + k) at ``spans[s, k - 1, y]``."""
+        if self._spans is None:
+            bounds = self._bounds
+            if not bounds.all():
+                raise InvalidInput(
+                    "spans: every label needs a max_length, or the array would have no size; "
+                    f"got max_length={self.max_length!r}; give max_length, or use add for single spans"
+                )
+            longest = min(int(bounds.max(initial=0)), self.length)
+            self._spans = np.zeros((self.length, longest, len(self.labels)))
+            self._problem = None
+        return self._spans
+
+    @spans.setter
+    def spans(self, value: npt.ArrayLike) -> None:
+        _assign("spans", self.spans, value)
+
+    # -- options -----------------------------------------------------------------------------
+
+    @property
+    def max_length(self) -> int | None | tuple[int | None, ...]:
+        """Longest segment: None (no bound), one int, or one int or None per label."""
+        return self._max_length
+
+    @max_length.setter
+    def max_length(self, value: int | None | Sequence[int | None]) -> None:
+        Y = len(self.labels)
+        if value is None or isinstance(value, int | np.integer):
+            self._max_length: int | None | tuple[int | None, ...] = (
+                None if value is None else _whole("max_length", value, 1)
+            )
+            bounds = [self._max_length] * Y
+        else:
+            if len(value) != Y:
+                raise InvalidInput(f"max_length: got {len(value)} bounds, expected one per label, {Y}")
+            bounds = [None if v is None else _whole("max_length", v, 1) for v in value]
+            self._max_length = tuple(bounds)
+        largest = np.iinfo(np.int32).max
+        self._bounds: Ints = np.array([min(b or 0, largest) for b in bounds], np.int32)
+        if self._spans is not None:
+            raise InvalidInput("max_length: cannot change once spans is in use; make new Potentials")
+        self._problem = None
+
+    @property
+    def same_label_adjacent(self) -> bool:
+        """Whether two adjacent segments may carry one label."""
+        return self._same_label_adjacent
+
+    @same_label_adjacent.setter
+    def same_label_adjacent(self, value: bool) -> None:
+        self._same_label_adjacent = bool(value)
+        self._problem = None
+
+    # -- potentials --------------------------------------------------------------------------
+
+    def add(
+        self,
+        start: int,
+        end: int,
+        label: Label | tuple[Label, ...],
+        score: float,
+        open_start: bool = False,
+        open_end: bool = False,
+    ) -> None:
+        """Add a potential with core span [start, end).
+
+        It applies to a segment ``[a, b)`` with that label when ``a == start`` (or ``a <= start`` with
+        `open_start`) and ``b == end`` (or ``b >= end`` with `open_end`).  A tuple of labels is a history
+        that ends in this segment.  Adding twice adds the scores.
+
+        Examples
+        --------
+        >>> p = Potentials(5, ["person", "other"])
+        >>> p.add(0, 2, "person", 1.5, open_end=True)  # "starts with Prof. Dr."
+        >>> p.add(3, 4, ("other", "person"), 1.0, open_start=True, open_end=True)
+        """
+        self.add_many([start], [end], [label], [score], open_start, open_end)
+
+    def add_many(
+        self,
+        starts: npt.ArrayLike,
+        ends: npt.ArrayLike,
+        labels: npt.ArrayLike | Sequence[Label | tuple[Label, ...]],
+        scores: npt.ArrayLike,
+        open_start: npt.ArrayLike = False,
+        open_end: npt.ArrayLike = False,
+    ) -> None:
+        """Add many potentials at once: as `add`, with arrays (or one value for all).
+
+        Examples
+        --------
+        >>> p = Potentials(5, ["person", "other"])
+        >>> p.add_many([0, 1, 2], [2, 3, 4], "person", [0.5, 1.0, 0.5], open_start=True)
+        """
+        targets = self._targets(labels)
+        try:
+            s, e, z, w, opens, opene = np.broadcast_arrays(
+                _integers("starts", starts),
+                _integers("ends", ends),
+                targets,
+                np.asarray(scores, np.float64),
+                np.asarray(open_start, bool),
+                np.asarray(open_end, bool),
+            )
+        except ValueError as error:
+            raise InvalidInput(
+                "add_many: starts, ends, labels, scores and the open flags must have one length; "
+                f"got shapes {np.shape(starts)}, {np.shape(ends)}, {targets.shape}, {np.shape(scores)}"
+            ) from error
+        s, e, w = s.ravel(), e.ravel(), w.ravel()
+        bad = (s < 0) | (s >= e) | (e > self.length)
+        if bad.any():
+            i = int(bad.argmax())
+            raise InvalidInput(
+                f"start, end: potential {i} has the span [{s[i]}, {e[i]}), expected "
+                f"0 <= start < end <= {self.length} (end is exclusive)"
+            )
+        _check_scores("score", w)
+        flags = (OPEN_START * opens + OPEN_END * opene).astype(np.uint8).ravel()
+        self._added.append(
+            (s.astype(np.int32), e.astype(np.int32), z.ravel().copy(), w.copy(), flags)
+        )
+        self._problem = None
+
+    def add_transition(self, position: int, previous: Label, label: Label, score: float) -> None:
+        """Add an edge potential at one inner boundary.
+
+        It applies when a segment labelled `previous` ends, and one labelled `label` starts, at `position`.
+
+        Examples
+        --------
+        >>> p = Potentials(5, ["person", "other"])
+        >>> p.add_transition(2, "person", "other", 1.0)
+        """
+        if not 0 < position < self.length:
+            raise InvalidInput(
+                f"position: got {position}, expected an inner boundary, 1 to {self.length - 1}; "
+                "the first and the last label have scores in start and end"
+            )
+        _check_scores("score", np.float64(score))
+        pair = (self._label("previous", previous), self._label("label", label))
+        self._edges.append((int(position), *pair, float(score)))
+        self._problem = None
+
+    def add_pattern(
+        self,
+        labels: Sequence[Label],
+        score: float,
+        start: int | None = None,
+        end: int | None = None,
+    ) -> None:
+        """Add a potential for a label history that ends in the current segment.
+
+        Where `start` or `end` is given, the current segment starts or ends just there.
+
+        Examples
+        --------
+        >>> p = Potentials(5, ["author", "title", "year"])
+        >>> p.add_pattern(["author", "title", "year"], 1.0)
+        >>> p.add_pattern(["author", "year"], -1.0, start=3)
+        """
+        if isinstance(labels, str):
+            raise InvalidInput(f"labels: got the string {labels!r}, expected a list of labels")
+        target = self._target("labels", tuple(labels))
+        _check_scores("score", np.float64(score))
+        s = -1 if start is None else _whole("start", start, 0, self.length - 1)
+        e = -1 if end is None else _whole("end", end, 1, self.length)
+        if start is not None and end is not None and s >= e:
+            raise InvalidInput(f"start, end: got [{s}, {e}), expected start < end")
+        self._patterns.append((target, float(score), s, e))
+        self._problem = None
+
+    # -- constraints -------------------------------------------------------------------------
+
+    def constrain(
+        self,
+        *,
+        required: Iterable[Segment | tuple[int, int, Label]] = (),
+        forbidden: Iterable[Segment | tuple[int, int, Label]] = (),
+        boundaries: Iterable[int] = (),
+        no_boundaries: Iterable[int] = (),
+        allowed: Mapping[int, Iterable[Label]] | None = None,
+        at_most_once: Iterable[Label] = (),
+        exactly_once: Iterable[Label] = (),
+        ordered: Iterable[Label] = (),
+    ) -> Self:
+        """Forbid every segmentation that breaks one of these rules; calls add up.
+
+        Parameters
+        ----------
+        required, forbidden : segments
+            Segments that every segmentation, or none, has.
+        boundaries, no_boundaries : positions
+            Inner boundaries that must, or must not, lie between two segments.
+        allowed : mapping from token to labels
+            The label of the segment that covers a token.
+        at_most_once, exactly_once : labels
+            How often a segment with this label may occur.
+        ordered : labels
+            Segments with these labels occur in this order, each any number of times.
+
+        Returns
+        -------
+        Potentials
+            This object.
+
+        Examples
+        --------
+        With constraints log Z is the constrained one, so the probability of an event is a difference
+        of two:
+
+        >>> import caesura, math
+        >>> p = caesura.Potentials(4, ["name", "other"])
+        >>> free = caesura.log_partition(p)
+        >>> constrained = caesura.log_partition(p.constrain(boundaries=[2]))
+        >>> print(f"{math.exp(constrained - free):.4f}")  # 36 of 54 segmentations
+        0.6667
+        """
+        T = self.length
+        for segment in required:
+            start, end, y = self._segment("required", segment)
+            self._mark("required", FORCED, [b for b in (start, end) if 0 < b < T])
+            self._mark("required", BARRED, range(start + 1, end))
+            self._allow(range(start, end), [y])
+        self._forbidden += [self._segment("forbidden", segment) for segment in forbidden]
+        self._mark("boundaries", FORCED, boundaries)
+        self._mark("no_boundaries", BARRED, no_boundaries)
+        for token, labels in (allowed or {}).items():
+            _whole("allowed", token, 0, T - 1)
+            self._allow([token], self._label_set("allowed", labels))
+        for y in self._label_set("at_most_once", at_most_once):
+            self._once.setdefault(y, False)
+        for y in self._label_set("exactly_once", exactly_once):
+            self._once[y] = True
+        order = tuple(self._label_set("ordered", ordered))
+        if len(set(order)) < len(order):
+            raise InvalidInput(f"ordered: a label occurs twice in {list(ordered)!r}")
+        if len(order) > 1:
+            self._ordered.append(order)
+        self._problem = None
+        return self
+
+    def copy(self) -> Potentials:
+        """Return an independent copy.
+
+        Examples
+        --------
+        >>> p = Potentials(3, 2)
+        >>> q = p.copy()
+        >>> q.emission[0, 0] = 1.0
+        >>> float(p.emission[0, 0])
+        0.0
+        """
+        labels = self.labels if isinstance(self.labels[0], str) else len(self.labels)
+        twin = Potentials(
+            self.length,
+            labels,  # type: ignore[arg-type]
+            max_length=self.max_length,
+            same_label_adjacent=self.same_label_adjacent,
+            tokens=self.tokens,
+        )
+        for name in ("_emission", "_transition", "_start", "_end", "_boundary"):
+            setattr(twin, name, getattr(self, name).copy())
+        twin._spans = None if self._spans is None else self._spans.copy()
+        twin._allowed = None if self._allowed is None else self._allowed.copy()
+        for name in ("_added", "_edges", "_patterns", "_forbidden", "_ordered"):
+            setattr(twin, name, list(getattr(self, name)))
+        twin._histories, twin._once = dict(self._histories), dict(self._once)
+        return twin
+
+    def __len__(self) -> int:
+        return self.length
+
+    # -- labels ------------------------------------------------------------------------------
+
+    def _label(self, argument: str, label: Label) -> int:
+        """Return the index of a label given by name or index."""
+        if isinstance(label, str) and label in self._index:
+            return self._index[label]
+        if isinstance(label, int | np.integer) and not isinstance(label, bool):
+            if 0 <= label < len(self.labels):
+                return int(label)
+        raise InvalidInput(
+            f"{argument}: got {label!r}, expected one of the labels {list(self.labels)!r} "
+            f"or an index below {len(self.labels)}"
+        )
+
+    def _label_set(self, argument: str, labels: Iterable[Label]) -> list[int]:
+        if isinstance(labels, str | int):
+            labels = [labels]
+        return [self._label(argument, label) for label in labels]
+
+    def _target(self, argument: str, label: Label | tuple[Label, ...]) -> int:
+        """Return the number of a label (its index) or of a history (from Y on)."""
+        if not isinstance(label, tuple):
+            return self._label(argument, label)
+        if not label:
+            raise InvalidInput(f"{argument}: got an empty history, expected at least one label")
+        history = tuple(self._label(argument, part) for part in label)
+        if len(history) == 1:
+            return history[0]
+        return self._histories.setdefault(history, len(self.labels) + len(self._histories))
+
+    def _targets(self, labels: Any) -> Ints:
+        if isinstance(labels, str | int | tuple | np.integer):
+            labels = [labels]
+        if isinstance(labels, np.ndarray) and np.issubdtype(labels.dtype, np.integer):
+            bad = (labels < 0) | (labels >= len(self.labels))
+            if bad.any():
+                self._label("label", int(labels[bad][0]))
+            return labels.astype(np.int32)
+        return np.array([self._target("label", label) for label in labels], np.int32)
+
+    def _segment(self, argument: str, segment: tuple[int, int, Label]) -> tuple[int, int, int]:
+        try:
+            start, end, label = segment
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"{argument}: got {segment!r}, expected segments (start, end, label)"
+            ) from None
+        if not 0 <= start < end <= self.length:
+            raise InvalidInput(
+                f"{argument}: got the span [{start}, {end}), expected "
+                f"0 <= start < end <= {self.length} (end is exclusive)"
+            )
+        return int(start), int(end), self._label(argument, label)
+
+    def _mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
+        for position in positions:
+            if not 0 < position < self.length:
+                raise InvalidInput(
+                    f"{argument}: got boundary {position}, expected an inner one, 1 to {self.length - 1}"
+                )
+            self._boundary[position] |= mark
+
+    def _allow(self, tokens: Iterable[int], labels: Iterable[int]) -> None:
+        if self._allowed is None:
+            self._allowed = np.ones((self.length, len(self.labels)), np.uint8)
+        mask = np.zeros(len(self.labels), np.uint8)
+        mask[list(labels)] = 1
+        for token in tokens:
+            self._allowed[token] &= mask
+
+
+FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice.hpp has the same
+
+
+def _whole(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Return `value` as an int in [low, high], or say what is wrong with it."""
+    ok = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not ok or value < low or (high is not None and value > high):  # type: ignore[operator]
+        limit = f"at least {low}" if high is None else f"{low} to {high}"
+        raise InvalidInput(f"{name}: got {value!r}, expected a whole number, {limit}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise InvalidInput(f"{name}: got dtype {array.dtype}, expected whole numbers")
+    return array.astype(np.int64)
+
+
+def _label_names(labels: Sequence[str] | int) -> tuple[Label, ...]:
+    if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
+        return tuple(range(_whole("labels", labels, 1)))
+    if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
+        raise InvalidInput(f"labels: got {labels!r}, expected a list of names or a number of labels")
+    if not labels:
+        raise InvalidInput("labels: got none, expected at least one label")
+    if len(set(labels)) < len(labels):
+        raise InvalidInput(f"labels: a name occurs twice in {list(labels)!r}")
+    return tuple(labels)
+
+
+def _check_scores(name: str, scores: npt.NDArray[np.float64] | np.float64) -> None:
+    if np.isnan(scores).any() or np.isposinf(scores).any():
+        raise InvalidInput(f"{name}: got NaN or +inf, expected finite numbers or -inf to forbid")
+
+
+def _assign(name: str, array: Floats, value: npt.ArrayLike) -> None:
+    given = np.asarray(value, np.float64)
+    if given.shape != array.shape:
+        raise InvalidInput(f"{name}: got shape {given.shape}, expected {array.shape}")
+    _check_scores(name, given)
+    array[...] = given
