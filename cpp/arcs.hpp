@@ -21,13 +21,22 @@ constexpr double kSpread = 300.0;  // an edge potential may lift a pair this far
 // y[j] = sum over i of x[i] m[i][j], B vectors of j at a time, held in registers.
 template <int B>
 inline void product_block(const double* x, const double* m, int n, int stride, double* y) {
-  vec sums[B] = {};
-  for (int i = 0; i < n; ++i) {
+  vec even[B] = {}, odd[B] = {};  // two sums each, so that additions need not wait for each other
+  int i = 0;
+  for (; i + 2 <= n; i += 2) {
+    const vec xi = splat(x[i]), xj = splat(x[i + 1]);
+    const double* row = m + static_cast<std::ptrdiff_t>(i) * stride;
+    for (int b = 0; b < B; ++b) {
+      even[b] += xi * load(row + b * W);
+      odd[b] += xj * load(row + stride + b * W);
+    }
+  }
+  if (i < n) {
     const vec xi = splat(x[i]);
     const double* row = m + static_cast<std::ptrdiff_t>(i) * stride;
-    for (int b = 0; b < B; ++b) sums[b] += xi * load(row + b * W);
+    for (int b = 0; b < B; ++b) even[b] += xi * load(row + b * W);
   }
-  for (int b = 0; b < B; ++b) store(y + b * W, sums[b]);
+  for (int b = 0; b < B; ++b) store(y + b * W, even[b] + odd[b]);
 }
 
 inline void product(const double* x, const double* m, int n, int stride, double* y) {
@@ -152,9 +161,8 @@ struct Arcs {
     for (int q = 0; q < g.stride; q += W) store(linear + q, exp(load(alpha + q)));
   }
 
-  // hat row from an alpha row; both relative to the same base.
-  void forward(const double* alpha, double* hat) const {
-    to_linear(alpha);
+  // sums[q] = sum over arcs (p, q) of linear[p] weight[p, q]
+  void sum_linear() const {
     if (g.in_ptr == nullptr) {
       product(linear, weight, n, stride, sums);
     } else {
@@ -168,6 +176,12 @@ struct Arcs {
       }
       for (int q = g.Q; q < g.stride; ++q) sums[q] = 0.0;
     }
+  }
+
+  // hat row from an alpha row; both relative to the same base.
+  void forward(const double* alpha, double* hat) const {
+    to_linear(alpha);
+    sum_linear();
     bool small = false;
     for (int q = 0; q < g.stride; q += W) {
       const vec s = load(sums + q);

@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <stdexcept>
@@ -123,6 +124,8 @@ void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton, Vect
   self->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), copied(order));
 }
 
+constexpr const char* kInvalidScore = ": holds NaN or +inf, expected finite numbers or -inf to forbid";
+
 using Problems = std::vector<OwnedProblem*>;
 
 // Ask one question of each problem, on threads.  A score that is NaN or +inf is an error.
@@ -143,9 +146,7 @@ void ask(const Problems& problems, int method, int n_threads, Work work) {
   for (int i = 0; i < count; ++i) {
     if (invalid[i].empty()) continue;
     const std::string which = count == 1 ? "" : " of sequence " + std::to_string(i);
-    throw nb::value_error((invalid[i] + which +
-                           ": holds NaN or +inf, expected finite numbers or -inf to forbid")
-                              .c_str());
+    throw nb::value_error((invalid[i] + which + kInvalidScore).c_str());
   }
 }
 
@@ -265,6 +266,7 @@ Array view(nb::handle self, double* data, std::initializer_list<std::size_t> sha
 }  // namespace
 
 NB_MODULE(_kernels, m) {
+  nb::set_leak_warnings(false);  // the cache of automata lives until the interpreter ends
   m.doc() = "Compiled kernels; use them through caesura's functions.";
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
 
@@ -281,6 +283,8 @@ NB_MODULE(_kernels, m) {
       .def(
           "score",
           [](const OwnedProblem& self, nb::list segments) {
+            const std::string invalid = self.problem->invalid_score();
+            if (!invalid.empty()) throw nb::value_error((invalid + kInvalidScore).c_str());
             return self.problem->score(segments_from(self, segments));
           },
           "segments"_a)

@@ -6,7 +6,8 @@
 //   P(term) = P(row) exp(term - row)
 //
 // carries probabilities from the end of the sequence to its start: only products and sums of numbers
-// between 0 and 1, nothing to cancel.  The expected count of a potential is the sum of the terms that it
+// between 0 and 1, nothing to cancel.  The weights exp(term - row) of a row are divided by their sum, which
+// is 1 but for rounding, so that no probability leaks away on long inputs.  The expected count of a potential is the sum of the terms that it
 // is part of.  Potentials with open ends are part of many; they are collected as the sums were shared:
 //
 //   gathered[a] = sum over the ends e so far and the starts s <= a of P([s, e))
@@ -88,6 +89,9 @@ struct Backward {
   double* divisor;       // [stride] that row, relative to base(e - 1)
   double* open_row;      // [stride] O[e], relative to base(e - 1)
   double* ended;         // [stride] P of open segments that end at e
+  double* going_on;      // [stride] P of open segments that go on at e
+  double* factor;        // [stride] P(row) / sum of weights, of the row alpha[e]
+  double* open_factor;   // [stride] the same of O[e]
   double* step;          // [stride]
   double* running_open;  // [stride]
   double* sum;           // [stride]
@@ -113,7 +117,7 @@ struct Backward {
     for (double** p : {&begun, &gathered, &gathered_own, &terms, &entries}) {
       *p = work.doubles(static_cast<std::size_t>(ring) * g.stride);
     }
-    for (double** p : {&closed, &open, &weight, &divisor, &open_row, &ended, &step, &running_open, &sum,
+    for (double** p : {&closed, &open, &weight, &divisor, &open_row, &ended, &going_on, &factor, &open_factor, &step, &running_open, &sum,
                        &row, &ratio, &back}) {
       *p = work.doubles(g.stride);
     }
@@ -177,21 +181,37 @@ struct Backward {
     }
   }
 
-  // P(term) = P(row) exp(term - row) on a range of states; zero elsewhere.
-  void take(const double* a, const double* b, double shift, Range range, const double* p,
-            const double* of_row, double* out) {
+  // exp(term - row) on a range of states, zero elsewhere; added to `norm`.
+  void weigh(const double* a, const double* b, double shift, Range range, const double* of_row,
+             double* norm, double* out) const {
     fill(out, g.stride, 0.0);
-    vec entropy = vec{};
     for (int q = range.begin / W * W; q < range.end; q += W) {
-      const vec gap = (load(a + q) + load(b + q) + shift) - load(of_row + q);
-      vec value = load(p + q) * exp(gap);
+      vec value = exp((load(a + q) + load(b + q) + shift) - load(of_row + q));
       if (q < range.begin || q + W > range.end) {
         value = lanes_in(q, range.begin, range.end) ? value : vec{};
       }
       store(out + q, value);
-      if (counts.want_entropy) entropy += value > 0.0 ? -value * gap : vec{};
+      store(norm + q, load(norm + q) + value);
     }
-    counts.entropy += sum_of(entropy);
+  }
+
+  // From the weights of a row to probabilities: norm becomes P(row) / sum of weights.
+  void make_factor(const double* p, double* norm) const {
+    for (int q = 0; q < g.stride; q += W) {
+      const vec sum = load(norm + q);
+      store(norm + q, sum > 0.0 ? load(p + q) / sum : vec{});
+    }
+  }
+  // P(term) = weight * factor; with the entropy of the choice, - P(term) ln weight.
+  void scale(double* row, const double* factor) {
+    vec entropy = vec{};
+    for (int q = 0; q < g.stride; q += W) {
+      const vec w = load(row + q);
+      const vec value = w * load(factor + q);
+      store(row + q, value);
+      if (counts.want_entropy) entropy += value > 0.0 ? -value * log(w) : vec{};
+    }
+    if (counts.want_entropy) counts.entropy += sum_of(entropy);
   }
   static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
 
@@ -235,13 +255,15 @@ struct Backward {
       }
     }
 
+    fill(factor, g.stride, 0.0);
+    fill(open_factor, g.stride, 0.0);
     thetas.begin(e);
     if (enters) fill(running_open, g.stride, 0.0);
     for (int s = e - 1; s >= window.low; --s) {
       const Range range = range_of(g, s, e, window.open, window.direct);
       const double* theta = thetas.row(s, range);
       const double offset = offsets[s & mask];
-      take(theta, hat(s), offset, range, weight, divisor, of(terms, s));
+      weigh(theta, hat(s), offset, range, divisor, factor, of(terms, s));
       if (!enters || s < window.open) continue;
       add_rows(running_open, active.shared_row(s));
       if (s > reach) {
@@ -254,14 +276,28 @@ struct Backward {
         add_rows(row, active.own_row(s));
         theta = row;
       }
-      take(theta, hat(s), offset, Range{0, g.unbounded}, open, open_row, of(entries, s));
+      weigh(theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor, of(entries, s));
     }
-    if (some_open) pass_open(e, same, forced);
+    if (some_open) weigh_open(e, same || forced);
+    make_factor(weight, factor);
+    for (int s = window.low; s < e; ++s) scale(of(terms, s), factor);
+    if (some_open) {
+      make_factor(open, open_factor);
+      for (int s = window.open; enters && s < e; ++s) scale(of(entries, s), open_factor);
+      scale(ended, factor);
+      scale(going_on, open_factor);
+      for (int q = 0; q < g.stride; q += W) store(open + q, load(ended + q) + load(going_on + q));
+      if (same) fill(ended, g.stride, 0.0);
+    }
     collect(e, window, enters);
   }
 
-  // The segments that were open at e - 1: they end at e (ended) or go on (open).
-  void pass_open(int e, bool same, bool forced) {
+  // The segments that were open at e - 1: they end at e (ended) or go on.  Where both are the same, or
+  // none may go on, there is only the first kind.
+  void weigh_open(int e, bool only_ended) {
+    fill(ended, g.stride, 0.0);
+    fill(going_on, g.stride, 0.0);
+    if (e == 1) return;
     const Range all{0, g.unbounded};
     fill(step, g.stride, 0.0);
     emission_row(g, e - 1, step);
@@ -269,27 +305,12 @@ struct Backward {
       const Potential& p = g.potentials[i];
       if (p.flags == (kOpenStart | kOpenEnd)) add_to(step, g.targets[p.target], p.score);
     }
-    if (e == 1) {
-      fill(ended, g.stride, 0.0);
-      fill(open, g.stride, 0.0);
-      return;
-    }
-    if (same) {
-      take(step, open_at(e - 1), 0.0, all, weight, divisor, open);
-      fill(ended, g.stride, 0.0);
-      return;
-    }
-    if (forced) {
-      fill(row, g.stride, 0.0);
-    } else {
-      take(step, open_at(e - 1), 0.0, all, open, open_row, row);
-    }
+    if (!only_ended) weigh(step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
     for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
       const Potential& p = g.potentials[i];
       if (p.flags == kOpenStart) add_to(step, g.targets[p.target], p.score);
     }
-    take(step, open_at(e - 1), 0.0, all, weight, divisor, ended);
-    for (int q = 0; q < g.stride; q += W) store(open + q, load(row + q) + load(ended + q));
+    weigh(step, open_at(e - 1), 0.0, all, divisor, factor, ended);
   }
 
   // Expected counts of what ends at e.  From here on `open` is P(O[e - 1]).
@@ -357,16 +378,15 @@ struct Backward {
     const double old_top = arcs.top;
     const bool edges = arcs.has_edges(t);
     if (edges) arcs.patch(t);
+    // ratio[q] = P(hat[q]) / sum over p of linear[p] weight[p, q]; small sums are left to the careful way.
     arcs.to_linear(alpha(t));
-    // ratio[q] = P(hat[q]) / sum over p of linear[p] weight[p, q]; small sums are left to `careful`.
+    arcs.sum_linear();
     bool small = false;
-    const double log_small = std::log(kSmall);
     for (int q = 0; q < g.stride; q += W) {
-      vec log_sum = load(hat(t) + q) - arcs.top;
-      if (g.entry != nullptr) log_sum -= load(g.entry + q);
+      const vec sum = load(arcs.sums + q);
       const vec p = load(started + q);
-      const ivec below = log_sum < log_small;
-      store(ratio + q, below ? vec{} : p * exp(below ? vec{} : -log_sum));
+      const ivec below = sum < kSmall;
+      store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : sum));
       const ivec careful = below & (p > 0.0);
       for (int i = 0; i < W; ++i) small |= careful[i] != 0;
     }
@@ -399,7 +419,7 @@ struct Backward {
         closed[p] = total;
       }
     }
-    if (small) step_back_carefully(t, log_small);
+    if (small) step_back_carefully(t);
     if (counts.want_entropy) arc_entropy(t);
     if (edges) {
       count_edges(t);
@@ -408,12 +428,14 @@ struct Backward {
   }
 
   // Over logarithms, for the states whose sum is too small.
-  void step_back_carefully(int t, double log_small) {
+  void step_back_carefully(int t) {
     const double* started = of(begun, t);
     for (int q = 0; q < g.Q; ++q) {
-      if (started[q] == 0.0 || hat(t)[q] - arcs.entry(q) - arcs.top >= log_small) continue;
+      if (started[q] == 0.0 || arcs.sums[q] >= kSmall) continue;
+      double norm = 0.0;
+      arcs.sources(q, [&](int p) { norm += std::exp(arc_gap(t, p, q)); });
       arcs.sources(q, [&](int p) {
-        const double value = arc_probability(t, p, q);
+        const double value = arc_probability(t, p, q) / norm;
         closed[p] += value;
         pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
       });

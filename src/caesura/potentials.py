@@ -238,15 +238,16 @@ class Potentials:
         >>> p.add_many([0, 1, 2], [2, 3, 4], "person", [0.5, 1.0, 0.5], open_start=True)
         """
         targets = self._targets(labels)
+        columns = (
+            _integers("starts", starts),
+            _integers("ends", ends),
+            targets,
+            np.asarray(scores, np.float64),
+            np.asarray(open_start, bool),
+            np.asarray(open_end, bool),
+        )
         try:
-            s, e, z, w, opens, opene = np.broadcast_arrays(
-                _integers("starts", starts),
-                _integers("ends", ends),
-                targets,
-                np.asarray(scores, np.float64),
-                np.asarray(open_start, bool),
-                np.asarray(open_end, bool),
-            )
+            s, e, z, w, opens, opene = np.broadcast_arrays(*columns)
         except ValueError as error:
             raise InvalidInput(
                 "add_many: starts, ends, labels, scores and the open flags must have one length; "

@@ -80,8 +80,9 @@ def score(
     2.0
     """
     _number(method)
+    _threads(n_threads)
+    listed = _listed(p)
     if not isinstance(p, Potentials):
-        listed = list(p)
         if len(listed) != len(segments):
             raise InvalidInput(
                 f"segments: got {len(segments)} segmentations for {len(listed)} sequences"
@@ -93,7 +94,7 @@ def score(
     tracked = None if len(p._once) <= MOST_TRACKED else ()
     if tracked is not None and lazy.broken(p, indexed):
         return -np.inf
-    return problem_of(p, tracked).score(indexed)
+    return _called(problem_of(p, tracked).score, indexed)
 
 
 def log_probability(
@@ -298,9 +299,11 @@ def kl_divergence(
     0.0355
     """
     number = _number(method)
+    _threads(n_threads)
     if not isinstance(p, Potentials):
         if isinstance(q, Potentials) or len(p) != len(q):
-            raise InvalidInput("q: expected as many sequences as p has")
+            came = "one" if isinstance(q, Potentials) else len(q)
+            raise InvalidInput(f"q: got {came} of Potentials, expected {len(p)}, as many as p")
         return [kl_divergence(a, b, method=method) for a, b in zip(p, q, strict=True)]
     if not isinstance(q, Potentials):
         raise InvalidInput(f"q: got {type(q).__name__}, expected Potentials")
@@ -308,7 +311,7 @@ def kl_divergence(
         return reference.kl_divergence(p, q)
     for one in (p, q):
         _require_possible(log_partition(one, method=method) > -np.inf)
-    return divergence.kl_divergence(p, q, number)
+    return _called(divergence.kl_divergence, p, q, number)
 
 
 def minimum_risk(
@@ -333,11 +336,12 @@ def minimum_risk(
     Segment(start=0, end=2, label='name')
     """
     number = _number(method)
+    _threads(n_threads)
     if not isinstance(p, Potentials):
         return [minimum_risk(one, outside, method=method, n_threads=n_threads) for one in _listed(p)]
     if number is None:
         return Path(*reference.minimum_risk(p, outside))  # type: ignore[arg-type]
-    return risk.minimum_risk(p, outside, number)
+    return _called(risk.minimum_risk, p, outside, number)
 
 
 # -- the way to the kernels ----------------------------------------------------------------------
@@ -453,6 +457,8 @@ def _path(p: Potentials, answer: tuple[list[tuple[int, int, int]], float] | None
 
 def _indexed(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:
     """Return a whole segmentation by label index, or say what is wrong with it."""
+    if not isinstance(segments, Iterable):
+        raise InvalidInput(f"segments: got {segments!r}, expected a list of (start, end, label)")
     indexed = [p._segment(f"segments[{i}]", segment) for i, segment in enumerate(segments)]
     at = 0
     for i, (start, end, _) in enumerate(indexed):

@@ -24,10 +24,10 @@ def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
     tracked: set[int] = set()
     while True:
         paths = _kernels.n_best([problem_of(p, tracked)], n, method, 1)[0]
-        broken = {y for segments, _ in paths for y in broken(p, segments)}
-        if not broken:
+        repeated = {y for segments, _ in paths for y in broken(p, segments)}
+        if not repeated:
             return paths
-        tracked |= broken
+        tracked |= repeated
 
 
 def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
@@ -41,10 +41,10 @@ def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
     for round_ in range(MOST_ROUNDS):
         drawn = _kernels.sample([problem_of(p, tracked)], max(n, 64), [seed + round_], method, 1)[0]
         breaks = [broken(p, segments) for segments in drawn]
-        kept += [segments for segments, broken in zip(drawn, breaks, strict=True) if not broken]
+        kept += [segments for segments, labels in zip(drawn, breaks, strict=True) if not labels]
         if len(kept) >= n or not drawn:
             return kept[:n]
-        counts = Counter(y for broken in breaks for y in broken)
+        counts = Counter(y for labels in breaks for y in labels)
         room = MOST_TRACKED - len(tracked)
         tracked |= {y for y, _ in counts.most_common(min(4, room))}
     raise TooLarge(
