@@ -35,6 +35,12 @@ bool is_chain(const Lattice& g) {
          g.spans == nullptr && g.entry == nullptr && g.by_position[g.T + 1] == 0 && g.T > 0;
 }
 
+// The chain kernel finds a NaN by itself; all else asks here first.
+void check_scores(const Problem& problem) {
+  const std::string invalid = problem.invalid_score();
+  if (!invalid.empty()) throw InvalidScore(invalid);
+}
+
 // Room for the counts, all zero.
 Posterior make_posterior(const Problem& problem, const Lattice& g) {
   const ProblemInput& in = problem.input();
@@ -49,7 +55,7 @@ Posterior make_posterior(const Problem& problem, const Lattice& g) {
   const std::size_t spans = tokens * out.span_length;
   const std::size_t total = tokens + (g.T + 1) + pairs + 2 * g.Y + spans + out.n_potentials +
                             out.n_edges + out.n_patterns;
-  out.memory.reset(new double[total]);
+  out.memory = pooled(total);
   double* at = out.memory.get();
   auto take = [&at](std::size_t count) {
     double* p = at;
@@ -80,6 +86,7 @@ double answer_log_partition(const Problem& problem, Method method, Workspace& wo
   if (g.T == 0) return empty_log_z(problem);
   double log_z;
   if (tally == nullptr && is_chain(g) && kernels().chain(g, work, nullptr, &log_z)) return log_z;
+  check_scores(problem);
   return kernels().log_partition(g, work, nullptr, tally);
 }
 
@@ -93,6 +100,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
     return out;
   }
   if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) return out;
+  check_scores(problem);
   clear(out);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
   out.log_z = kernels().log_partition(g, work, &tables, nullptr);
@@ -111,6 +119,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
 
 Answer answer_best(const Problem& problem, Method method, Workspace& work) {
   const Lattice& g = problem.lattice(method);
+  check_scores(problem);
   Answer answer;
   if (g.T == 0) {
     answer.possible = problem.automaton().accepts_empty;
@@ -137,6 +146,7 @@ Answer answer_best(const Problem& problem, Method method, Workspace& work) {
 
 std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
   const Lattice& g = problem.lattice(method);
+  check_scores(problem);
   if (g.T == 0) {
     return empty_log_z(problem) == 0.0 ? std::vector<Answer>{{true, 0.0, {}}} : std::vector<Answer>{};
   }
@@ -160,6 +170,7 @@ std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspa
 std::vector<Answer> answer_samples(const Problem& problem, Method method, Workspace& work, int n,
                                    std::uint64_t seed) {
   const Lattice& g = problem.lattice(method);
+  check_scores(problem);
   std::vector<Answer> answers;
   if (g.T == 0) {
     if (empty_log_z(problem) == 0.0) answers.assign(n, {true, 0.0, {}});
@@ -176,6 +187,7 @@ std::vector<Answer> answer_samples(const Problem& problem, Method method, Worksp
 Lookup::Lookup(const Problem& problem, Method method)
     : problem_(problem), g_(problem.lattice(method)), log_z_(empty_log_z(problem)) {
   if (g_.T == 0) return;
+  check_scores(problem);
   Workspace work;
   const std::size_t rows = tables_size(g_);
   memory_.reset(new double[rows + 2 * table_size(g_)]);

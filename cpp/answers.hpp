@@ -4,21 +4,29 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <vector>
 
 #include "kernels.hpp"
+#include "pool.hpp"
 #include "problem.hpp"
 #include "walk.hpp"
 
 namespace caesura {
 
+// A score is NaN or +inf; what() is the name of the array.
+struct InvalidScore : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Each answer throws InvalidScore where it must.
 double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
 
 // ln Z and all expected counts, in one block of memory.
 struct Posterior {
   double log_z = kMinusInfinity;
   double entropy = 0.0;
-  std::unique_ptr<double[]> memory;
+  PooledDoubles memory;
   Counts counts;  // points into memory
   double* patterns = nullptr;  // [static patterns]
   int T = 0, Y = 0, span_length = 0, n_potentials = 0, n_edges = 0, n_patterns = 0;

@@ -189,7 +189,7 @@ struct Arcs {
       if (g.entry != nullptr) value += load(g.entry + q);
       store(hat + q, value);
       const ivec below = (s < kSmall) & lanes_in(q, 0, g.Q);
-      for (int i = 0; i < W; ++i) small |= below[i] != 0;
+      small |= any(below);
     }
     if (!small) return;
     for (int q = 0; q < g.Q; ++q) {

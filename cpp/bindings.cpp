@@ -138,9 +138,11 @@ void ask(const Problems& problems, int method, int n_threads, Work work) {
   {
     const nb::gil_scoped_release release;
     for_each(count, n_threads, [&](int i, Workspace& workspace) {
-      const Problem& problem = *problems[i]->problem;
-      invalid[i] = problem.invalid_score();
-      if (invalid[i].empty()) work(i, problem, chosen, workspace);
+      try {
+        work(i, *problems[i]->problem, chosen, workspace);
+      } catch (const InvalidScore& error) {
+        invalid[i] = error.what();
+      }
     });
   }
   for (int i = 0; i < count; ++i) {

@@ -9,7 +9,7 @@
 //   P(t, y) = a[t, y] b[t, y],          E(i, j) = W[i, j] sum over t of a[t-1, i] v[t, j]
 //
 // All numbers stay between 1e-300 and 1e300 as long as no entry that can occur is below 1e-100 of its
-// row; where one is, the kernel returns false and the general sweeps answer.
+// row; where one is, or a score is NaN, the kernel returns false and the general sweeps answer.
 
 #include <cmath>
 
@@ -23,21 +23,29 @@ namespace {
 constexpr double kLowest = -230.0;  // exp of it is 1e-100
 constexpr double kLeast = 1e-100;
 
-// out = exp(row - max); false if an entry that is not -inf lies too far below the maximum.
-bool scaled_exp(const double* row, int stride, double* out, double* most) {
-  vec top = splat(kMinusInfinity);
-  for (int q = 0; q < stride; q += W) top = max(top, load(row + q));
+// out = exp(row - max), n entries and then zeros; false if an entry that is not -inf lies too far below.
+bool scaled_exp(const double* row, int n, int stride, double* out, double* most) {
+  const int whole = n / W * W;
+  const vec tail = load_part(row + whole, n - whole, kMinusInfinity);
+  vec top = tail;
+  for (int q = 0; q < whole; q += W) top = max(top, load(row + q));
   *most = max_of(top);
   if (*most == kMinusInfinity) return false;
   ivec low = ivec{};
-  for (int q = 0; q < stride; q += W) {
+  int q = 0;
+  for (; q < whole; q += W) {
     const vec gap = load(row + q) - *most;
     low |= (gap < kLowest) & (gap > kMinusInfinity);
     store(out + q, exp(gap));
   }
-  bool any = false;
-  for (int i = 0; i < W; ++i) any |= low[i] != 0;
-  return !any;
+  if (q < n) {
+    const vec gap = tail - *most;
+    low |= (gap < kLowest) & (gap > kMinusInfinity);
+    store(out + q, exp(gap));
+    q += W;
+  }
+  for (; q < stride; q += W) store(out + q, vec{});
+  return !any(low);
 }
 
 // Rows i and i + 1 of `left`' times all of `right`, over the tokens; B vectors of columns at a time.
@@ -95,18 +103,12 @@ struct Chain {
     x = work.doubles(table);
     a = work.doubles(table);
     scale = work.doubles(g.T);
-    fill(row, stride, kMinusInfinity);
-  }
-
-  // exp of a row of Y scores, padded with zeros.
-  bool exp_row(const double* scores, double* out, double* most) {
-    std::memcpy(row, scores, sizeof(double) * n);
-    return scaled_exp(row, stride, out, most);
   }
 
   bool weights() {
     double most_start, most_end;
-    if (!exp_row(g.start, first, &most_start) || !exp_row(g.end, last, &most_end)) return false;
+    if (!scaled_exp(g.start, n, stride, first, &most_start)) return false;
+    if (!scaled_exp(g.end, n, stride, last, &most_end)) return false;
     log_z.add(most_start);
     log_z.add(most_end);
     fill(weight, stride * stride, kMinusInfinity);
@@ -114,31 +116,35 @@ struct Chain {
       std::memcpy(weight + i * stride, g.transition + i * n, sizeof(double) * n);
       if (!g.same_label_adjacent) weight[i * stride + i] = kMinusInfinity;
     }
-    if (g.T > 1 && !scaled_exp(weight, stride * stride, weight, &top)) return false;
+    const int size = stride * stride;
+    if (g.T > 1 && !scaled_exp(weight, size, size, weight, &top)) return false;
     for (int i = 0; i < stride; ++i) {
       for (int j = 0; j < stride; ++j) transposed[j * stride + i] = weight[i * stride + j];
     }
     return true;
   }
 
-  bool exp_token(int t) {
-    double most;
-    double* out = x + static_cast<std::ptrdiff_t>(t) * stride;
-    if (g.allowed == nullptr) {
-      if (!exp_row(g.emission + static_cast<std::ptrdiff_t>(t) * n, out, &most)) return false;
-    } else {
-      emission_row(g, t, row);
-      if (!scaled_exp(row, stride, out, &most)) return false;
+  // x[t]; apart from the recursion, so that the processor can work on many tokens at once.
+  bool tokens() {
+    for (int t = 0; t < g.T; ++t) {
+      if (g.boundary[t + 1] & kBarred) return false;
+      const double* scores = g.emission + static_cast<std::ptrdiff_t>(t) * n;
+      if (g.allowed != nullptr) {
+        emission_row(g, t, row);
+        scores = row;
+      }
+      double most;
+      if (!scaled_exp(scores, n, stride, x + static_cast<std::ptrdiff_t>(t) * stride, &most)) return false;
+      log_z.add(most);
     }
-    log_z.add(most);
     return true;
   }
 
   // a[t]; the sum of a[t - 1] sets its scale, so that the division does not wait for the product.
   bool forward() {
     double product_of_sums = 1.0, before = 1.0;
+    ivec low = ivec{};
     for (int t = 0; t < g.T; ++t) {
-      if ((g.boundary[t + 1] & kBarred) || !exp_token(t)) return false;
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * stride;
       double* now = a + at;
       const double s = 1.0 / before;
@@ -149,23 +155,21 @@ struct Chain {
         product(now - stride, weight, n, stride, now);
       }
       vec sum = vec{};
-      ivec low = ivec{};
       for (int q = 0; q < stride; q += W) {
-        const vec value = load(now + q) * load(x + at + q) * s;
+        const vec value = load(now + q) * (load(x + at + q) * s);
         store(now + q, value);
         sum += value;
         low |= (value < kLeast) & (value > 0.0);
       }
-      bool any_low = false;
-      for (int i = 0; i < W; ++i) any_low |= low[i] != 0;
       product_of_sums *= before;
       before = caesura::CAESURA_ISA::sum(sum);
-      if (any_low || !(before > kLeast)) return false;
+      if (!(before > kLeast)) return false;
       if (product_of_sums < 1e-100 || product_of_sums > 1e100) {
         log_z.add(std::log(product_of_sums));
         product_of_sums = 1.0;
       }
     }
+    if (any(low)) return false;
     log_z.add(std::log(product_of_sums));
     log_z.add(top * (g.T - 1));
     vec z = vec{};
@@ -178,35 +182,36 @@ struct Chain {
     return true;
   }
 
-  void put(double* out, const double* values) const { std::memcpy(out, values, sizeof(double) * n); }
-
   void backward(Counts& counts) {
     double* b = last;
     for (int t = g.T - 1; t >= 0; --t) {
       const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * stride;
+      double* tokens = counts.tokens + static_cast<std::ptrdiff_t>(t) * n;
       for (int q = 0; q < stride; q += W) {
         const vec reached = load(a + at + q);
         const vec back = load(b + q);
-        store(row + q, reached * back);
+        if (q + W <= n) {
+          store(tokens + q, reached * back);
+        } else {
+          store_part(tokens + q, reached * back, n - q);
+        }
         // What cannot be reached must not grow.
         const vec v = load(x + at + q) * back * scale[t];
         store(x + at + q, reached > 0.0 ? v : vec{});
       }
-      put(counts.tokens + static_cast<std::ptrdiff_t>(t) * n, row);
       counts.boundaries[t + 1] = 1.0;
-      if (t == g.T - 1) put(counts.ends, row);
       if (t > 0) product(x + at, transposed, n, stride, b);
     }
     counts.boundaries[0] = 1.0;
-    put(counts.starts, row);
+    std::memcpy(counts.starts, counts.tokens, sizeof(double) * n);
+    std::memcpy(counts.ends, counts.tokens + static_cast<std::ptrdiff_t>(g.T - 1) * n, sizeof(double) * n);
     // Expected transitions; `transposed` is free by now.
     outer(a, x + stride, g.T - 1, n, stride, transposed);
     for (int i = 0; i < n; ++i) {
-      for (int q = 0; q < stride; q += W) {
+      for (int q = 0; q < n; q += W) {
         const int at = i * stride + q;
-        store(row + q, load(transposed + at) * load(weight + at));
+        store_part(counts.transitions + i * n + q, load(transposed + at) * load(weight + at), n - q);
       }
-      put(counts.transitions + i * n, row);
     }
   }
 };
@@ -215,7 +220,7 @@ struct Chain {
 
 bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   Chain kernel(g, work);
-  if (!kernel.weights() || !kernel.forward()) return false;
+  if (!kernel.weights() || !kernel.tokens() || !kernel.forward()) return false;
   if (counts != nullptr) kernel.backward(*counts);
   *log_z = kernel.log_z.value();
   return true;

@@ -101,6 +101,7 @@ struct Backward {
   double* pairs;         // [Y][label stride] expected transitions by rank
   double* outer;         // [Y][label stride] the same, still to be multiplied by the weights
   int lowest;            // live starts are lowest .. e - 1
+  bool own_potentials = false;  // some have a closed start and an open end
 
   Backward(const Lattice& lattice, Workspace& work, const Tables& kept, Counts& out)
       : g(lattice),
@@ -125,6 +126,7 @@ struct Backward {
       *p = work.doubles(static_cast<std::size_t>(g.label_stride) * g.label_stride);
       fill(*p, g.label_stride * g.label_stride, 0.0);
     }
+    for (int i = 0; i < g.n_potentials; ++i) own_potentials |= g.potentials[i].flags == kOpenEnd;
   }
 
   double* of(double* rows, int s) const { return rows + static_cast<std::ptrdiff_t>(s & mask) * g.stride; }
@@ -184,8 +186,10 @@ struct Backward {
   // exp(term - row) on a range of states, zero elsewhere; added to `norm`.
   void weigh(const double* a, const double* b, double shift, Range range, const double* of_row,
              double* norm, double* out) const {
-    fill(out, g.stride, 0.0);
-    for (int q = range.begin / W * W; q < range.end; q += W) {
+    const int begin = range.begin / W * W;
+    fill(out, begin, 0.0);
+    int q = begin;
+    for (; q < range.end; q += W) {
       vec value = exp((load(a + q) + load(b + q) + shift) - load(of_row + q));
       if (q < range.begin || q + W > range.end) {
         value = lanes_in(q, range.begin, range.end) ? value : vec{};
@@ -193,6 +197,7 @@ struct Backward {
       store(out + q, value);
       store(norm + q, load(norm + q) + value);
     }
+    for (; q < g.stride; q += W) store(out + q, vec{});
   }
 
   // From the weights of a row to probabilities: norm becomes P(row) / sum of weights.
@@ -202,16 +207,31 @@ struct Backward {
       store(norm + q, sum > 0.0 ? load(p + q) / sum : vec{});
     }
   }
-  // P(term) = weight * factor; with the entropy of the choice, - P(term) ln weight.
-  void scale(double* row, const double* factor) {
+  // P(term) = weight * factor
+  void scale(double* row, const double* p) {
+    if (counts.want_entropy) count_entropy(row, p);
+    for (int q = 0; q < g.stride; q += W) store(row + q, load(row + q) * load(p + q));
+  }
+  // The same, and add it to the sum over earlier starts, to `to`, and that sum to `gather_to`.
+  void gather(double* row, const double* p, double* to, double* gather_to) const {
+    for (int q = 0; q < g.stride; q += W) {
+      const vec value = load(row + q) * load(p + q);
+      const vec total = load(sum + q) + value;
+      store(row + q, value);
+      store(sum + q, total);
+      store(to + q, load(to + q) + value);
+      store(gather_to + q, load(gather_to + q) + total);
+    }
+  }
+  // The entropy of a choice: - P(term) ln weight
+  void count_entropy(const double* row, const double* p) {
     vec entropy = vec{};
     for (int q = 0; q < g.stride; q += W) {
       const vec w = load(row + q);
-      const vec value = w * load(factor + q);
-      store(row + q, value);
-      if (counts.want_entropy) entropy += value > 0.0 ? -value * log(w) : vec{};
+      const vec value = w * load(p + q);
+      entropy += value > 0.0 ? -value * log(w) : vec{};
     }
-    if (counts.want_entropy) counts.entropy += sum_of(entropy);
+    counts.entropy += sum_of(entropy);
   }
   static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
 
@@ -280,7 +300,6 @@ struct Backward {
     }
     if (some_open) weigh_open(e, same || forced);
     make_factor(weight, factor);
-    for (int s = window.low; s < e; ++s) scale(of(terms, s), factor);
     if (some_open) {
       make_factor(open, open_factor);
       for (int s = window.open; enters && s < e; ++s) scale(of(entries, s), open_factor);
@@ -319,11 +338,11 @@ struct Backward {
     const int first = g.by_end[e];
     fill(sum, g.stride, 0.0);
     for (int s = window.low; s < e; ++s) {
-      const double* term = of(terms, s);
+      double* term = of(terms, s);
       const bool entering = enters && s >= window.open;
-      add_rows(sum, term);
-      add_rows(of(begun, s), term);
-      add_rows(of(gathered_own, s), term);
+      if (counts.want_entropy) count_entropy(term, factor);
+      gather(term, factor, of(begun, s), of(gathered, s));
+      if (own_potentials) add_rows(of(gathered_own, s), term);
       if (counts.spans != nullptr) count_spans(s, e, term);
       while (next >= first && g.potentials[next].start < s) --next;
       for (; next >= first && g.potentials[next].start == s; --next) {
@@ -340,9 +359,8 @@ struct Backward {
       }
       if (entering) {
         add_rows(of(begun, s), of(entries, s));
-        add_rows(of(gathered_own, s), of(entries, s));
+        if (own_potentials) add_rows(of(gathered_own, s), of(entries, s));
       }
-      add_rows(of(gathered, s), sum);
     }
     if (enters) {
       fill(sum, g.stride, 0.0);
@@ -369,6 +387,12 @@ struct Backward {
   void count_spans(int s, int e, const double* term) const {
     if (e - s > g.span_length) return;
     double* out = counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
+    if (g.plain_order) {
+      int q = 0;
+      for (; q + W <= g.Y; q += W) store(out + q, load(term + q));
+      if (q < g.Y) store_part(out + q, load(term + q), g.Y - q);
+      return;
+    }
     for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
   }
 
@@ -388,7 +412,7 @@ struct Backward {
       const ivec below = sum < kSmall;
       store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : sum));
       const ivec careful = below & (p > 0.0);
-      for (int i = 0; i < W; ++i) small |= careful[i] != 0;
+      small |= any(careful);
     }
     if (g.in_ptr == nullptr) {
       product(ratio, arcs.transposed, g.Q, g.stride, back);

@@ -59,16 +59,18 @@ inline void emission_row(const Lattice& g, int t, double* row) {
   }
 }
 
-// row[q] += spans of the segment [s, e).
-inline void add_spans(const Lattice& g, int s, int e, double* row) {
+// out = row + spans of the segment [s, e).
+inline void add_spans(const Lattice& g, int s, int e, const double* row, double* out) {
   const double* scores =
       g.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
   if (g.plain_order) {
-    for (int y = 0; y < g.Y; ++y) row[y] += scores[y];
+    int q = 0;
+    for (; q + W <= g.Y; q += W) store(out + q, load(row + q) + load(scores + q));
+    if (q < g.Y) store(out + q, load(row + q) + load_part(scores + q, g.Y - q, 0.0));
     return;
   }
   for (int r = 0; r < g.Y; ++r) {
-    for (int q = g.first[r]; q < g.first[r + 1]; ++q) row[q] += scores[g.order[r]];
+    for (int q = g.first[r]; q < g.first[r + 1]; ++q) out[q] = row[q] + scores[g.order[r]];
   }
 }
 
@@ -191,22 +193,24 @@ struct Thetas {
         add_to(running, g.targets[p.target], p.score);
       }
     }
-    bool closed = false;
-    for (int i = first; i < next && !closed; ++i) closed = g.potentials[i].flags == 0;
-    if (!active.owns(s) && !closed && g.spans == nullptr) return running;
-
+    const double* sum = running;
     if (active.owns(s)) {
       const double* own = active.own_row(s);
-      for (int q = low; q < range.end; q += W) store(theta + q, load(running + q) + load(own + q));
-    } else {
-      for (int q = low; q < range.end; q += W) store(theta + q, load(running + q));
+      for (int q = low; q < range.end; q += W) store(theta + q, load(sum + q) + load(own + q));
+      sum = theta;
     }
-    for (int i = first; closed && i < next; ++i) {
+    if (g.spans != nullptr) {
+      add_spans(g, s, e, sum, theta);
+      sum = theta;
+    }
+    for (int i = first; i < next; ++i) {
       const Potential& p = g.potentials[i];
-      if (p.flags == 0) add_to(theta, g.targets[p.target], p.score);
+      if (p.flags != 0) continue;
+      if (sum == running) copy(theta, running, g.stride);
+      sum = theta;
+      add_to(theta, g.targets[p.target], p.score);
     }
-    if (g.spans != nullptr) add_spans(g, s, e, theta);
-    return theta;
+    return sum;
   }
 };
 

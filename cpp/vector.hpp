@@ -18,7 +18,18 @@ inline vec load(const double* p) {
   return v;
 }
 inline void store(double* p, vec v) { std::memcpy(p, &v, sizeof v); }
-inline vec splat(double x) { return vec{} + x; }
+// The first `count` doubles, then `rest`; no store before a load, which would stall.
+inline vec load_part(const double* p, int count, double rest) {
+  vec v;
+  for (int i = 0; i < W; ++i) v[i] = i < count ? p[i] : rest;
+  return v;
+}
+inline vec splat(double x) { return x - vec{}; }  // not +: x + 0 is not always x
+inline void store_part(double* p, vec v, int count) {
+  for (int i = 0; i < W; ++i) {
+    if (i < count) p[i] = v[i];
+  }
+}
 inline vec max(vec a, vec b) { return a > b ? a : b; }
 inline vec as_double(ivec v) { return reinterpret_cast<vec>(v); }
 inline ivec as_bits(vec v) { return reinterpret_cast<ivec>(v); }
@@ -32,6 +43,12 @@ inline double max_of(vec v) {
   double most = v[0];
   for (int i = 1; i < W; ++i) most = v[i] > most ? v[i] : most;
   return most;
+}
+
+inline bool any(ivec v) {
+  std::int64_t bits = 0;
+  for (int i = 0; i < W; ++i) bits |= v[i];
+  return bits != 0;
 }
 
 // Lanes q, q + 1, ... that lie in [low, high).

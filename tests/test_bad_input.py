@@ -74,9 +74,7 @@ def test_bad_arrays(name: str) -> None:
 @methods
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["emission", "transition", "start", "end", "spans"])
-def test_numbers_written_in_place_are_checked_when_asked(
-    method: str, name: str, bad: float
-) -> None:
+def test_numbers_written_in_place_are_checked(method: str, name: str, bad: float) -> None:
     p = Potentials(3, 2, max_length=2)
     getattr(p, name).flat[0] = bad
     questions: list[Callable[[], object]] = [

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from hypothesis import assume, given, settings
-from oracle import FAST, close, models, pairs, random_model
+from oracle import FAST, check_marginals, close, models, pairs, random_model
 
 import caesura
 from caesura import Potentials, Segment
@@ -31,7 +31,7 @@ def possible(p: Potentials) -> Enumeration:
     return every
 
 
-# -- every answer against enumeration ---------------------------------------------------------------
+# -- every answer against enumeration ----------------------------------------------------------
 
 
 @given(models())
@@ -171,7 +171,7 @@ def test_samples_are_possible_and_repeat(p: Potentials) -> None:
         assert caesura.sample(p, 5, seed=7, method=method) == drawn
 
 
-# -- sampling ----------------------------------------------------------------------------------------
+# -- sampling ----------------------------------------------------------------------------------
 
 
 def sampled_models() -> Iterator[Potentials]:
@@ -213,7 +213,7 @@ def test_seeds_differ_and_repeat(method: str) -> None:
     assert len({tuple(segments) for segments in first}) > 1
 
 
-# -- invariants --------------------------------------------------------------------------------------
+# -- invariants --------------------------------------------------------------------------------
 
 
 def compositions(T: int, Y: int, L: int) -> int:
@@ -318,7 +318,7 @@ def test_marginals_are_consistent(p: Potentials) -> None:
             assert close(sum(n for (_, e, _), n in segments if e == t), m.boundaries[t])
 
 
-# -- finite differences ------------------------------------------------------------------------------
+# -- finite differences ------------------------------------------------------------------------
 
 
 def difference(p: Potentials, change: Callable[[Potentials, float], None], method: str) -> float:

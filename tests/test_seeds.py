@@ -1,7 +1,8 @@
 """What the seed papers print: figures, worked examples, tables and lemmas.
 
-Sarawagi 2019 (overlapping semi-CRF), Figure 1 with the term that its example leaves out; Cuong, Ye,
-Lee and Chieu 2014 (high-order semi-CRF), Lemmas 1 and 2 and Appendix B with its misprints corrected.
+Sarawagi 2019 (overlapping semi-CRF): Figure 1 with the term that its example leaves out.
+Cuong, Ye, Lee and Chieu 2014 (high-order semi-CRF): Lemmas 1 and 2, and Appendix B with its
+misprints corrected.
 Positions in tests of the papers are theirs: 1..n, inclusive.
 """
 
@@ -31,7 +32,7 @@ from caesura.inference.reference import Enumeration
 
 Floats = npt.NDArray[np.float64]
 
-# -- Sarawagi 2019, Figure 1 -----------------------------------------------------------------------
+# -- Sarawagi 2019, Figure 1 -------------------------------------------------------------------
 
 # (start, end, open start, open end), as named in the text ...
 NAMED = {
@@ -154,7 +155,7 @@ def test_width_one_needs_two_terms() -> None:
     assert max(Overlapping(Potentials(5, 2)).terms) == 2
 
 
-# -- Cuong et al. 2014: states and lemmas -----------------------------------------------------------
+# -- Cuong et al. 2014: states and lemmas ------------------------------------------------------
 
 
 def is_suffix(short: History, long: History) -> bool:
@@ -221,7 +222,7 @@ def test_lemma_1_d(p: Potentials) -> None:
 @given(models(min_length=2, rules=False), st.data())
 @settings(max_examples=60)
 def test_lemma_2_c(p: Potentials, data: st.DataObject) -> None:
-    """What comes after a segmentation's first part needs no more of that than the backward state."""
+    """What comes after some segments needs no more of them than the backward state."""
     model, _, S = sets_of(p)
     paths = [path for path in Enumeration(p).paths if len(path) > 1]
     if not paths:
@@ -270,7 +271,7 @@ def test_conditional_beta_is_beta_at_the_state_it_leads_to(p: Potentials) -> Non
     assert close(log_sum(first), lattice.log_partition)
 
 
-# -- Cuong et al. 2014, Appendix B ------------------------------------------------------------------
+# -- Cuong et al. 2014, Appendix B -------------------------------------------------------------
 
 P, O, L = 0, 1, 2  # noqa: E741 - the paper's labels: person, other, location
 WORDS = ["Peter", "goes", "to", "Britain", "and", "France", "annually", "."]
@@ -372,10 +373,7 @@ def test_the_five_pairs_of_alpha_6_l() -> None:
     pairs = {(p, y) for p in states for y in (P, O, L) if longest_suffix((*p, y), states) == (L,)}
     assert pairs == {((), L), ((P,), L), ((O,), L), ((L,), L), ((L, O), L)}
     lattice = Lattice(example(), whole_patterns=False)
-    alpha = {
-        history: lattice.alpha[5, State(history, frozenset(), ())]
-        for history, _ in pairs - {((), L)}
-    }
+    alpha = {state.history: a for (j, state), a in lattice.alpha.items() if j == 5}
     terms = [alpha[(P,)] + 1, alpha[(O,)] + 1, alpha[(L,)] + 1, alpha[(L, O)] + 2]
     assert close(lattice.alpha[6, State((L,), frozenset(), ())], log_sum(terms))
 
@@ -414,7 +412,7 @@ def test_the_predicate_at_every_position_is_another_model(method: str) -> None:
 
 
 def test_equal_neighbours_of_the_experiments() -> None:
-    """The paper's semi-CRFs have maximal segments: forbidding equal neighbours leaves 3 * 3^(n-1)."""
+    """The paper's semi-CRFs have maximal segments: without equal neighbours 3 * 3^(n-1) remain."""
     p = Potentials(4, 3, same_label_adjacent=False)
     assert len(Enumeration(p).paths) == 81
     for method in FAST:

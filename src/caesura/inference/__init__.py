@@ -300,13 +300,13 @@ def kl_divergence(
     """
     number = _number(method)
     _threads(n_threads)
+    ps, qs = _listed(p), _listed(q, "q")
     if not isinstance(p, Potentials):
-        if isinstance(q, Potentials) or len(p) != len(q):
-            came = "one" if isinstance(q, Potentials) else len(q)
-            raise InvalidInput(f"q: got {came} of Potentials, expected {len(p)}, as many as p")
-        return [kl_divergence(a, b, method=method) for a, b in zip(p, q, strict=True)]
+        if isinstance(q, Potentials) or len(ps) != len(qs):
+            raise InvalidInput(f"q: got {len(qs)} of Potentials, expected {len(ps)}, as many as p")
+        return [kl_divergence(a, b, method=method) for a, b in zip(ps, qs, strict=True)]
     if not isinstance(q, Potentials):
-        raise InvalidInput(f"q: got {type(q).__name__}, expected Potentials")
+        raise InvalidInput("q: got a list, expected Potentials, as p is")
     if number is None:
         return reference.kl_divergence(p, q)
     for one in (p, q):
@@ -366,12 +366,12 @@ def _count(name: str, value: object) -> None:
         raise InvalidInput(f"{name}: got {value!r}, expected a whole number, at least 1")
 
 
-def _listed(p: Potentials | Sequence[Potentials]) -> list[Potentials]:
+def _listed(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Potentials]:
     listed = [p] if isinstance(p, Potentials) else list(p) if isinstance(p, Iterable) else [p]
     for one in listed:
         if not isinstance(one, Potentials):
             raise InvalidInput(
-                f"p: got {type(one).__name__}, expected Potentials or a list of Potentials"
+                f"{name}: got {type(one).__name__}, expected Potentials or a list of Potentials"
             )
     return listed
 

@@ -1,0 +1,77 @@
+# make demo   train nothing, install, and see the engine at work
+# make test   everything: tests, doctests, lint, types, the kernels under sanitizers
+# The rest is for developers.  .venv holds all that is installed.
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+PIP := $(VENV)/bin/pip --disable-pip-version-check -q
+SOURCES := $(shell find cpp -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
+MODULES := $(shell find src -name '*.py' | sort)
+# pip's editable install knows the modules that were there when it was made.
+NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
+
+.PHONY: demo test setup lint types docs bench sanitize stubs clean
+
+demo: $(VENV)/.installed-$(NAMES)
+	$(PYTHON) examples/citation.py
+
+test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
+	$(MAKE) --no-print-directory lint types sanitize
+	$(PYTHON) -m pytest -q
+
+setup: $(VENV)/.installed-$(NAMES) $(VENV)/.tested $(VENV)/.documented
+
+$(VENV)/.made:
+	python3 -m venv $(VENV)
+	$(PIP) install "pip>=25.1"
+	touch $@
+
+$(VENV)/.built: $(VENV)/.made pyproject.toml
+	$(PIP) install --group build
+	touch $@
+
+$(VENV)/.installed-$(NAMES): $(VENV)/.built $(SOURCES)
+	$(PIP) install --no-build-isolation -e .
+	rm -f $(VENV)/.installed-*
+	touch $@
+
+$(VENV)/.tested: $(VENV)/.made pyproject.toml
+	$(PIP) install --group test --group lint
+	touch $@
+
+$(VENV)/.documented: $(VENV)/.made pyproject.toml
+	$(PIP) install --group docs
+	touch $@
+
+lint: $(VENV)/.tested
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+types: $(VENV)/.tested $(VENV)/.installed-$(NAMES)
+	$(VENV)/bin/mypy
+
+# The stub of the compiled module is committed, so that type checkers see it.
+stubs: $(VENV)/.installed-$(NAMES)
+	$(PYTHON) -m nanobind.stubgen -m caesura._kernels -o src/caesura/_kernels.pyi
+
+docs: $(VENV)/.documented
+	$(VENV)/bin/mkdocs build --strict
+
+bench: $(VENV)/.installed-$(NAMES)
+	$(PIP) install --group bench
+	$(PYTHON) bench/run.py
+
+# The kernels' own tests: memory and undefined behaviour for both instruction sets, then threads.
+sanitize: build/memory/passed build/threads/passed
+
+build/memory/passed: CHECKS := -DCAESURA_SANITIZE=address,undefined
+build/threads/passed: CHECKS := -DCAESURA_SANITIZE=thread -DCAESURA_WIDE=OFF
+build/%/passed: $(SOURCES) | $(VENV)/.built
+	$(VENV)/bin/cmake -G Ninja -S . -B $(@D) -DCAESURA_TESTS=ON $(CHECKS) \
+	  -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(VENV)/bin/ninja --log-level=WARNING
+	$(VENV)/bin/cmake --build $(@D) -- --quiet
+	$(VENV)/bin/ctest --test-dir $(@D) --output-on-failure
+	touch $@
+
+clean:
+	rm -rf $(VENV) build site

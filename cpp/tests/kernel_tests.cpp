@@ -1,0 +1,268 @@
+// Random small problems through every kernel, for the sanitizers: memory, undefined behaviour, threads.
+// The numbers are tested thoroughly from Python; here ln Z is checked against enumeration, and the other
+// answers against ln Z and each other.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "answers.hpp"
+
+using namespace caesura;
+
+namespace {
+
+int failures = 0;
+
+void check(bool ok, const char* what, int seed) {
+  if (ok) return;
+  std::printf("FAILED: %s (seed %d)\n", what, seed);
+  ++failures;
+}
+
+bool close(double a, double b) {
+  return a == b || std::fabs(a - b) <= 1e-9 * std::max(1.0, std::fabs(a));
+}
+
+// A problem together with the arrays that it points into.
+struct Made {
+  std::vector<double> emission, transition, start, end, spans;
+  std::unique_ptr<Problem> problem;
+};
+
+class Maker {
+ public:
+  explicit Maker(int seed) : random_(seed) {}
+  int below(int n) { return static_cast<int>(random_() % n); }
+  double score() {
+    const int kind = below(12);
+    const double x = std::uniform_real_distribution<double>(-2.0, 2.0)(random_);
+    return kind == 0 ? kMinusInfinity : kind == 1 ? 500.0 * x : x;
+  }
+  std::vector<double> scores(int n) {
+    std::vector<double> out(n);
+    for (double& x : out) x = score();
+    return out;
+  }
+
+  Made make() {
+    const int T = 1 + below(6), Y = 1 + below(3);
+    Made made;
+    made.emission = scores(T * Y);
+    made.transition = scores(Y * Y);
+    made.start = scores(Y);
+    made.end = scores(Y);
+    ProblemInput in;
+    in.T = T;
+    in.Y = Y;
+    const int bounds = below(3);  // none, all, some
+    for (int y = 0; y < Y; ++y) in.bounds.push_back(bounds == 0 ? 0 : below(3) + (bounds == 1 ? 1 : 0));
+    if (bounds == 1 && below(2) == 0) {
+      in.span_length = std::min(T, *std::max_element(in.bounds.begin(), in.bounds.end()));
+      made.spans = scores(T * in.span_length * Y);
+    }
+    in.emission = made.emission.data();
+    in.transition = made.transition.data();
+    in.start = made.start.data();
+    in.end = made.end.data();
+    in.spans = made.spans.empty() ? nullptr : made.spans.data();
+    in.same_label_adjacent = below(3) != 0;
+    in.boundary.assign(T + 1, 0);
+    for (int t = 1; t < T; ++t) in.boundary[t] = below(8) == 0 ? 1 + below(2) : 0;
+    if (below(4) == 0) {
+      for (int i = 0; i < T * Y; ++i) in.allowed.push_back(below(6) != 0);
+    }
+    if (below(2) == 0) {
+      for (int h = below(3); h > 0; --h) {
+        std::vector<std::int32_t> history;
+        for (int k = 2 + below(2); k > 0; --k) history.push_back(below(Y));
+        if (std::find(in.histories.begin(), in.histories.end(), history) == in.histories.end()) {
+          in.histories.push_back(history);
+        }
+      }
+    }
+    const int targets = Y + static_cast<int>(in.histories.size());
+    for (int i = below(8); i > 0; --i) {
+      const int s = below(T), e = s + 1 + below(T - s);
+      in.potentials.push_back({s, e, below(targets), static_cast<std::uint8_t>(below(4)),
+                               static_cast<std::int32_t>(in.potentials.size()), score()});
+    }
+    for (int i = below(3); i > 0 && T > 1; --i) {
+      in.edges.push_back({1 + below(T - 1), below(Y), below(Y),
+                          static_cast<std::int32_t>(in.edges.size()), score()});
+    }
+    for (int i = below(3); i > 0; --i) {
+      in.static_targets.push_back(below(targets));
+      in.static_scores.push_back(score());
+    }
+    std::vector<Rule> rules;
+    for (int y = 0; y < Y && below(3) == 0; ++y) rules.push_back(once(y, Y));
+    finish(made, std::move(in), rules);
+    return made;
+  }
+
+  Made make_chain(int T, int Y) {
+    Made made;
+    for (auto* array : {&made.emission, &made.transition, &made.start, &made.end}) {
+      const int n = array == &made.emission ? T * Y : array == &made.transition ? Y * Y : Y;
+      for (int i = 0; i < n; ++i) array->push_back(std::normal_distribution<double>()(random_));
+    }
+    ProblemInput in;
+    in.T = T;
+    in.Y = Y;
+    in.emission = made.emission.data();
+    in.transition = made.transition.data();
+    in.start = made.start.data();
+    in.end = made.end.data();
+    in.bounds.assign(Y, 1);
+    in.boundary.assign(T + 1, 0);
+    finish(made, std::move(in), {});
+    return made;
+  }
+
+ private:
+  static Rule once(int y, int Y) {
+    Rule rule{2, {}, {1, 1}};
+    for (int state = 0; state < 2; ++state) {
+      for (int label = 0; label < Y; ++label) rule.next.push_back(label != y ? state : state == 0 ? 1 : -1);
+    }
+    return rule;
+  }
+  static void finish(Made& made, ProblemInput in, const std::vector<Rule>& rules) {
+    std::vector<std::int32_t> order(in.Y), rank(in.Y);
+    for (int y = 0; y < in.Y; ++y) order[y] = y;
+    auto bound = [&](int y) { return in.bounds[y] == 0 ? 1 << 30 : in.bounds[y]; };
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return bound(a) > bound(b); });
+    for (int r = 0; r < in.Y; ++r) rank[order[r]] = r;
+    auto ranked = in.histories;
+    for (auto& history : ranked) {
+      for (std::int32_t& y : history) y = rank[y];
+    }
+    auto automaton = std::make_shared<Automaton>(
+        Automaton::build(in.Y, ranked, rules, in.same_label_adjacent, 1 << 20));
+    made.problem = std::make_unique<Problem>(std::move(in), std::move(automaton), std::move(order));
+    made.problem->prepare(Method::kOverlapping);
+    made.problem->prepare(Method::kBounded);
+  }
+
+  std::mt19937 random_;
+};
+
+// ln of the sum of exp(score) over all segmentations, one by one; and the best score.
+void enumerate(const Problem& problem, std::vector<LabelledSegment>& so_far, std::vector<double>& scores) {
+  const int T = problem.input().T;
+  const int at = so_far.empty() ? 0 : so_far.back().end;
+  if (at == T) {
+    scores.push_back(problem.score(so_far));
+    return;
+  }
+  for (int e = at + 1; e <= T; ++e) {
+    for (int y = 0; y < problem.input().Y; ++y) {
+      so_far.push_back({at, e, y});
+      enumerate(problem, so_far, scores);
+      so_far.pop_back();
+    }
+  }
+}
+
+double log_sum(const std::vector<double>& scores) {
+  double most = kMinusInfinity, total = 0.0;
+  for (const double x : scores) most = std::max(most, x);
+  if (most == kMinusInfinity) return most;
+  for (const double x : scores) total += std::exp(x - most);
+  return most + std::log(total);
+}
+
+void check_posterior(const Problem& problem, const Posterior& p, int seed) {
+  for (int t = 0; t < p.T; ++t) {
+    double total = 0.0;
+    for (int y = 0; y < p.Y; ++y) total += p.counts.tokens[t * p.Y + y];
+    check(close(total, 1.0), "each token lies in one segment", seed);
+  }
+  double inner = 0.0, pairs = 0.0;
+  for (int t = 1; t < p.T; ++t) inner += p.counts.boundaries[t];
+  for (int i = 0; i < p.Y * p.Y; ++i) pairs += p.counts.transitions[i];
+  check(close(inner, pairs), "as many transitions as inner boundaries", seed);
+  for (int i = 0; i < p.n_potentials; ++i) {
+    const double count = p.counts.potentials[i];
+    check(count >= 0.0 && count <= 1.0 + 1e-9, "a potential applies at most once", seed);
+  }
+  (void)problem;
+}
+
+void check_problem(int seed) {
+  Maker maker(seed);
+  const Made made = maker.make();
+  const Problem& problem = *made.problem;
+  std::vector<LabelledSegment> so_far;
+  std::vector<double> scores;
+  enumerate(problem, so_far, scores);
+  const double log_z = log_sum(scores);
+  Workspace work;
+  for (const Method method : {Method::kOverlapping, Method::kBounded}) {
+    check(close(log_z, answer_log_partition(problem, method, work)), "ln Z", seed);
+    work.clear();
+    const Posterior posterior = answer_posterior(problem, method, work, true);
+    check(close(log_z, posterior.log_z), "ln Z of the posterior", seed);
+    work.clear();
+    const Answer best = answer_best(problem, method, work);
+    work.clear();
+    const auto ranked = answer_n_best(problem, method, work, 5);
+    work.clear();
+    const auto drawn = answer_samples(problem, method, work, 3, seed);
+    work.clear();
+    if (log_z == kMinusInfinity) {
+      check(!best.possible && ranked.empty() && drawn.empty(), "nothing is possible", seed);
+      continue;
+    }
+    check_posterior(problem, posterior, seed);
+    check(close(best.score, *std::max_element(scores.begin(), scores.end())), "best", seed);
+    check(!ranked.empty() && close(ranked[0].score, best.score), "first of n best", seed);
+    for (const Answer& sample : drawn) {
+      check(problem.score(sample.segments) > kMinusInfinity, "a sample is possible", seed);
+    }
+    const Lookup lookup(problem, method);
+    double first = 0.0;
+    for (const auto& found : lookup.segments(0.0)) {
+      if (found.segment.start == 0) first += found.probability;
+    }
+    check(close(first, 1.0), "one segment starts at 0", seed);
+  }
+}
+
+// Many chains on threads: the same bits as on one.
+void check_threads() {
+  Maker maker(7);
+  std::vector<Made> chains;
+  for (int i = 0; i < 40; ++i) chains.push_back(maker.make_chain(1 + maker.below(30), 1 + maker.below(9)));
+  std::vector<std::vector<double>> results;
+  for (const int n_threads : {1, 2, 4}) {
+    std::vector<double> log_z(chains.size());
+    for_each(static_cast<int>(chains.size()), n_threads, [&](int i, Workspace& work) {
+      log_z[i] = answer_posterior(*chains[i].problem, Method::kOverlapping, work, false).log_z;
+    });
+    results.push_back(log_z);
+  }
+  check(results[0] == results[1] && results[0] == results[2], "threads give the same bits", 0);
+  Workspace work;
+  for (std::size_t i = 0; i < chains.size(); ++i) {
+    const Lattice& g = chains[i].problem->lattice(Method::kOverlapping);
+    check(close(results[0][i], kernels().log_partition(g, work, nullptr, nullptr)),
+          "the chain kernel and the general sweep agree", static_cast<int>(i));
+    work.clear();
+  }
+}
+
+}  // namespace
+
+int main() {
+  const int count = 400;
+  for (int seed = 0; seed < count; ++seed) check_problem(seed);
+  check_threads();
+  std::printf("%s kernels: %d problems, %d failures\n", kernels().name, count, failures);
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
