@@ -71,6 +71,7 @@ Posterior make_posterior(const Problem& problem, const Lattice& g) {
   out.counts.potentials = take(out.n_potentials);
   out.counts.edges = take(out.n_edges);
   out.patterns = take(out.n_patterns);
+  std::fill(out.counts.potentials, at, 0.0);  // potentials that can never apply stay so
   return out;
 }
 

@@ -270,6 +270,7 @@ Array view(nb::handle self, double* data, std::initializer_list<std::size_t> sha
 NB_MODULE(_kernels, m) {
   nb::set_leak_warnings(false);  // the cache of automata lives until the interpreter ends
   m.doc() = "Compiled kernels; use them through caesura's functions.";
+  kernels();  // a bad CAESURA_KERNELS is an error now, not later
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
 
   nb::class_<Automaton>(m, "Automaton", "Label history: patterns and rules over label sequences.")

@@ -117,6 +117,7 @@ struct Chain {
       if (!g.same_label_adjacent) weight[i * stride + i] = kMinusInfinity;
     }
     const int size = stride * stride;
+    if (g.T == 1) fill(weight, size, 0.0);
     if (g.T > 1 && !scaled_exp(weight, size, size, weight, &top)) return false;
     for (int i = 0; i < stride; ++i) {
       for (int j = 0; j < stride; ++j) transposed[j * stride + i] = weight[i * stride + j];

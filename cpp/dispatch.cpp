@@ -1,5 +1,7 @@
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
+#include <string>
 
 #include "kernels.hpp"
 
@@ -17,10 +19,14 @@ bool has_wide() {
 const Kernels& choose() {
   const char* forced = std::getenv("CAESURA_KERNELS");
   const bool plain = forced != nullptr && std::strcmp(forced, "plain") == 0;
+  const bool wide = forced != nullptr && std::strcmp(forced, "wide") == 0;
+  if (forced != nullptr && *forced != '\0' && !plain && !wide) {
+    throw std::invalid_argument(std::string("CAESURA_KERNELS: got '") + forced +
+                                "', expected plain or wide, or leave it out");
+  }
 #ifdef CAESURA_HAVE_WIDE
   if (!plain && has_wide()) return kWideKernels;
 #endif
-  (void)plain;
   (void)has_wide;
   return kPlainKernels;
 }

@@ -67,11 +67,9 @@ struct Lattice {
   const double* entry = nullptr;              // [Q] score of entering a state, or null
   const Target* targets = nullptr;            // [labels and histories]
 
-  // Arcs, by target state and by source state; null for a first-order model (all pairs of labels).
+  // Arcs by target state; null for a first-order model (all pairs of labels).
   const std::int32_t* in_ptr = nullptr;     // [Q + 1]
   const std::int32_t* in_state = nullptr;   // [arcs]
-  const std::int32_t* out_ptr = nullptr;    // [Q + 1]
-  const std::int32_t* out_state = nullptr;  // [arcs]
 
   // Windows.  States [0, unbounded) go through the open term; the others are summed directly.
   int unbounded = 0;
@@ -122,16 +120,17 @@ struct Counts {
   bool want_entropy = false;
 };
 
-// A total that keeps the digits a plain sum would lose.
+// A total that keeps the digits a plain sum would lose.  Always inlined: a shared copy might be the one
+// compiled for an instruction set that the machine lacks.
 struct Total {
   double high = 0.0, low = 0.0;
-  void add(double x) {
+  [[gnu::always_inline]] void add(double x) {
     const double sum = high + x;
     const double part = sum - high;
     low += (high - (sum - part)) + (x - part);
     high = sum;
   }
-  double value() const { return high + low; }
+  [[gnu::always_inline]] double value() const { return high + low; }
 };
 
 // What a sweep did, for the tests of its cost.

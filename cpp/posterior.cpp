@@ -396,59 +396,73 @@ struct Backward {
     for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
   }
 
-  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.
+  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.  Each state q passes on
+  // P(hat[q]) linear[p] weight[p, q] / sum over p; small sums are left to the careful way.
   void step_back(int t) {
-    const double* started = of(begun, t);
     const double old_top = arcs.top;
     const bool edges = arcs.has_edges(t);
     if (edges) arcs.patch(t);
-    // ratio[q] = P(hat[q]) / sum over p of linear[p] weight[p, q]; small sums are left to the careful way.
     arcs.to_linear(alpha(t));
-    arcs.sum_linear();
-    bool small = false;
-    for (int q = 0; q < g.stride; q += W) {
-      const vec sum = load(arcs.sums + q);
-      const vec p = load(started + q);
-      const ivec below = sum < kSmall;
-      store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : sum));
-      const ivec careful = below & (p > 0.0);
-      small |= any(careful);
-    }
-    if (g.in_ptr == nullptr) {
-      product(ratio, arcs.transposed, g.Q, g.stride, back);
-      double* table = edges ? pairs : outer;
-      for (int p = 0; p < g.Q; ++p) {
-        const vec x = splat(arcs.linear[p]);
-        double* out = table + p * g.label_stride;
-        const double* w = arcs.weight + p * g.label_stride;
-        for (int q = 0; q < g.stride; q += W) {
-          const vec y = x * load(ratio + q);
-          store(out + q, load(out + q) + (edges ? y * load(w + q) : y));
-        }
-      }
-      for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
-    } else {
-      fill(closed, g.stride, 0.0);
-      for (int p = 0; p < g.Q; ++p) {
-        if (arcs.linear[p] == 0.0) continue;
-        const double* weights = arcs.weight + g.rank[p] * g.label_stride;
-        double* out = pairs + g.rank[p] * g.label_stride;
-        double total = 0.0;
-        for (int k = g.out_ptr[p]; k < g.out_ptr[p + 1]; ++k) {
-          const int q = g.out_state[k];
-          const double value = arcs.linear[p] * weights[g.rank[q]] * ratio[q];
-          out[g.rank[q]] += value;
-          total += value;
-        }
-        closed[p] = total;
-      }
-    }
+    const bool small = g.in_ptr == nullptr ? pass_back_dense(t, edges) : pass_back_sparse(t);
     if (small) step_back_carefully(t);
     if (counts.want_entropy) arc_entropy(t);
     if (edges) {
       count_edges(t);
       arcs.unpatch(t, old_top);
     }
+  }
+
+  bool pass_back_dense(int t, bool edges) {
+    const double* started = of(begun, t);
+    arcs.sum_linear();
+    bool small = false;
+    for (int q = 0; q < g.stride; q += W) {
+      const vec total = load(arcs.sums + q);
+      const vec p = load(started + q);
+      const ivec below = total < kSmall;
+      store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : total));
+      small |= any(below & (p > 0.0));
+    }
+    product(ratio, arcs.transposed, g.Q, g.stride, back);
+    for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
+    double* table = edges ? pairs : outer;
+    for (int p = 0; p < g.Q; ++p) {
+      const vec x = splat(arcs.linear[p]);
+      double* out = table + p * g.label_stride;
+      const double* w = arcs.weight + p * g.label_stride;
+      for (int q = 0; q < g.stride; q += W) {
+        const vec y = x * load(ratio + q);
+        store(out + q, load(out + q) + (edges ? y * load(w + q) : y));
+      }
+    }
+    return small;
+  }
+
+  bool pass_back_sparse(int t) {
+    const double* started = of(begun, t);
+    bool small = false;
+    fill(closed, g.stride, 0.0);
+    for (int q = 0; q < g.Q; ++q) {
+      arcs.sums[q] = 0.0;
+      if (started[q] == 0.0) continue;
+      const double* column = arcs.transposed + g.rank[q] * g.label_stride;
+      const int begin = g.in_ptr[q], end = g.in_ptr[q + 1];
+      double total = 0.0;
+      for (int k = begin; k < end; ++k) total += arcs.linear[g.in_state[k]] * column[g.rank[g.in_state[k]]];
+      arcs.sums[q] = total;
+      if (total < kSmall) {
+        small = true;
+        continue;
+      }
+      const double factor = started[q] / total;
+      for (int k = begin; k < end; ++k) {
+        const int p = g.in_state[k];
+        const double value = arcs.linear[p] * column[g.rank[p]] * factor;
+        closed[p] += value;
+        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
+      }
+    }
+    return small;
   }
 
   // Over logarithms, for the states whose sum is too small.

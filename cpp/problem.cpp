@@ -134,8 +134,6 @@ void Problem::prepare(Method method) {
   if (!a.first_order) {
     g.in_ptr = a.in_ptr.data();
     g.in_state = a.in_state.data();
-    g.out_ptr = a.out_ptr.data();
-    g.out_state = a.out_state.data();
   }
   g.potentials = potentials_.data();
   g.by_end = by_end_.data();

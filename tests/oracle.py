@@ -19,8 +19,8 @@ from caesura.inference.definition import Model, ReferenceMarginals
 
 FAST = ("overlapping", "bounded")
 NAMES = ("O", "A", "B", "C")
-COUNTED = ("tokens", "boundaries", "transitions", "starts", "ends")
-COUNTED += ("potentials", "edges", "patterns")
+COUNTED = ["tokens", "boundaries", "transitions", "starts", "ends"]
+COUNTED += ["potentials", "edges", "patterns"]
 RULES = (
     "required",
     "forbidden",
@@ -155,8 +155,8 @@ def add_rules(draw: Draw, p: Potentials, kinds: Sequence[str] = RULES) -> None:
     labels = st.lists(label, min_size=1, max_size=Y, unique=True)
     for kind in draw(st.lists(st.sampled_from(kinds), max_size=3, unique=True)):
         if kind in ("required", "forbidden"):
-            (start, end), y = draw(spans(T)), draw(label)
-            p.constrain(**{kind: [(start, end, y)]})
+            segments: Any = [(*draw(spans(T)), draw(label))]
+            p.constrain(**{kind: segments})
         elif kind in ("boundaries", "no_boundaries"):
             if T > 1:
                 p.constrain(**{kind: draw(st.lists(st.integers(1, T - 1), max_size=2))})

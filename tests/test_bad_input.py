@@ -238,15 +238,17 @@ def test_bad_options_of_a_question(question: Callable[..., object]) -> None:
 
 
 def test_bad_numbers() -> None:
+    n: Any
+    seed: Any
     for n in (0, -1, 1.5, "2", True):
         with invalid("^n: got"):
-            caesura.n_best(PLAIN, n)  # type: ignore[call-overload]
+            caesura.n_best(PLAIN, n)
     for n in (-1, 1.5, "2"):
         with invalid("^n: got"):
-            caesura.sample(PLAIN, n, seed=0)  # type: ignore[call-overload]
+            caesura.sample(PLAIN, n, seed=0)
     for seed in (-1, 1.5, "2"):
         with invalid("^seed: got"):
-            caesura.sample(PLAIN, 1, seed=seed)  # type: ignore[call-overload]
+            caesura.sample(PLAIN, 1, seed=seed)
 
 
 def test_kl_divergence_compares_like_with_like() -> None:

@@ -324,17 +324,25 @@ def test_marginals_are_consistent(p: Potentials) -> None:
 def difference(p: Potentials, change: Callable[[Potentials, float], None], method: str) -> float:
     """Central difference of log Z."""
     step = 1e-4
-    values = []
-    for sign in (1, -1):
-        changed = p.copy()
-        change(changed, sign * step)
-        values.append(caesura.log_partition(changed, method=method))
+    up, down = p.copy(), p.copy()
+    change(up, step)
+    change(down, -step)
+    values = [float(caesura.log_partition(q, method=method)) for q in (up, down)]
     return (values[0] - values[1]) / (2 * step)
 
 
 def written(name: str, index: tuple[int, ...]) -> Callable[[Potentials, float], None]:
     def change(p: Potentials, step: float) -> None:
         getattr(p, name)[index] += step
+
+    return change
+
+
+def called(name: str, *arguments: Any, score: int) -> Callable[[Potentials, float], None]:
+    """Add with `arguments`, where the one at `score` is replaced by the step."""
+
+    def change(p: Potentials, step: float) -> None:
+        getattr(p, name)(*arguments[:score], step, *arguments[score + 1 :])
 
     return change
 
@@ -379,12 +387,12 @@ def test_marginals_are_derivatives_of_log_partition(method: str, kind: str) -> N
     for name, expected in arrays:
         for index in np.ndindex(*expected.shape):
             assert agrees(written(name, index), expected[index])
-    for (start, end, label, _, *opens), count in zip(potentials, m.potentials, strict=True):
-        assert agrees(lambda q, h, a=(start, end, label), o=opens: q.add(*a, h, *o), count)
-    for (*place, _), count in zip(edges, m.edges, strict=True):
-        assert agrees(lambda q, h, a=place: q.add_transition(*a, h), count)
-    for (labels, _, start, end), count in zip(patterns, m.patterns, strict=True):
-        assert agrees(lambda q, h, a=labels, s=start, e=end: q.add_pattern(a, h, s, e), count)
+    for item, count in zip(potentials, m.potentials, strict=True):
+        assert agrees(called("add", *item, score=3), count)
+    for edge, count in zip(edges, m.edges, strict=True):
+        assert agrees(called("add_transition", *edge, score=3), count)
+    for pattern, count in zip(patterns, m.patterns, strict=True):
+        assert agrees(called("add_pattern", *pattern, score=1), count)
 
 
 @methods

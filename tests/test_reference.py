@@ -22,7 +22,7 @@ from caesura.inference.reference import Enumeration
 # -- the definition, by hand -------------------------------------------------------------------
 
 
-def listed(p: Potentials) -> list[list[tuple[int, int, object]]]:
+def listed(p: Potentials) -> list[list[tuple[int | str, ...]]]:
     return [[tuple(s) for s in segments] for segments in reference.segmentations(p)]
 
 
@@ -68,7 +68,9 @@ def test_rules(options: dict[str, object], rules: dict[str, object], expected: s
     """Two tokens: AB is two segments, A- is one."""
     p = Potentials(2, ["A", "B"], **options).constrain(**rules)  # type: ignore[arg-type]
     allowed = reference.segmentations(p)
-    assert {"".join(s.label for s in segments).ljust(2, "-") for segments in allowed} == expected
+    assert {
+        "".join(str(s.label) for s in segments).ljust(2, "-") for segments in allowed
+    } == expected
     every = [[(0, 1, a), (1, 2, b)] for a in "AB" for b in "AB"] + [[(0, 2, y)] for y in "AB"]
     for segments in every:
         name = "".join(label for _, _, label in segments).ljust(2, "-")

@@ -61,7 +61,7 @@ def figure(*, drawn: bool) -> tuple[Overlapping, dict[str, Floats]]:
 
 
 def plus(*terms: Floats) -> Floats:
-    return np.logaddexp.reduce(terms)
+    return np.asarray(np.logaddexp.reduce(terms), np.float64)
 
 
 def test_theta_of_a_segment_is_the_product_of_what_applies() -> None:

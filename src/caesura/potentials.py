@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from caesura import _kernels
+from caesura import _kernels, render
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
@@ -416,6 +416,60 @@ class Potentials:
 
     def __len__(self) -> int:
         return self.length
+
+    # -- display -----------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        arrays = {"emission": self._emission, "transition": self._transition}
+        arrays |= {"start": self._start, "end": self._end}
+        arrays |= {} if self._spans is None else {"spans": self._spans}
+        flags = np.concatenate([np.zeros(0, np.uint8), *(chunk[4] for chunk in self._added)])
+        kinds = np.bincount(flags, minlength=4)
+        limited = 0 if self._allowed is None else int((self._allowed == 0).any(axis=1).sum())
+        rules = {
+            "forced boundaries": int((self._boundary & FORCED > 0).sum()),
+            "barred boundaries": int((self._boundary & BARRED > 0).sum()),
+            "forbidden segments": len(self._forbidden),
+            "tokens limited to some labels": limited,
+            "labels at most once": sum(not must for must in self._once.values()),
+            "labels exactly once": sum(self._once.values()),
+            "orders of labels": len(self._ordered),
+        }
+        scores = [f"{np.count_nonzero(a)} of {a.size} in {name}" for name, a in arrays.items()]
+        held = [f"{rule}: {count}" for rule, count in rules.items() if count]
+        names = [str(name) for name in self.labels[:8]] + ["..."] * (len(self.labels) > 8)
+        lines = [
+            f"Potentials of {self.length} tokens, {len(self.labels)} labels: {', '.join(names)}",
+            f"scores that are not 0: {', '.join(scores)}",
+            f"potentials: {kinds[0]} exact, {kinds[OPEN_END]} with open end, "
+            f"{kinds[OPEN_START]} with open start, {kinds[OPEN_START | OPEN_END]} with both open",
+            f"edges: {len(self._edges)}; patterns: {len(self._patterns)}",
+            f"max_length: {self.max_length}; same_label_adjacent: {self.same_label_adjacent}",
+            f"constraints: {', '.join(held) or 'none'}",
+        ]
+        return "\n  ".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Show a summary, the strongest potentials and the emission in a notebook."""
+        names = {y: str(name) for y, name in enumerate(self.labels)}
+        for history, target in self._histories.items():
+            names[target] = " > ".join(names[y] for y in history)
+        rows = [
+            (w, names[z], render.place(s, e, flags & OPEN_START, flags & OPEN_END, self.tokens))
+            for chunk in self._added
+            for s, e, z, w, flags in (
+                [column[i].item() for column in chunk]
+                for i in np.argsort(-np.abs(chunk[3]), kind="stable")[: render.MOST_STRONG]
+            )
+        ]
+        rows += [(w, f"{names[a]} > {names[b]}", f"at {t}") for t, a, b, w in self._edges]
+        rows += [
+            (w, names[z], "anywhere" if s < 0 and e < 0 else f"from {s}" if e < 0 else f"to {e}")
+            for z, w, s, e in self._patterns
+        ]
+        columns = range(self.length) if self.tokens is None else self.tokens
+        heat = render.heat_map(self._emission, self.labels, columns)
+        return render.summary(repr(self), rows) + "<p>emission</p>" + heat
 
     # -- labels ------------------------------------------------------------------------------
 

@@ -452,7 +452,7 @@ def _require_possible(possible: bool, sequence: int | None = None) -> None:
 
 
 def _path(p: Potentials, answer: tuple[list[tuple[int, int, int]], float] | None) -> Path | None:
-    return None if answer is None else Path(named(answer[0], p), answer[1])
+    return None if answer is None else Path.of(p, *answer)
 
 
 def _indexed(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:

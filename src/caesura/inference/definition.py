@@ -232,7 +232,7 @@ class Model:
     def named(self, segments: Iterable[tuple[int, int, int]]) -> list[Segment]:
         """Return the segments with their labels' names."""
         names = self.p.labels
-        return [Segment(start, end, names[y]) for start, end, y in segments]  # type: ignore[arg-type]
+        return [Segment(start, end, names[y]) for start, end, y in segments]
 
 
 class ReferenceMarginals:
@@ -321,7 +321,7 @@ class ReferenceMarginals:
         kept = [(key, n) for key, n in sorted(total.items()) if n > 0 and n >= min_probability]
         kept.sort(key=lambda item: -item[1])
         names = self._p.labels
-        return [(Segment(s, e, names[y]), n) for (s, e, y), n in kept]  # type: ignore[arg-type]
+        return [(Segment(s, e, names[y]), n) for (s, e, y), n in kept]
 
     def transition(self, position: int, previous: Label, label: Label) -> float:
         """Return the probability that segments with these labels meet at this boundary."""

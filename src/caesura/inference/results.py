@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from caesura import _kernels
+from caesura import _kernels, render
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.inference.problems import problem_of
 from caesura.potentials import Label, Potentials
@@ -21,11 +21,68 @@ __all__ = ["Marginals", "Path"]
 Floats = npt.NDArray[np.float64]
 
 
-class Path(NamedTuple):
-    """A segmentation and its score."""
-
+class _Scored(NamedTuple):
     segments: list[Segment]
     score: float
+
+
+class Path(_Scored):
+    """A segmentation and its score.
+
+    It is the tuple (segments, score).  One that inference answered also knows its potentials, so
+    that ``print`` and notebooks show its tokens and the exact probability of each segment.  These
+    are computed when they are shown.
+
+    Attributes
+    ----------
+    segments : list of Segment
+    score : float
+
+    Examples
+    --------
+    >>> import caesura
+    >>> p = caesura.Potentials(3, ["name", "other"], tokens=["Ann", "Lee", "sings"])
+    >>> p.add(0, 2, "name", 3.0)
+    >>> p.emission[2, 1] = 1.0
+    >>> segments, score = path = caesura.viterbi(p)
+    >>> segments[0], score
+    (Segment(start=0, end=2, label='name'), 4.0)
+    >>> print(path)
+    [0, 2)  Ann Lee  name   0.715 ███████▏
+    [2, 3)  sings    other  0.653 ██████▌
+    """
+
+    _origin: tuple[Potentials, _kernels.Problem] | None = None
+
+    @classmethod
+    def of(cls, p: Potentials, segments: list[tuple[int, int, int]], score: float) -> Path:
+        """Return the path of an answer about p, its segments by label index."""
+        path = cls(named(segments, p), score)
+        if p._problem is not None:
+            path._origin = p, p._problem
+        return path
+
+    def _shown(self) -> render.Shown:
+        """Return what is shown; with probabilities unless the potentials have changed since."""
+        if self._origin is None:
+            return render.Shown(self.segments)
+        p, problem = self._origin
+        indexed = [p._segment("segments", segment) for segment in self.segments]
+        probabilities = None
+        if indexed and abs(problem.score(indexed) - self.score) <= 1e-9 * max(1.0, abs(self.score)):
+            lookup = _kernels.Lookup(problem, 0)
+            probabilities = [lookup.segment(*segment) for segment in indexed]
+        return render.Shown(self.segments, p.tokens, probabilities, p.labels)
+
+    def __str__(self) -> str:
+        return render.table(self, colour=False)
+
+    def _repr_html_(self) -> str:
+        """Show the segments in colour in a notebook, with their probabilities on hover."""
+        return render.html(self)
+
+    def __reduce__(self) -> tuple[type[Path], tuple[list[Segment], float]]:
+        return Path, (self.segments, self.score)  # without the potentials
 
 
 class Marginals:
@@ -197,6 +254,12 @@ class Marginals:
     def __repr__(self) -> str:
         p = self._potentials
         return f"Marginals(log_partition={self.log_partition:.6g}, length={p.length}, labels={len(p.labels)})"
+
+    def _repr_html_(self) -> str:
+        """Show the label of each token as a heat map in a notebook."""
+        p = self._potentials
+        columns = range(p.length) if p.tokens is None else p.tokens
+        return render.summary(repr(self), []) + render.heat_map(self.tokens, p.labels, columns)
 
 
 def named(segments: Sequence[tuple[int, int, int]], p: Potentials) -> list[Segment]:

@@ -1,0 +1,88 @@
+"""Compiled kernels; use them through caesura's functions."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy
+from numpy.typing import NDArray
+
+
+def name() -> str:
+    """The instruction set in use: plain or wide."""
+
+class Automaton:
+    """Label history: patterns and rules over label sequences."""
+
+    def __init__(self, n_labels: int, histories: Sequence[Sequence[int]], rules: Sequence[tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]]], same_label_adjacent: bool, most_states: int) -> None: ...
+
+    @property
+    def n_states(self) -> int: ...
+
+class Problem:
+    """The potentials of one sequence, indexed for the kernels."""
+
+    def __init__(self, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], emission: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], spans: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, same_label_adjacent: bool, bounds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], boundary: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], edge_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], histories: Sequence[Sequence[int]], static_targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], static_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def score(self, segments: list) -> float: ...
+
+    def tally(self, method: int) -> dict: ...
+
+class Posterior:
+    """ln Z and expected counts."""
+
+    @property
+    def log_partition(self) -> float: ...
+
+    @property
+    def entropy(self) -> float: ...
+
+    @property
+    def tokens(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def boundaries(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def transitions(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def starts(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def ends(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def spans(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def potentials(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def edges(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+    @property
+    def patterns(self) -> Annotated[NDArray[numpy.float64], dict(order='C')]: ...
+
+class Lookup:
+    """Probabilities of single segments and transitions."""
+
+    def __init__(self, problem: Problem, method: int) -> None: ...
+
+    @property
+    def log_partition(self) -> float: ...
+
+    def segment(self, start: int, end: int, label: int) -> float: ...
+
+    def transition(self, position: int, previous: int, label: int) -> float: ...
+
+    def segments(self, min_probability: float) -> list: ...
+
+def log_partition(problems: Sequence[Problem], method: int, n_threads: int) -> list: ...
+
+def posterior(problems: Sequence[Problem], method: int, n_threads: int, want_entropy: bool) -> list: ...
+
+def best(problems: Sequence[Problem], method: int, n_threads: int) -> list: ...
+
+def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> list: ...
+
+def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, n_threads: int) -> list: ...
