@@ -46,6 +46,36 @@ inline void product(const double* x, const double* m, int n, int stride, double*
   for (; j + 2 * W <= stride; j += 2 * W) product_block<2>(x, m + j, n, stride, y + j);
 }
 
+// Two rows of the sum below, B vectors of columns at a time.
+template <int B>
+inline void add_outer_block(const double* left, const double* right, int count, int stride, double* out) {
+  vec first[B] = {}, second[B] = {};
+  for (int t = 0; t < count; ++t) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * stride;
+    const vec x = splat(left[at]), y = splat(left[at + 1]);
+    for (int b = 0; b < B; ++b) {
+      const vec z = load(right + at + b * W);
+      first[b] += x * z;
+      second[b] += y * z;
+    }
+  }
+  for (int b = 0; b < B; ++b) {
+    store(out + b * W, load(out + b * W) + first[b]);
+    store(out + stride + b * W, load(out + stride + b * W) + second[b]);
+  }
+}
+
+// out[i][j] += sum over t of left[t][i] right[t][j], for i below n (n rounded up to two).
+inline void add_outer(const double* left, const double* right, int count, int n, int stride, double* out) {
+  for (int i = 0; i < n; i += 2) {
+    double* rows = out + static_cast<std::ptrdiff_t>(i) * stride;
+    int j = 0;
+    for (; j + 6 * W <= stride; j += 6 * W) add_outer_block<6>(left + i, right + j, count, stride, rows + j);
+    for (; j + 4 * W <= stride; j += 4 * W) add_outer_block<4>(left + i, right + j, count, stride, rows + j);
+    for (; j + 2 * W <= stride; j += 2 * W) add_outer_block<2>(left + i, right + j, count, stride, rows + j);
+  }
+}
+
 struct Arcs {
   const Lattice& g;
   int n;               // labels

@@ -48,36 +48,6 @@ bool scaled_exp(const double* row, int n, int stride, double* out, double* most)
   return !any(low);
 }
 
-// Rows i and i + 1 of `left`' times all of `right`, over the tokens; B vectors of columns at a time.
-template <int B>
-void outer_block(const double* left, const double* right, int count, int stride, double* out) {
-  vec first[B] = {}, second[B] = {};
-  for (int t = 0; t < count; ++t) {
-    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * stride;
-    const vec x = splat(left[at]), y = splat(left[at + 1]);
-    for (int b = 0; b < B; ++b) {
-      const vec z = load(right + at + b * W);
-      first[b] += x * z;
-      second[b] += y * z;
-    }
-  }
-  for (int b = 0; b < B; ++b) {
-    store(out + b * W, first[b]);
-    store(out + stride + b * W, second[b]);
-  }
-}
-
-// out[i][j] = sum over t of left[t][i] right[t][j], for i below n (n rounded up to two).
-void outer(const double* left, const double* right, int count, int n, int stride, double* out) {
-  for (int i = 0; i < n; i += 2) {
-    double* rows = out + static_cast<std::ptrdiff_t>(i) * stride;
-    int j = 0;
-    for (; j + 6 * W <= stride; j += 6 * W) outer_block<6>(left + i, right + j, count, stride, rows + j);
-    for (; j + 4 * W <= stride; j += 4 * W) outer_block<4>(left + i, right + j, count, stride, rows + j);
-    for (; j + 2 * W <= stride; j += 2 * W) outer_block<2>(left + i, right + j, count, stride, rows + j);
-  }
-}
-
 struct Chain {
   const Lattice& g;
   int n, stride;
@@ -207,7 +177,8 @@ struct Chain {
     std::memcpy(counts.starts, counts.tokens, sizeof(double) * n);
     std::memcpy(counts.ends, counts.tokens + static_cast<std::ptrdiff_t>(g.T - 1) * n, sizeof(double) * n);
     // Expected transitions; `transposed` is free by now.
-    outer(a, x + stride, g.T - 1, n, stride, transposed);
+    fill(transposed, stride * stride, 0.0);
+    add_outer(a, x + stride, g.T - 1, n, stride, transposed);
     for (int i = 0; i < n; ++i) {
       for (int q = 0; q < n; q += W) {
         const int at = i * stride + q;

@@ -100,6 +100,10 @@ struct Backward {
   double* back;          // [stride]
   double* pairs;         // [Y][label stride] expected transitions by rank
   double* outer;         // [Y][label stride] the same, still to be multiplied by the weights
+  static constexpr int kBlock = 32;
+  double* lefts;         // [kBlock][stride] rows whose outer products go to `outer`
+  double* rights;        // [kBlock][stride]
+  int waiting = 0;
   int lowest;            // live starts are lowest .. e - 1
   bool own_potentials = false;  // some have a closed start and an open end
 
@@ -122,6 +126,7 @@ struct Backward {
                        &row, &ratio, &back}) {
       *p = work.doubles(g.stride);
     }
+    for (double** p : {&lefts, &rights}) *p = g.in_ptr == nullptr ? work.doubles(kBlock * g.stride) : nullptr;
     for (double** p : {&pairs, &outer}) {
       *p = work.doubles(static_cast<std::size_t>(g.label_stride) * g.label_stride);
       fill(*p, g.label_stride * g.label_stride, 0.0);
@@ -425,17 +430,27 @@ struct Backward {
     }
     product(ratio, arcs.transposed, g.Q, g.stride, back);
     for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
-    double* table = edges ? pairs : outer;
-    for (int p = 0; p < g.Q; ++p) {
-      const vec x = splat(arcs.linear[p]);
-      double* out = table + p * g.label_stride;
-      const double* w = arcs.weight + p * g.label_stride;
-      for (int q = 0; q < g.stride; q += W) {
-        const vec y = x * load(ratio + q);
-        store(out + q, load(out + q) + (edges ? y * load(w + q) : y));
+    if (edges) {  // these weights hold at this boundary only
+      for (int p = 0; p < g.Q; ++p) {
+        const vec x = splat(arcs.linear[p]);
+        double* out = pairs + p * g.label_stride;
+        const double* w = arcs.weight + p * g.label_stride;
+        for (int q = 0; q < g.stride; q += W) {
+          store(out + q, load(out + q) + x * load(ratio + q) * load(w + q));
+        }
       }
+      return small;
     }
+    // Collect a block of rows, then add their outer products at once.
+    copy(lefts + waiting * g.stride, arcs.linear, g.stride);
+    copy(rights + waiting * g.stride, ratio, g.stride);
+    if (++waiting == kBlock) add_waiting();
     return small;
+  }
+
+  void add_waiting() {
+    add_outer(lefts, rights, waiting, g.Q, g.stride, outer);
+    waiting = 0;
   }
 
   bool pass_back_sparse(int t) {
@@ -532,6 +547,7 @@ struct Backward {
       }
       if (t > 0) step_back(t);
     }
+    if (waiting > 0) add_waiting();
     for (int q = 0; q < g.Q; ++q) counts.starts[g.order[g.rank[q]]] += of(begun, 0)[q];
     for (int i = 0; i < g.Y; ++i) {
       for (int j = 0; j < g.Y; ++j) {

@@ -232,6 +232,8 @@ class Potentials:
     ) -> None:
         """Add many potentials at once: as `add`, with arrays (or one value for all).
 
+        A tuple of labels is one history, for all; histories for each come as a list of tuples.
+
         Examples
         --------
         >>> p = Potentials(5, ["person", "other"])

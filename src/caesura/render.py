@@ -47,6 +47,7 @@ MOST_TEXT = 44  # columns of a table that a segment's text may take
 MOST_ROWS, MOST_COLUMNS = 24, 80  # of a heat map
 MOST_STRONG = 10  # of a list of potentials
 BAR = 10  # columns of a bar
+INHERIT = "color:inherit"  # or tables are black on black in some notebooks
 CELL = "padding:0;min-width:15px;height:15px;"
 NOTHING = "(no segments)"
 
@@ -206,7 +207,7 @@ def html(
 def heat_map(values: Any, rows: Sequence[object], columns: Sequence[object]) -> str:
     """Write an array of shape (columns, rows) as a piece of a page; hovering shows the number.
 
-    Positive numbers are orange, negative ones blue, minus infinity is black.  Rows and columns that
+    Positive numbers are orange, negative ones blue, minus infinity is grey.  Rows and columns that
     would make it too large are left out, and the caption says so.
 
     Examples
@@ -230,7 +231,7 @@ def heat_map(values: Any, rows: Sequence[object], columns: Sequence[object]) -> 
     left_out = max(0, len(rows) - MOST_ROWS), max(0, len(columns) - MOST_COLUMNS)
     caption = f"<caption>{left_out[0]} more rows, {left_out[1]} more columns</caption>"
     body = "".join(f"<tr>{line}</tr>" for line in lines)
-    start = '<table style="border-collapse:separate;border-spacing:1px;font-size:85%">'
+    start = f'<table style="border-collapse:separate;border-spacing:1px;font-size:85%;{INHERIT}">'
     return f"{start}{caption if any(left_out) else ''}{body}</table>"
 
 
@@ -248,7 +249,7 @@ def summary(lines: str, rows: Sequence[tuple[float, str, str]]) -> str:
         "<tr>" + "".join(f"<td>{markup.escape(cell)}</td>" for cell in row) + "</tr>"
         for row in cells
     )
-    listed = f"<p>strongest of {len(rows)}</p><table>{body}</table>" if rows else ""
+    listed = f'<p>strongest</p><table style="{INHERIT}">{body}</table>' if rows else ""
     return f"<pre>{markup.escape(lines)}</pre>{listed}"
 
 
@@ -354,6 +355,6 @@ def _bar(probability: float) -> str:
 
 def _shade(value: float, largest: float) -> str:
     if value == -float("inf"):
-        return "#000"
+        return "#808080"
     strength = abs(value) / largest if largest else 0.0
     return f"rgba({'215,95,0' if value > 0 else '0,135,215'},{strength:.2f})"

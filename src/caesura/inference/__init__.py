@@ -237,25 +237,29 @@ def sample(
         raise InvalidInput(f"seed: got {seed!r}, expected a whole number, at least 0")
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
-        seeds = {id(one): (int(seed) + i) % 2**64 for i, one in enumerate(problems)}
-        answers = _split(
-            problems,
-            lambda plain: _kernels.sample(
-                [problem_of(one) for one in plain],
-                n,
-                [seeds[id(one)] for one in plain],
-                number,
-                threads,
+        seeds = [(int(seed) + i) % 2**64 for i in range(len(problems))]
+        few = [i for i, one in enumerate(problems) if len(one._once) <= MOST_TRACKED]
+        drawn = dict.fromkeys(range(len(problems)), list[Any]())
+        drawn |= zip(
+            few,
+            _kernels.sample(
+                [problem_of(problems[i]) for i in few], n, [seeds[i] for i in few], number, threads
             ),
-            lambda one: lazy.sample(one, n, seeds[id(one)], number),
+            strict=True,
         )
+        drawn |= {
+            i: lazy.sample(one, n, seeds[i], number)
+            for i, one in enumerate(problems)
+            if len(one._once) > MOST_TRACKED
+        }
         return [
-            [named(drawn, one) for drawn in found] or None
-            for one, found in zip(problems, answers, strict=True)
+            [named(segments, one) for segments in drawn[i]] or None
+            for i, one in enumerate(problems)
         ]
 
+    seeds = iter(range(int(seed), int(seed) + len(_listed(p))))
     return _each_possible(
-        p, method, n_threads, kernel, lambda one: reference.sample(one, n, int(seed))
+        p, method, n_threads, kernel, lambda one: reference.sample(one, n, next(seeds))
     )
 
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import InvalidInput
-from caesura.inference.problems import Rule, problem_of, rules_of
+from caesura.inference.problems import Rule, problem_of, rules_of, structure_of
+from caesura.inference.results import Marginals
 from caesura.potentials import OPEN_END, Potentials
 
 __all__ = ["kl_divergence"]
@@ -32,21 +33,54 @@ def kl_divergence(p: Potentials, q: Potentials, method: int) -> float:
     if any(_breaks(p, rule, method) for rule in rules_of(q) if rule not in rules_of(p)):
         return math.inf
     both = _with_potentials_of(p, q)
+    if _uses_what_is_forbidden(both, q, method):
+        return math.inf
     counts = _kernels.posterior([problem_of(both)], method, 1, False)[0]
     log_z = _kernels.log_partition([problem_of(q)], method, 1)[0]
     differences = [
         _expected_difference(count, score_p, score_q)
-        for count, score_p, score_q in _paired(both, q, counts)
+        for count, (score_p, score_q) in zip(_counts(both, counts), _scores(both, q), strict=True)
     ]
     return max(0.0, math.fsum([*differences, log_z, -counts.log_partition]))
 
 
 def _expected_difference(count: Floats, score_p: Floats, score_q: Floats) -> float:
-    """Return the sum of count * (score_p - score_q); +inf where q forbids what p expects."""
-    here = count > 0
-    if np.isneginf(score_q[here]).any():
-        return math.inf
+    """Return the sum of count * (score_p - score_q) over what can occur."""
+    here = (count > 0) & ~np.isneginf(score_p) & ~np.isneginf(score_q)
     return float(np.sum(count[here] * (score_p[here] - score_q[here])))
+
+
+def _uses_what_is_forbidden(both: Potentials, q: Potentials, method: int) -> bool:
+    """Return whether some segmentation that p allows has a part that q forbids.
+
+    Every such part scores 1, all else that p allows 0: then the best segmentation scores more than 0.
+    """
+    event = structure_of(both)
+    marked = [np.where(np.isneginf(score_q), 1.0, 0.0) for _, score_q in _scores(both, q)]
+    if not any(part.any() for part in marked):
+        return False
+    emission, transition, start, end, spans, added, edges, patterns = marked
+    event.emission += emission
+    event.transition += transition
+    event.start += start
+    event.end += end
+    if event._spans is not None:
+        event._spans += spans
+    scores = np.concatenate([np.zeros(0), *(chunk[3] for chunk in event._added)]) + added
+    event._added = [
+        (*chunk[:3], part, chunk[4])
+        for chunk, part in zip(
+            event._added, np.split(scores, np.cumsum([len(c[3]) for c in event._added])), strict=False
+        )
+    ]
+    event._edges = [
+        (t, a, b, w + float(x)) for (t, a, b, w), x in zip(event._edges, edges, strict=True)
+    ]
+    event._patterns = [
+        (z, w + float(x), s, e) for (z, w, s, e), x in zip(event._patterns, patterns, strict=True)
+    ]
+    answer = _kernels.best([problem_of(event)], method, 1)[0]
+    return answer is not None and answer[1] > 0
 
 
 def _breaks(p: Potentials, rule: Rule, method: int) -> bool:
@@ -108,49 +142,42 @@ def _forbidden_by(q: Potentials) -> Iterator[tuple[int, int, int, bool, bool]]:
             yield int(t), int(t) + 1, int(y), True, True
 
 
-def _paired(
-    both: Potentials, q: Potentials, counts: _kernels.Posterior
-) -> Iterator[tuple[Floats, Floats, Floats]]:
-    """Pair the expected counts under p with p's and with q's scores."""
-    pairs = counts.transitions
-    q_transition = q.transition.copy()
+def _counts(both: Potentials, posterior: _kernels.Posterior) -> Iterator[Floats]:
+    """List the expected counts in the order of `_scores`."""
+    counts = Marginals(both, posterior, 0)
+    yield counts.tokens
+    yield counts.transitions
+    yield counts.starts
+    yield counts.ends
+    yield np.zeros(0) if counts.spans is None else counts.spans
+    yield counts.potentials
+    yield counts.edges
+    yield counts.patterns
+
+
+def _scores(both: Potentials, q: Potentials) -> Iterator[tuple[Floats, Floats]]:
+    """List the scores of p and of q; in p + q, what p has comes first, then what q has."""
+    transition = q.transition.copy()
     if not q.same_label_adjacent:
-        np.fill_diagonal(q_transition, -np.inf)
-    yield counts.tokens, both.emission, q.emission
-    yield pairs, both.transition, q_transition
-    yield counts.starts, both.start, q.start
-    yield counts.ends, both.end, q.end
-    if both._spans is not None:
-        yield counts.spans, both._spans, np.zeros_like(both._spans)
+        np.fill_diagonal(transition, -np.inf)
+    yield both.emission, q.emission
+    yield both.transition, transition
+    yield both.start, q.start
+    yield both.end, q.end
+    spans = np.zeros(0) if both._spans is None else both._spans
+    yield spans, np.zeros_like(spans)
 
-    # In p + q, what p has comes first and is not in q; what follows has p's score 0 and q's score.
-    def split(
-        mine: list[float], theirs: list[float], expected: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        return (
-            expected,
-            np.array([*mine, *[0.0] * len(theirs)]),
-            np.array([*[0.0] * len(mine), *theirs]),
-        )
-
-    theirs = [float(w) for chunk in q._added for w in chunk[3]]
-    theirs += [-np.inf for _ in _forbidden_by(q)]
+    added = [float(w) for chunk in q._added for w in chunk[3]]
+    added += [-np.inf for _ in _forbidden_by(q)]
     if q._spans is not None:
-        T, L, _ = q._spans.shape
-        s, k = np.indices((T, L))
-        theirs += list(q._spans[s + k < T].ravel())
-    mine = [float(w) for chunk in both._added for w in chunk[3]]
-    n_mine, n_all = len(mine) - len(theirs), len(mine)
-    yield split(mine[:n_mine], theirs, counts.potentials[:n_all])
+        s, k = np.indices(q._spans.shape[:2])
+        added += list(q._spans[s + k < q.length].ravel())
+    yield _side_by_side([float(w) for chunk in both._added for w in chunk[3]], added)
+    yield _side_by_side([edge[3] for edge in both._edges], [edge[3] for edge in q._edges])
+    yield _side_by_side([z[1] for z in both._patterns], [z[1] for z in q._patterns])
 
-    edges, q_edges = [edge[3] for edge in both._edges], [edge[3] for edge in q._edges]
-    yield split(edges[: len(edges) - len(q_edges)], q_edges, counts.edges)
-    n_own = len(both._patterns) - len(q._patterns)
-    for static in (True, False):
-        chosen = [
-            (i, w) for i, (_, w, s, e) in enumerate(both._patterns) if (s < 0 and e < 0) == static
-        ]
-        own = [w for i, w in chosen if i < n_own]
-        other = [q._patterns[i - n_own][1] for i, _ in chosen if i >= n_own]
-        expected = counts.patterns if static else counts.potentials[n_all : n_all + len(chosen)]
-        yield split(own, other, expected)
+
+def _side_by_side(mine: list[float], theirs: list[float]) -> tuple[Floats, Floats]:
+    """Return p's scores (0 for q's potentials) and q's (0 for p's)."""
+    n_own = len(mine) - len(theirs)
+    return np.array(mine), np.array([*[0.0] * n_own, *theirs])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
+
 from caesura import _kernels
 from caesura.errors import TooLarge
 from caesura.inference.problems import MOST_TRACKED, problem_of
@@ -39,7 +41,8 @@ def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
     kept: list[Indexed] = []
     tracked: set[int] = set()
     for round_ in range(MOST_ROUNDS):
-        drawn = _kernels.sample([problem_of(p, tracked)], max(n, 64), [seed + round_], method, 1)[0]
+        fresh = int(np.random.SeedSequence([seed, round_]).generate_state(1, np.uint64)[0])
+        drawn = _kernels.sample([problem_of(p, tracked)], max(n, 64), [fresh], method, 1)[0]
         breaks = [broken(p, segments) for segments in drawn]
         kept += [segments for segments, labels in zip(drawn, breaks, strict=True) if not labels]
         if len(kept) >= n or not drawn:

@@ -12,7 +12,7 @@ from caesura import _kernels
 from caesura.errors import TooLarge
 from caesura.potentials import OPEN_END, OPEN_START, Potentials
 
-__all__ = ["MOST_TRACKED", "Rule", "problem_of", "rules_of"]
+__all__ = ["MOST_TRACKED", "Rule", "problem_of", "rules_of", "structure_of"]
 
 MOST_TRACKED = 16  # labels with a limit on how often they occur: 2^16 subsets are still exact
 MOST_STATES = 4_000_000
@@ -89,6 +89,20 @@ def rules_of(p: Potentials, tracked: Collection[int] | None = None) -> list[Rule
         if tracked is None or y in tracked
     ]
     return rules + [("ordered", order) for order in p._ordered]
+
+
+def structure_of(p: Potentials) -> Potentials:
+    """Return p with all scores 0, but for what is forbidden."""
+    bare = p.copy()
+    for array in (bare.emission, bare.transition, bare.start, bare.end, bare._spans):
+        if array is not None:
+            array[~np.isneginf(array)] = 0.0
+    bare._added = [
+        (s, e, z, np.where(np.isneginf(w), -np.inf, 0.0), flags) for s, e, z, w, flags in p._added
+    ]
+    bare._edges = [(t, a, b, w if w == -np.inf else 0.0) for t, a, b, w in p._edges]
+    bare._patterns = [(z, w if w == -np.inf else 0.0, s, e) for z, w, s, e in p._patterns]
+    return bare
 
 
 def _potentials(

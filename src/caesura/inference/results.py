@@ -118,13 +118,17 @@ class Marginals:
     0.0556
     """
 
-    __slots__ = ("_lookup", "_method", "_posterior", "_potentials")
+    __slots__ = ("_added", "_lookup", "_method", "_placed", "_posterior", "_potentials", "_spanned")
 
     def __init__(self, p: Potentials, posterior: _kernels.Posterior, method: int) -> None:
         self._potentials = p
         self._posterior = posterior
         self._method = method
         self._lookup: _kernels.Lookup | None = None
+        # How the counts are laid out; p may change later.
+        self._added = sum(len(chunk[0]) for chunk in p._added)
+        self._placed = tuple(start >= 0 or end >= 0 for _, _, start, end in p._patterns)
+        self._spanned = p._spans is not None
 
     @property
     def log_partition(self) -> float:
@@ -159,12 +163,12 @@ class Marginals:
     @property
     def spans(self) -> Floats | None:
         """Probability of each exact segment, of shape (T, L, Y), where `spans` is in use."""
-        return None if self._potentials._spans is None else self._posterior.spans
+        return self._posterior.spans if self._spanned else None
 
     @property
     def potentials(self) -> Floats:
         """Expected count of each potential in the order of adding."""
-        return self._posterior.potentials[: self._n_added]
+        return self._posterior.potentials[: self._added]
 
     @property
     def edges(self) -> Floats:
@@ -174,19 +178,10 @@ class Marginals:
     @property
     def patterns(self) -> Floats:
         """Expected count of each pattern in the order of adding."""
-        placed = iter(self._posterior.potentials[self._n_added :])
-        static = iter(self._posterior.patterns)
-        return np.array(
-            [
-                next(static) if start < 0 and end < 0 else next(placed)
-                for _, _, start, end in self._potentials._patterns
-            ],
-            np.float64,
-        )
-
-    @property
-    def _n_added(self) -> int:
-        return sum(len(chunk[0]) for chunk in self._potentials._added)
+        at_a_place = iter(self._posterior.potentials[self._added :])
+        anywhere = iter(self._posterior.patterns)
+        counts = [next(at_a_place) if placed else next(anywhere) for placed in self._placed]
+        return np.array(counts, np.float64)
 
     def segment(self, start: int, end: int, label: Label) -> float:
         """Return the probability of the segment [start, end) with this label.

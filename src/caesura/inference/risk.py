@@ -6,7 +6,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import Impossible
-from caesura.inference.problems import problem_of
+from caesura.inference.problems import problem_of, structure_of
 from caesura.inference.results import Path, named
 from caesura.potentials import Label, Potentials
 
@@ -35,7 +35,7 @@ def minimum_risk(p: Potentials, outside: Label, method: int) -> Path:
     if outside in every._index:
         gains[:, :, every._index[outside]] = 0.0
     forbidden = np.isneginf(every.spans)
-    structure = _structure(every)
+    structure = structure_of(every)
     structure.spans[...] = np.where(forbidden, -np.inf, gains)
     segments, value = _kernels.best([problem_of(structure)], method, 1)[0]
     return Path(named(segments, p), value)
@@ -48,16 +48,3 @@ def _every_span(p: Potentials) -> Potentials:
         every.max_length = [int(bound) or p.length for bound in p._bounds]
     _ = every.spans
     return every
-
-
-def _structure(p: Potentials) -> Potentials:
-    """Return p with all scores 0, but for what is forbidden."""
-    bare = p.copy()
-    for array in (bare.emission, bare.transition, bare.start, bare.end):
-        array[~np.isneginf(array)] = 0.0
-    bare._added = [
-        (s, e, z, np.where(np.isneginf(w), -np.inf, 0.0), flags) for s, e, z, w, flags in p._added
-    ]
-    bare._edges = [(t, a, b, w if w == -np.inf else 0.0) for t, a, b, w in p._edges]
-    bare._patterns = [(z, w if w == -np.inf else 0.0, s, e) for z, w, s, e in p._patterns]
-    return bare

@@ -1,0 +1,24 @@
+"""Run all benchmarks, one after the other: make bench."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    here = Path(__file__).parent
+    plot = here.parent / "docs" / "pictures" / "scaling.svg"
+    for name, options in {
+        "chain.py": [],
+        "once.py": [],
+        "scaling.py": ["--plot", str(plot)],
+        "peers.py": [],
+    }.items():
+        print(f"\n== {name} ==", flush=True)
+        subprocess.run([sys.executable, str(here / name), *options], check=True)
+
+
+if __name__ == "__main__":
+    main()

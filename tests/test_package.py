@@ -1,0 +1,195 @@
+"""The package as a whole: its names, its order, what importing it costs, and that the demo runs."""
+
+import ast
+import doctest
+import importlib
+import inspect
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import caesura
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "caesura"
+# Each part imports only parts before it; `render` comes before what shows itself with it.
+LINE = ["errors", "segments", "render", "potentials", "inference"]
+HEAVY = {"matplotlib", "pandas", "rich", "scipy", "sklearn", "torch"}
+
+
+def run(*arguments: str, **environment: str) -> str:
+    """Run Python and return what it printed."""
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        env=os.environ | {"PYTHONIOENCODING": "utf-8"} | environment,
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+# -- names ---------------------------------------------------------------------------------------
+
+
+def test_public_names() -> None:
+    assert caesura.__all__ == [
+        "CaesuraError",
+        "Impossible",
+        "InvalidInput",
+        "Marginals",
+        "Path",
+        "Potentials",
+        "Segment",
+        "TooLarge",
+        "drop_outside",
+        "entropy",
+        "fill_gaps",
+        "from_tags",
+        "kl_divergence",
+        "log_partition",
+        "log_probability",
+        "marginals",
+        "minimum_risk",
+        "n_best",
+        "sample",
+        "score",
+        "segmentation",
+        "to_tags",
+        "viterbi",
+    ]
+
+
+@pytest.mark.parametrize("name", caesura.__all__)
+def test_public_names_have_an_example(name: str) -> None:
+    documentation = inspect.getdoc(getattr(caesura, name)) or ""
+    assert doctest.DocTestParser().get_examples(documentation), f"{name} has no example"
+
+
+@pytest.mark.parametrize("name", LINE)
+def test_modules_say_what_is_public(name: str) -> None:
+    module = importlib.import_module(f"caesura.{name}")
+    assert module.__doc__
+    for public in module.__all__:
+        assert hasattr(module, public)
+
+
+# -- order ---------------------------------------------------------------------------------------
+
+
+def parts_imported(file: Path) -> set[str]:
+    """Return the parts of the package that a file imports, anywhere in it."""
+    tree = ast.parse(file.read_text())
+    modules: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}: a relative import"
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules += names if node.module == "caesura" else [node.module or ""]
+    return {module.split(".")[1] for module in modules if module.startswith("caesura.")}
+
+
+def files_of(part: str) -> list[Path]:
+    return sorted((SOURCE / part).rglob("*.py")) or [SOURCE / f"{part}.py"]
+
+
+def test_every_module_has_a_place_in_the_line() -> None:
+    parts = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
+    assert parts - {"__init__"} == set(LINE)
+
+
+@pytest.mark.parametrize("part", LINE)
+def test_imports_point_backwards(part: str) -> None:
+    before = {"_kernels", part, *LINE[: LINE.index(part)]}
+    for file in files_of(part):
+        assert parts_imported(file) <= before, file
+
+
+def test_inference_has_no_cycle() -> None:
+    """Inside the folder, modules are imported by those after them: sort them, or find a cycle."""
+    folder = SOURCE / "inference"
+    name = re.compile(r"^from caesura\.inference(?:\.(\w+))? import (.+)$", re.MULTILINE)
+    imports = {
+        file.stem: {
+            module
+            for inner, names in name.findall(file.read_text())
+            for module in ([inner] if inner else re.findall(r"\w+", names))
+            if (folder / f"{module}.py").exists()
+        }
+        for file in folder.glob("*.py")
+    }
+    while imports:
+        ready = {module for module, needs in imports.items() if not needs & imports.keys()}
+        assert ready, f"a cycle among {sorted(imports)}"
+        imports = {module: needs for module, needs in imports.items() if module not in ready}
+
+
+# -- importing -----------------------------------------------------------------------------------
+
+
+def test_import_is_light() -> None:
+    code = "import sys, json, caesura; print(json.dumps(sorted(sys.modules)))"
+    imported = {module.split(".")[0] for module in json.loads(run("-c", code))}
+    assert "numpy" in imported
+    assert not imported & HEAVY
+
+
+def test_import_prints_nothing() -> None:
+    assert run("-W", "error", "-c", "import caesura") == ""
+
+
+# -- the demo ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def demo() -> str:
+    return run("examples/citation.py", NO_COLOR="1", COLUMNS="80")
+
+
+def test_demo_shows_segments_with_probabilities(demo: str) -> None:
+    assert "\x1b" not in demo
+    assert "[Sarawagi , S . and Cohen , W . W .](author 0." in demo
+    for field in ("( 2004 ) .", "In NIPS ,", "pp . 1185-1192 ."):
+        assert re.search(rf"{re.escape(field)} +(year|venue|pages) +0\.\d+ █", demo)
+
+
+def test_demo_shows_the_five_best(demo: str) -> None:
+    best = [float(number) for number in re.findall(r"^  probability (0\.\d+)$", demo, re.MULTILINE)]
+    assert len(best) == 5
+    assert best == sorted(best, reverse=True)
+    assert sum(best) < 1.0
+
+
+def test_demo_shows_what_at_most_once_changes(demo: str) -> None:
+    _, free, once, rest = re.split(
+        "the rules alone say:|With each field at most once:|ln Z falls", demo
+    )
+    assert free.count(" year ") == 2
+    assert once.count(" year ") == once.count(" title ") == 1
+    found = re.search(r"from (\S+) to (\S+)\. .*exp\((\S+)\) = (0\.\d+)", rest, re.DOTALL)
+    assert found is not None
+    before, after, difference, probability = map(float, found.groups())
+    assert after - before == pytest.approx(difference, abs=2e-3)
+    assert math.exp(difference) == pytest.approx(probability, abs=1e-3)
+
+
+def test_demo_shows_what_a_correction_changes(demo: str) -> None:
+    wrong, right = demo.split("3. A correction")[1].split("Someone says")
+    assert re.search(r"Machine Learning \. +venue", wrong)
+    assert re.search(r"Machine Learning \. +title +1\.000", right)
+    assert re.search(r"McGraw Hill \. +venue", right)
+    assert "To try next" in right
+
+
+def test_demo_repeats_exactly(demo: str) -> None:
+    assert run("examples/citation.py", NO_COLOR="1", COLUMNS="80") == demo
