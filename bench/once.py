@@ -22,9 +22,9 @@ def main() -> None:
     p.constrain(at_most_once=range(13))
 
     _automaton.cache_clear()
-    start = time.process_time()
+    start = time.thread_time()
     caesura.log_partition(p)
-    first = time.process_time() - start
+    first = time.thread_time() - start
     free, best = caesura.log_partition(p), caesura.viterbi(p)
     assert len({s.label for s in best.segments}) == len(best.segments)
     assert caesura.marginals(p).starts.sum() > 1 - 1e-9

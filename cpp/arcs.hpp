@@ -18,10 +18,17 @@ namespace caesura::CAESURA_ISA {
 constexpr double kSmall = 1e-280;  // sums below it are taken again; lost terms are below 1e-308
 constexpr double kSpread = 300.0;  // an edge potential may lift a pair this far before all is rescaled
 
+// Zeros, one by one: `vec sums[B] = {}` is written to memory and read back.
+template <int B>
+inline void clear(vec* first, vec* second) {
+  for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
+}
+
 // y[j] = sum over i of x[i] m[i][j], B vectors of j at a time, held in registers.
 template <int B>
 inline void product_block(const double* x, const double* m, int n, int stride, double* y) {
-  vec even[B] = {}, odd[B] = {};  // two sums each, so that additions need not wait for each other
+  vec even[B], odd[B];  // two sums each, so that additions need not wait for each other
+  clear<B>(even, odd);
   int i = 0;
   for (; i + 2 <= n; i += 2) {
     const vec xi = splat(x[i]), xj = splat(x[i + 1]);
@@ -49,7 +56,8 @@ inline void product(const double* x, const double* m, int n, int stride, double*
 // Two rows of the sum below, B vectors of columns at a time.
 template <int B>
 inline void add_outer_block(const double* left, const double* right, int count, int stride, double* out) {
-  vec first[B] = {}, second[B] = {};
+  vec first[B], second[B];
+  clear<B>(first, second);
   for (int t = 0; t < count; ++t) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * stride;
     const vec x = splat(left[at]), y = splat(left[at + 1]);
@@ -65,14 +73,21 @@ inline void add_outer_block(const double* left, const double* right, int count, 
   }
 }
 
-// out[i][j] += sum over t of left[t][i] right[t][j], for i below n (n rounded up to two).
+// out[i][j] += sum over t of left[t][i] right[t][j], for i below n (n rounded up to two); a block of
+// tokens at a time, so that it stays in the nearest cache.
 inline void add_outer(const double* left, const double* right, int count, int n, int stride, double* out) {
-  for (int i = 0; i < n; i += 2) {
-    double* rows = out + static_cast<std::ptrdiff_t>(i) * stride;
-    int j = 0;
-    for (; j + 6 * W <= stride; j += 6 * W) add_outer_block<6>(left + i, right + j, count, stride, rows + j);
-    for (; j + 4 * W <= stride; j += 4 * W) add_outer_block<4>(left + i, right + j, count, stride, rows + j);
-    for (; j + 2 * W <= stride; j += 2 * W) add_outer_block<2>(left + i, right + j, count, stride, rows + j);
+  constexpr int kTokens = 64;
+  for (int t = 0; t < count; t += kTokens) {
+    const int some = count - t < kTokens ? count - t : kTokens;
+    const double* x = left + static_cast<std::ptrdiff_t>(t) * stride;
+    const double* y = right + static_cast<std::ptrdiff_t>(t) * stride;
+    for (int i = 0; i < n; i += 2) {
+      double* rows = out + static_cast<std::ptrdiff_t>(i) * stride;
+      int j = 0;
+      for (; j + 6 * W <= stride; j += 6 * W) add_outer_block<6>(x + i, y + j, some, stride, rows + j);
+      for (; j + 4 * W <= stride; j += 4 * W) add_outer_block<4>(x + i, y + j, some, stride, rows + j);
+      for (; j + 2 * W <= stride; j += 2 * W) add_outer_block<2>(x + i, y + j, some, stride, rows + j);
+    }
   }
 }
 

@@ -13,6 +13,18 @@ struct Pool {
   std::mutex guard;
   std::map<std::size_t, std::vector<double*>> blocks;  // by size
   std::size_t kept = 0;
+
+  void make_room(std::size_t size) {
+    for (auto at = blocks.begin(); kept + size > kMostKept && at != blocks.end();) {
+      if (at->second.empty()) {
+        at = blocks.erase(at);
+        continue;
+      }
+      delete[] at->second.back();
+      at->second.pop_back();
+      kept -= at->first;
+    }
+  }
 };
 
 // Never destroyed: results may outlive everything else when the interpreter ends.
@@ -50,7 +62,8 @@ void PoolDeleter::operator()(double* block) const {
   Pool& shared = pool();
   {
     const std::lock_guard<std::mutex> lock(shared.guard);
-    if (shared.kept + size <= kMostKept) {
+    if (size <= kMostKept) {
+      shared.make_room(size);
       shared.blocks[size].push_back(block);
       shared.kept += size;
       return;

@@ -69,6 +69,16 @@ std::int32_t* Workspace::ints(std::size_t count) {
   return static_cast<std::int32_t*>(take(count * sizeof(std::int32_t)));
 }
 
+double* Workspace::kept(std::size_t count, bool* fresh) {
+  *fresh = kept_size_ != count;
+  if (*fresh) {
+    kept_.reset(new double[count + kAlign / sizeof(double)]());
+    kept_size_ = count;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(kept_.get());
+  return reinterpret_cast<double*>((address + kAlign - 1) / kAlign * kAlign);
+}
+
 // Where one block was not enough, the next kernel gets one that is, so that memory stays warm.
 void Workspace::clear() {
   if (blocks_ != nullptr && (blocks_->next != nullptr || blocks_->size > kMostKept)) {

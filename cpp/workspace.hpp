@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace caesura {
 
@@ -17,6 +18,9 @@ class Workspace {
   double* doubles(std::size_t count);
   std::int32_t* ints(std::size_t count);
   void clear();
+
+  // Aligned memory that outlives clear(), for what one problem leaves to the next; *fresh if it is new.
+  double* kept(std::size_t count, bool* fresh);
   std::size_t peak() const { return peak_; }
 
  private:
@@ -24,6 +28,8 @@ class Workspace {
   void* take(std::size_t bytes);
   void free_blocks();
   Block* blocks_ = nullptr;
+  std::unique_ptr<double[]> kept_;
+  std::size_t kept_size_ = 0;
   std::size_t used_ = 0, total_ = 0, peak_ = 0, wanted_ = 0;
 };
 

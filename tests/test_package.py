@@ -193,3 +193,21 @@ def test_demo_shows_what_a_correction_changes(demo: str) -> None:
 
 def test_demo_repeats_exactly(demo: str) -> None:
     assert run("examples/citation.py", NO_COLOR="1", COLUMNS="80") == demo
+
+
+# -- the documentation ---------------------------------------------------------------------------
+
+
+def test_pictures_are_what_the_script_draws(tmp_path: Path) -> None:
+    run("docs/pictures/draw.py", str(tmp_path))
+    committed = {file.name: file.read_text() for file in (ROOT / "docs/pictures").glob("*.svg")}
+    assert {file.name: file.read_text() for file in tmp_path.glob("*.svg")} == committed
+
+
+def test_pages_point_to_files_that_exist() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    for page in pages:
+        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
+            if "://" not in link:
+                assert (page.parent / link).exists(), f"{page.name}: {link}"

@@ -1,7 +1,7 @@
 """Draw the pictures of the documentation: ``python docs/pictures/draw.py``.
 
-Plain SVG without fonts or scripts of its own, on a white ground, so that it looks the same on a dark
-page.  Numbers in the pictures come from the engine.
+Plain SVG without fonts or scripts of its own, on a white ground, so that it looks the same on a
+dark page.  Numbers in the pictures come from the engine.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Drawing:
         """Return the whole file."""
         width, height = self.size
         heads = "".join(
-            f"<marker id='head-{colour[1:]}' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='10' "
-            "markerHeight='10' markerUnits='userSpaceOnUse' orient='auto'>"
+            f"<marker id='head-{colour[1:]}' viewBox='0 0 8 8' refX='6' refY='4' markerWidth='12' "
+            "markerHeight='12' markerUnits='userSpaceOnUse' orient='auto'>"
             f"<path d='M0 0L8 4L0 8z' fill='{colour}'/></marker>"
             for colour in (INK, GREY, PALE, BLUE, ORANGE, GREEN, VIOLET)
             if f"head-{colour[1:]}" in "".join(self.shapes)

@@ -236,7 +236,7 @@ class Marginals:
     def _rows(self) -> _kernels.Lookup:
         """Return the rows of both sweeps, made when first needed."""
         if self._lookup is None:
-            lookup = _kernels.Lookup(problem_of(self._potentials), self._method)
+            lookup = _kernels.Lookup(problem_of(self._potentials.copy()), self._method)
             before, now = self.log_partition, lookup.log_partition
             if abs(before - now) > 1e-9 * max(1.0, abs(before)):
                 raise CaesuraError(
@@ -248,7 +248,8 @@ class Marginals:
 
     def __repr__(self) -> str:
         p = self._potentials
-        return f"Marginals(log_partition={self.log_partition:.6g}, length={p.length}, labels={len(p.labels)})"
+        sizes = f"length={p.length}, labels={len(p.labels)}"
+        return f"Marginals(log_partition={self.log_partition:.6g}, {sizes})"
 
     def _repr_html_(self) -> str:
         """Show the label of each token as a heat map in a notebook."""
