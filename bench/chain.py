@@ -2,8 +2,8 @@
 
     python bench/chain.py
 
-The general sweeps do the same work in the same run, and must give the same answer: an edge potential of
-score 0 keeps the chain kernel out.
+The general sweeps do the same work in the same run, and must give the same answer: an edge
+potential of score 0 keeps the chain kernel out.
 """
 
 from __future__ import annotations

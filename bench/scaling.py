@@ -2,8 +2,9 @@
 
     python bench/scaling.py [--plot docs/pictures/scaling.svg]
 
-Both compute ln Z and all marginals of the same potentials, with no bound on the length of a segment; ln Z
-and the token marginals are compared while timing.  m is the width of the widest potential.
+Both compute ln Z and all marginals of the same potentials, with no bound on the length of a
+segment; ln Z and the token marginals are compared while timing.  m is the width of the widest
+potential.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def exponent(lengths: list[int], seconds: list[float]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def measure(m: int, patterns: bool, longest_bounded: int) -> tuple[list[list[str]], dict[str, list[float]]]:
+def measure(
+    m: int, patterns: bool, longest_bounded: int
+) -> tuple[list[list[str]], dict[str, list[float]]]:
     rows, times = [], {"overlapping": [], "bounded": []}  # type: ignore[var-annotated]
     for T in LENGTHS:
         p = potentials(T, m, patterns, seed=T + m)

@@ -18,7 +18,7 @@ def best_seconds(call: Callable[[], object], least: float = 0.2, most_runs: int 
     return best
 
 
-def wall_seconds(call: Callable[[], object], runs: int = 7) -> float:
+def wall_seconds(call: Callable[[], object], runs: int = 25) -> float:
     """Seconds on the wall clock, the best of several; for work on threads."""
     call()
     times = []
@@ -34,6 +34,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     cells = [[str(cell) for cell in row] for row in [head, *rows]]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
     ]
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])

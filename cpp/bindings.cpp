@@ -285,13 +285,13 @@ NB_MODULE(_kernels, m) {
            "edge_scores"_a, "histories"_a, "static_targets"_a, "static_scores"_a)
       .def(
           "score",
-          [](const OwnedProblem& self, nb::list segments) {
+          [](const OwnedProblem& self, nb::typed<nb::list, nb::typed<nb::tuple, int, int, int>> segments) {
             const std::string invalid = self.problem->invalid_score();
             if (!invalid.empty()) throw nb::value_error((invalid + kInvalidScore).c_str());
             return self.problem->score(segments_from(self, segments));
           },
           "segments"_a)
-      .def("tally", &tally, "method"_a);
+      .def("tally", &tally, "method"_a, nb::sig("def tally(self, method: int) -> dict[str, int]"));
 
   nb::class_<Posterior>(m, "Posterior", "ln Z and expected counts.")
       .def_ro("log_partition", &Posterior::log_z)
@@ -362,11 +362,23 @@ NB_MODULE(_kernels, m) {
             }
             return out;
           },
-          "min_probability"_a);
+          "min_probability"_a,
+          nb::sig("def segments(self, min_probability: float) -> list[tuple[int, int, int, float]]"));
 
-  m.def("log_partition", &log_partition, "problems"_a, "method"_a, "n_threads"_a);
-  m.def("posterior", &posterior, "problems"_a, "method"_a, "n_threads"_a, "want_entropy"_a);
-  m.def("best", &best, "problems"_a, "method"_a, "n_threads"_a);
-  m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a);
-  m.def("sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a);
+  // Segments are (start, end, label index).
+  m.def("log_partition", &log_partition, "problems"_a, "method"_a, "n_threads"_a,
+        nb::sig("def log_partition(problems: Sequence[Problem], method: int, n_threads: int) -> "
+                "list[float]"));
+  m.def("posterior", &posterior, "problems"_a, "method"_a, "n_threads"_a, "want_entropy"_a,
+        nb::sig("def posterior(problems: Sequence[Problem], method: int, n_threads: int, "
+                "want_entropy: bool) -> list[Posterior]"));
+  m.def("best", &best, "problems"_a, "method"_a, "n_threads"_a,
+        nb::sig("def best(problems: Sequence[Problem], method: int, n_threads: int) -> "
+                "list[tuple[list[tuple[int, int, int]], float] | None]"));
+  m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a,
+        nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> "
+                "list[list[tuple[list[tuple[int, int, int]], float]]]"));
+  m.def("sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
+        nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
+                "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
 }

@@ -386,7 +386,7 @@ def test_marginals_are_derivatives_of_log_partition(method: str, kind: str) -> N
         arrays.append(("spans", m.spans))
     for name, expected in arrays:
         for index in np.ndindex(*expected.shape):
-            assert agrees(written(name, index), expected[index])
+            assert agrees(written(name, index), float(expected[index]))
     for item, count in zip(potentials, m.potentials, strict=True):
         assert agrees(called("add", *item, score=3), count)
     for edge, count in zip(edges, m.edges, strict=True):

@@ -282,8 +282,7 @@ def test_potentials_tell_what_they_hold() -> None:
     p.constrain(at_most_once=["A"], boundaries=[2], forbidden=[(0, 3, "A")], allowed={4: ["B"]})
     assert repr(p).splitlines() == [
         "Potentials of 5 tokens, 2 labels: A, B",
-        "  scores that are not 0: 1 of 10 in emission, 0 of 4 in transition, 0 of 2 in start, "
-        "0 of 2 in end",
+        "  not 0: emission 1 of 10, transition 0 of 4, start 0 of 2, end 0 of 2",
         "  potentials: 1 exact, 1 with open end, 2 with open start, 1 with both open",
         "  edges: 1; patterns: 2",
         "  max_length: (3, None); same_label_adjacent: False",
@@ -310,5 +309,5 @@ def test_empty_potentials_and_marginals_can_be_shown(length: int) -> None:
     p = Potentials(length, 2, max_length=2)
     assert Page(p._repr_html_()).titles[:1] == ["0, 0: 0"][:length]
     _ = p.spans
-    assert "in spans" in repr(p)
+    assert ", spans 0 of " in repr(p)
     assert Page(caesura.marginals(p)._repr_html_()).words.startswith("Marginals(")

@@ -2,7 +2,7 @@
 
 ::
 
-    text, tokens -> features -> potentials -> inference -> learning -> models -> records, files, pages
+    text, tokens -> features -> potentials -> inference -> learning -> models -> records, pages
                                 ^^^^^^^^^^    ^^^^^^^^^
                                 here so far
 """

@@ -1,7 +1,7 @@
 """Potentials: everything that a distribution over segmentations is made of.
 
-A segmentation cuts the tokens ``0..T`` into labelled segments ``[start, end)``.  Its score is the sum
-of the log-potentials that apply to it, and its probability is ``exp(score) / Z``.
+A segmentation cuts the tokens ``0..T`` into labelled segments ``[start, end)``.  Its score is the
+sum of the log-potentials that apply to it, and its probability is ``exp(score) / Z``.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Potentials:
     start, end : arrays of shape (Y,)
         Score of the label of the first segment (in place of a transition) and of the last.
     spans : array of shape (T, L, Y)
-        Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L is
-        the longest segment.  Made when first asked for; needs a bound on every label.
+        Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L
+        is the longest segment.  Made when first asked for; needs a bound on every label.
 
     All are zero at first and may be written in place.
 
@@ -71,12 +71,12 @@ class Potentials:
         length: int,
         labels: Sequence[str] | int,
         *,
-        max_length: int | None | Sequence[int | None] = None,
+        max_length: int | Sequence[int | None] | None = None,
         same_label_adjacent: bool = True,
         tokens: Sequence[str] | None = None,
     ) -> None:
         self.length = _whole("length", length, 0)
-        self.labels: tuple[Label, ...] = _label_names(labels)
+        self.labels: tuple[str, ...] = _label_names(labels)
         self._index = {name: y for y, name in enumerate(self.labels)}
         T, Y = self.length, len(self.labels)
         if tokens is not None and len(tokens) != T:
@@ -91,7 +91,9 @@ class Potentials:
 
         self._added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]] = []
         self._edges: list[tuple[int, int, int, float]] = []  # position, previous, label, score
-        self._patterns: list[tuple[int, float, int, int]] = []  # target, score, start, end (-1: any)
+        self._patterns: list[
+            tuple[int, float, int, int]
+        ] = []  # target, score, start, end (-1: any)
         self._histories: dict[tuple[int, ...], int] = {}  # labels of a history -> target
         self._forbidden: list[tuple[int, int, int]] = []  # start, end, label
         self._boundary: npt.NDArray[np.uint8] = np.zeros(T + 1, np.uint8)
@@ -149,7 +151,7 @@ class Potentials:
             if not bounds.all():
                 raise InvalidInput(
                     "spans: every label needs a max_length, or the array would have no size; "
-                    f"got max_length={self.max_length!r}; give max_length, or use add for single spans"
+                    f"got max_length={self.max_length!r}; give max_length, or add single spans"
                 )
             longest = min(int(bounds.max(initial=0)), self.length)
             self._spans = np.zeros((self.length, longest, len(self.labels)))
@@ -163,27 +165,31 @@ class Potentials:
     # -- options -----------------------------------------------------------------------------
 
     @property
-    def max_length(self) -> int | None | tuple[int | None, ...]:
+    def max_length(self) -> int | tuple[int | None, ...] | None:
         """Longest segment: None (no bound), one int, or one int or None per label."""
         return self._max_length
 
     @max_length.setter
-    def max_length(self, value: int | None | Sequence[int | None]) -> None:
+    def max_length(self, value: int | Sequence[int | None] | None) -> None:
         Y = len(self.labels)
         if value is None or isinstance(value, int | np.integer):
-            self._max_length: int | None | tuple[int | None, ...] = (
+            self._max_length: int | tuple[int | None, ...] | None = (
                 None if value is None else _whole("max_length", value, 1)
             )
             bounds = [self._max_length] * Y
         else:
             if len(value) != Y:
-                raise InvalidInput(f"max_length: got {len(value)} bounds, expected one per label, {Y}")
+                raise InvalidInput(
+                    f"max_length: got {len(value)} bounds, expected one per label, {Y}"
+                )
             bounds = [None if v is None else _whole("max_length", v, 1) for v in value]
             self._max_length = tuple(bounds)
         largest = np.iinfo(np.int32).max
         self._bounds: Ints = np.array([min(b or 0, largest) for b in bounds], np.int32)
         if self._spans is not None:
-            raise InvalidInput("max_length: cannot change once spans is in use; make new Potentials")
+            raise InvalidInput(
+                "max_length: cannot change once spans is in use; make new Potentials"
+            )
         self._problem = None
 
     @property
@@ -209,9 +215,9 @@ class Potentials:
     ) -> None:
         """Add a potential with core span [start, end).
 
-        It applies to a segment ``[a, b)`` with that label when ``a == start`` (or ``a <= start`` with
-        `open_start`) and ``b == end`` (or ``b >= end`` with `open_end`).  A tuple of labels is a history
-        that ends in this segment.  Adding twice adds the scores.
+        It applies to a segment ``[a, b)`` with that label when ``a == start`` (or ``a <= start``
+        with `open_start`) and ``b == end`` (or ``b >= end`` with `open_end`).  A tuple of labels is
+        a history that ends in this segment.  Adding twice adds the scores.
 
         Examples
         --------
@@ -253,7 +259,7 @@ class Potentials:
         except ValueError as error:
             raise InvalidInput(
                 "add_many: starts, ends, labels, scores and the open flags must have one length; "
-                f"got shapes {np.shape(starts)}, {np.shape(ends)}, {targets.shape}, {np.shape(scores)}"
+                f"got shapes {[column.shape for column in columns[:4]]}"
             ) from error
         s, e, w = s.ravel(), e.ravel(), w.ravel()
         bad = (s < 0) | (s >= e) | (e > self.length)
@@ -273,7 +279,8 @@ class Potentials:
     def add_transition(self, position: int, previous: Label, label: Label, score: float) -> None:
         """Add an edge potential at one inner boundary.
 
-        It applies when a segment labelled `previous` ends, and one labelled `label` starts, at `position`.
+        It applies when a segment labelled `previous` ends at `position` and one labelled `label`
+        starts there.
 
         Examples
         --------
@@ -354,8 +361,8 @@ class Potentials:
 
         Examples
         --------
-        With constraints log Z is the constrained one, so the probability of an event is a difference
-        of two:
+        With constraints log Z is the constrained one, so the probability of an event is a
+        difference of two:
 
         >>> import caesura, math
         >>> p = caesura.Potentials(4, ["name", "other"])
@@ -402,7 +409,7 @@ class Potentials:
         labels = self.labels if isinstance(self.labels[0], str) else len(self.labels)
         twin = Potentials(
             self.length,
-            labels,  # type: ignore[arg-type]
+            labels,
             max_length=self.max_length,
             same_label_adjacent=self.same_label_adjacent,
             tokens=self.tokens,
@@ -437,12 +444,12 @@ class Potentials:
             "labels exactly once": sum(self._once.values()),
             "orders of labels": len(self._ordered),
         }
-        scores = [f"{np.count_nonzero(a)} of {a.size} in {name}" for name, a in arrays.items()]
+        scores = [f"{name} {np.count_nonzero(a)} of {a.size}" for name, a in arrays.items()]
         held = [f"{rule}: {count}" for rule, count in rules.items() if count]
         names = [str(name) for name in self.labels[:8]] + ["..."] * (len(self.labels) > 8)
         lines = [
             f"Potentials of {self.length} tokens, {len(self.labels)} labels: {', '.join(names)}",
-            f"scores that are not 0: {', '.join(scores)}",
+            f"not 0: {', '.join(scores)}",
             f"potentials: {kinds[0]} exact, {kinds[OPEN_END]} with open end, "
             f"{kinds[OPEN_START]} with open start, {kinds[OPEN_START | OPEN_END]} with both open",
             f"edges: {len(self._edges)}; patterns: {len(self._patterns)}",
@@ -479,9 +486,9 @@ class Potentials:
         """Return the index of a label given by name or index."""
         if isinstance(label, str) and label in self._index:
             return self._index[label]
-        if isinstance(label, int | np.integer) and not isinstance(label, bool):
-            if 0 <= label < len(self.labels):
-                return int(label)
+        index = isinstance(label, int | np.integer) and not isinstance(label, bool)
+        if index and 0 <= label < len(self.labels):  # type: ignore[operator]
+            return int(label)
         raise InvalidInput(
             f"{argument}: got {label!r}, expected one of the labels {list(self.labels)!r} "
             f"or an index below {len(self.labels)}"
@@ -531,7 +538,8 @@ class Potentials:
         for position in positions:
             if not 0 < position < self.length:
                 raise InvalidInput(
-                    f"{argument}: got boundary {position}, expected an inner one, 1 to {self.length - 1}"
+                    f"{argument}: got boundary {position}, expected an inner one, "
+                    f"1 to {self.length - 1}"
                 )
             self._boundary[position] |= mark
 
@@ -563,11 +571,13 @@ def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return array.astype(np.int64)
 
 
-def _label_names(labels: Sequence[str] | int) -> tuple[Label, ...]:
-    if isinstance(labels, int | np.integer) and not isinstance(labels, bool):
-        return tuple(range(_whole("labels", labels, 1)))
+def _label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
+    if isinstance(labels, int | np.integer):
+        return tuple(range(_whole("labels", labels, 1)))  # type: ignore[arg-type]
     if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
-        raise InvalidInput(f"labels: got {labels!r}, expected a list of names or a number of labels")
+        raise InvalidInput(
+            f"labels: got {labels!r}, expected a list of names or a number of labels"
+        )
     if not labels:
         raise InvalidInput("labels: got none, expected at least one label")
     if len(set(labels)) < len(labels):

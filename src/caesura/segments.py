@@ -50,7 +50,7 @@ class Segment(NamedTuple):
 
     start: int  # the first token, counted from 0
     end: int  # the token after the last
-    label: str | int  # a name, or an index where labels have no names
+    label: str  # an index where the labels have no names
 
     @property
     def length(self) -> int:

@@ -22,8 +22,8 @@ Floats = npt.NDArray[np.float64]
 def kl_divergence(p: Potentials, q: Potentials, method: int) -> float:
     """Return the sum over segmentations of P_p ln(P_p / P_q).
 
-    It is E_p[score_p - score_q] + ln Z_q - ln Z_p.  The expectations are expected counts under p; the
-    potentials of q that p lacks are added to p with the score 0.
+    It is E_p[score_p - score_q] + ln Z_q - ln Z_p.  The expectations are expected counts under p;
+    the potentials of q that p lacks are added to p with the score 0.
     """
     if p.length != q.length or p.labels != q.labels:
         raise InvalidInput(
@@ -53,7 +53,7 @@ def _expected_difference(count: Floats, score_p: Floats, score_q: Floats) -> flo
 def _uses_what_is_forbidden(both: Potentials, q: Potentials, method: int) -> bool:
     """Return whether some segmentation that p allows has a part that q forbids.
 
-    Every such part scores 1, all else that p allows 0: then the best segmentation scores more than 0.
+    Every such part scores 1, all else that p allows 0: then the best one scores more than 0.
     """
     event = structure_of(both)
     marked = [np.where(np.isneginf(score_q), 1.0, 0.0) for _, score_q in _scores(both, q)]
@@ -70,7 +70,9 @@ def _uses_what_is_forbidden(both: Potentials, q: Potentials, method: int) -> boo
     event._added = [
         (*chunk[:3], part, chunk[4])
         for chunk, part in zip(
-            event._added, np.split(scores, np.cumsum([len(c[3]) for c in event._added])), strict=False
+            event._added,
+            np.split(scores, np.cumsum([len(c[3]) for c in event._added])),
+            strict=False,
         )
     ]
     event._edges = [
@@ -111,8 +113,8 @@ def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
     for position, previous, label, _ in q._edges:
         both.add_transition(position, previous, label, 0.0)
     for target, _, start, end in q._patterns:
-        labels = names.get(target, (target,))
-        both.add_pattern(labels, 0.0, None if start < 0 else start, None if end < 0 else end)
+        pattern = names.get(target, (target,))
+        both.add_pattern(pattern, 0.0, None if start < 0 else start, None if end < 0 else end)
     for start, end, y, open_start, open_end in _forbidden_by(q):
         both.add(start, end, y, 0.0, open_start, open_end)
     if q._spans is not None:

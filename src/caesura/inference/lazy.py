@@ -1,4 +1,4 @@
-"""More labels with a limit than subsets can be kept of: solve relaxed, track what breaks, solve again."""
+"""Too many labels with a limit to keep all subsets: solve relaxed, track what breaks, repeat."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST_ROUNDS = 200
 def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
     """Return the n best segmentations, exactly.
 
-    A relaxed model allows more, so when its n best break no limit they are the n best.  Otherwise the
-    labels that broke one are tracked, and the model is solved again.
+    A relaxed model allows more, so when its n best break no limit they are the n best.  Otherwise
+    the labels that broke one are tracked, and the model is solved again.
     """
     tracked: set[int] = set()
     while True:
@@ -35,8 +35,8 @@ def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
 def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
     """Draw n segmentations: from a relaxed model, keeping those that break no limit.
 
-    What is kept has the right distribution whatever is tracked, so the labels that break their limit
-    most often are tracked to keep more.
+    What is kept has the right distribution whatever is tracked, so the labels that break their
+    limit most often are tracked to keep more.
     """
     kept: list[Indexed] = []
     tracked: set[int] = set()

@@ -18,7 +18,7 @@ MOST_TRACKED = 16  # labels with a limit on how often they occur: 2^16 subsets a
 MOST_STATES = 4_000_000
 
 # A rule on the label sequence, by name and labels: ("at most once", (y,)), ("exactly once", (y,)),
-# ("ordered", (a, b, ...)); and the ways to break one: ("at least twice", (y,)), ("disordered", ...).
+# ("ordered", (a, b, ...)); and ways to break one: ("at least twice", (y,)), ("disordered", ...).
 Rule = tuple[str, tuple[int, ...]]
 Ints = npt.NDArray[np.int32]
 
@@ -45,8 +45,8 @@ def problem_of(
     if limited > MOST_TRACKED and tracked is None:
         raise TooLarge(
             f"constrain: {limited} labels are limited to one occurrence, and sums over all "
-            f"segmentations are exact up to {MOST_TRACKED}; viterbi, n_best and sample have no such "
-            "limit, or limit fewer labels"
+            f"segmentations are exact up to {MOST_TRACKED}; viterbi, n_best and sample have no "
+            "such limit, or limit fewer labels"
         )
     order = sorted(range(len(p.labels)), key=lambda y: -(p._bounds[y] or np.iinfo(np.int32).max))
     automaton = _automaton(tuple(order), tuple(p._histories), tuple(rules), p.same_label_adjacent)
@@ -124,7 +124,8 @@ def _potentials(
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     kinds = (np.int32, np.int32, np.int32, np.float64, np.uint8)
     chunks = [
-        [*(chunk[i] for chunk in p._added), np.array(columns[i], kinds[i])] for i in range(len(kinds))
+        [*(chunk[i] for chunk in p._added), np.array(columns[i], kinds[i])]
+        for i in range(len(kinds))
     ]
     return tuple(np.concatenate(parts) for parts in chunks)  # type: ignore[return-value]
 
@@ -148,8 +149,8 @@ def _automaton(
         )
     except IndexError as error:  # std::length_error
         raise TooLarge(
-            f"constrain, add_pattern: the label history would need more than {MOST_STATES:,} states; "
-            "limit fewer labels or use shorter patterns"
+            f"constrain, add_pattern: the label history would need more than {MOST_STATES:,} "
+            "states; limit fewer labels or use shorter patterns"
         ) from error
 
 

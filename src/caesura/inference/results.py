@@ -126,8 +126,8 @@ class Marginals:
         self._method = method
         self._lookup: _kernels.Lookup | None = None
         # How the counts are laid out; p may change later.
-        self._added = sum(len(chunk[0]) for chunk in p._added)
-        self._placed = tuple(start >= 0 or end >= 0 for _, _, start, end in p._patterns)
+        self._added = sum(len(chunk[0]) for chunk in p._added) if p._added else 0
+        self._placed = tuple(s >= 0 or e >= 0 for _, _, s, e in p._patterns) if p._patterns else ()
         self._spanned = p._spans is not None
 
     @property

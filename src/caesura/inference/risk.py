@@ -37,8 +37,9 @@ def minimum_risk(p: Potentials, outside: Label, method: int) -> Path:
     forbidden = np.isneginf(every.spans)
     structure = structure_of(every)
     structure.spans[...] = np.where(forbidden, -np.inf, gains)
-    segments, value = _kernels.best([problem_of(structure)], method, 1)[0]
-    return Path(named(segments, p), value)
+    best = _kernels.best([problem_of(structure)], method, 1)[0]
+    assert best is not None, "what has a probability is possible"
+    return Path(named(best[0], p), best[1])
 
 
 def _every_span(p: Potentials) -> Potentials:

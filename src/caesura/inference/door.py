@@ -1,0 +1,177 @@
+"""The way to the kernels: checks, batches, threads, and errors that name the sequence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from caesura import _kernels
+from caesura.errors import CaesuraError, Impossible, InvalidInput
+from caesura.inference.problems import MOST_TRACKED, problem_of
+from caesura.inference.results import Path
+from caesura.potentials import Potentials
+
+__all__ = [
+    "METHODS",
+    "answer_path",
+    "as_indices",
+    "as_list",
+    "called",
+    "check_count",
+    "each",
+    "each_possible",
+    "kernel_number",
+    "never",
+    "posteriors",
+    "require_possible",
+    "split",
+    "threads_of",
+]
+
+T = TypeVar("T")
+METHODS = {"auto": 0, "overlapping": 0, "bounded": 1, "reference": None}
+
+
+def kernel_number(method: str) -> int | None:
+    """Return the kernels' number of a method; None for the reference."""
+    if method not in METHODS:
+        raise InvalidInput(f"method: got {method!r}, expected one of {list(METHODS)}")
+    return METHODS[method]
+
+
+def threads_of(n_threads: int | None) -> int:
+    """Return how many threads to use: all cores where not given."""
+    if n_threads is None:
+        return os.cpu_count() or 1
+    check_count("n_threads", n_threads)
+    return int(n_threads)
+
+
+def check_count(name: str, value: object) -> None:
+    """Refuse what is not a whole number of at least 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise InvalidInput(f"{name}: got {value!r}, expected a whole number, at least 1")
+
+
+def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Potentials]:
+    """Return one or many `Potentials` as a list."""
+    found = [p] if isinstance(p, Potentials) else list(p) if isinstance(p, Iterable) else [p]
+    for one in found:
+        if not isinstance(one, Potentials):
+            raise InvalidInput(
+                f"{name}: got {type(one).__name__}, expected Potentials or a list of Potentials"
+            )
+    return found
+
+
+def called(function: Callable[..., T], *arguments: Any) -> T:
+    """Call a kernel; what it says about a bad score is bad input."""
+    try:
+        return function(*arguments)
+    except CaesuraError:
+        raise
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+
+
+def each(
+    p: Potentials | Sequence[Potentials],
+    method: str,
+    n_threads: int | None,
+    kernel: Callable[[list[_kernels.Problem], int, int], list[Any]],
+    plain: Callable[[Potentials], Any],
+) -> Any:
+    """Ask the kernel about all sequences at once, or the reference about one after the other."""
+    number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
+    if number is None:
+        answers = [plain(one) for one in listed]
+    else:
+        answers = called(kernel, [problem_of(one) for one in listed], number, threads)
+    return answers[0] if isinstance(p, Potentials) else answers
+
+
+def each_possible(
+    p: Potentials | Sequence[Potentials],
+    method: str,
+    n_threads: int | None,
+    kernel: Callable[[list[Potentials], int, int], list[Any]],
+    plain: Callable[[Potentials], Any],
+) -> Any:
+    """As `_each`, for kernels that take Potentials and answer None where nothing is possible."""
+    number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
+    if number is None:
+        answers = [plain(one) for one in listed]
+    else:
+        answers = called(kernel, listed, number, threads)
+        for i, answer in enumerate(answers):
+            require_possible(answer is not None, None if isinstance(p, Potentials) else i)
+    return answers[0] if isinstance(p, Potentials) else answers
+
+
+def split(
+    listed: list[Potentials],
+    plain: Callable[[list[Potentials]], list[Any]],
+    one_by_one: Callable[[Potentials], Any],
+) -> list[Any]:
+    """Ask `plain` about all sequences with few limited labels, `one_by_one` about the rest."""
+    few = [one for one in listed if len(one._once) <= MOST_TRACKED]
+    answers = iter(plain(few))
+    return [next(answers) if len(one._once) <= MOST_TRACKED else one_by_one(one) for one in listed]
+
+
+def posteriors(
+    listed: list[Potentials], number: int, n_threads: int | None, entropies: bool, single: bool
+) -> list[_kernels.Posterior]:
+    """Return ln Z and expected counts of each sequence; all must be possible."""
+    problems = [problem_of(one) for one in listed]
+    rows = called(_kernels.posterior, problems, number, threads_of(n_threads), entropies)
+    for i, row in enumerate(rows):
+        if row.log_partition == -np.inf:
+            require_possible(False, None if single else i)
+    return rows
+
+
+def require_possible(possible: bool, sequence: int | None = None) -> None:
+    """Raise `Impossible` where nothing is possible."""
+    if not possible:
+        where = "" if sequence is None else f" of sequence {sequence}"
+        raise Impossible(
+            f"p: no segmentation{where} is possible, each breaks a constraint or scores -inf; "
+            "loosen the constraints, max_length or the -inf scores"
+        )
+
+
+def answer_path(
+    p: Potentials, answer: tuple[list[tuple[int, int, int]], float] | None
+) -> Path | None:
+    """Return the kernels' answer as a `Path`."""
+    return None if answer is None else Path.of(p, *answer)
+
+
+def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:
+    """Return a whole segmentation by label index, or say what is wrong with it."""
+    if not isinstance(segments, Iterable):
+        raise InvalidInput(f"segments: got {segments!r}, expected a list of (start, end, label)")
+    indexed = [p._segment(f"segments[{i}]", segment) for i, segment in enumerate(segments)]
+    at = 0
+    for i, (start, end, _) in enumerate(indexed):
+        if start != at:
+            raise InvalidInput(
+                f"segments[{i}]: starts at {start}, expected {at}; a score is that of a whole "
+                "segmentation, so fill gaps first (caesura.fill_gaps)"
+            )
+        at = end
+    if at != p.length:
+        raise InvalidInput(
+            f"segments: end at {at}, expected {p.length}; a score is that of a whole segmentation, "
+            "so fill gaps first (caesura.fill_gaps)"
+        )
+    return indexed
+
+
+def never(*_: Any) -> list[Any]:
+    """Stand for a kernel that is not asked."""
+    raise AssertionError("the reference was asked")
