@@ -58,6 +58,7 @@ docs: $(VENV)/.documented
 	$(VENV)/bin/mkdocs build --strict
 
 bench: $(VENV)/.installed-$(NAMES)
+	$(PIP) install torch==2.13.0
 	$(PIP) install --group bench
 	$(PYTHON) bench/run.py
 

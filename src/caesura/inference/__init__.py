@@ -30,6 +30,7 @@ from caesura.inference.door import (
     each_possible,
     kernel_number,
     never,
+    on_threads,
     posteriors,
     require_possible,
     split,
@@ -401,7 +402,11 @@ def kl_divergence(
     if not isinstance(p, Potentials):
         if isinstance(q, Potentials) or len(ps) != len(qs):
             raise InvalidInput(f"q: got {len(qs)} of Potentials, expected {len(ps)}, as many as p")
-        return [kl_divergence(a, b, method=method) for a, b in zip(ps, qs, strict=True)]
+        return on_threads(
+            lambda pair: kl_divergence(*pair, method=method),
+            list(zip(ps, qs, strict=True)),
+            n_threads,
+        )
     if not isinstance(q, Potentials):
         raise InvalidInput("q: got a list, expected Potentials, as p is")
     if number is None:
@@ -443,9 +448,9 @@ def minimum_risk(
     number = kernel_number(method)
     threads_of(n_threads)
     if not isinstance(p, Potentials):
-        return [
-            minimum_risk(one, outside, method=method, n_threads=n_threads) for one in as_list(p)
-        ]
+        return on_threads(
+            lambda one: minimum_risk(one, outside, method=method), as_list(p), n_threads
+        )
     if number is None:
         return Path(*reference.minimum_risk(p, outside))  # type: ignore[arg-type]
     return called(risk.minimum_risk, p, outside, number)
