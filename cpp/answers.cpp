@@ -31,7 +31,7 @@ double empty_log_z(const Problem& problem) {
 
 // A first-order model whose segments have length 1 and whose scores are all in the arrays.
 bool is_chain(const Lattice& g) {
-  return g.in_ptr == nullptr && g.unbounded == 0 && g.longest == 1 && g.n_potentials == 0 &&
+  return g.plain_order && g.in_ptr == nullptr && g.unbounded == 0 && g.longest == 1 && g.n_potentials == 0 &&
          g.spans == nullptr && g.entry == nullptr && g.by_position[g.T + 1] == 0 && g.T > 0;
 }
 
