@@ -9,7 +9,7 @@ from pathlib import Path
 
 def main() -> None:
     here = Path(__file__).parent
-    plot = here.parent / "docs" / "pictures" / "scaling.svg"
+    plot = here.parent / "docs" / "pictures" / "scaling.png"
     for name, options in {
         "chain.py": [],
         "once.py": [],

@@ -392,6 +392,7 @@ struct Backward {
   void count_spans(int s, int e, const double* term) const {
     if (e - s > g.span_length) return;
     double* out = counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
+    for (int y = 0; y < g.Y; y += 8) __builtin_prefetch(out - g.Y + y, 1);  // the next one from s
     if (g.plain_order) {
       int q = 0;
       for (; q + W <= g.Y; q += W) store(out + q, load(term + q));

@@ -63,6 +63,8 @@ inline void emission_row(const Lattice& g, int t, double* row) {
 inline void add_spans(const Lattice& g, int s, int e, const double* row, double* out) {
   const double* scores =
       g.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
+  // The start s is asked again at the next boundary, a row on (or back): no prefetcher sees that.
+  for (int y = -g.Y; y < 2 * g.Y; y += 8) __builtin_prefetch(scores + y);
   if (g.plain_order) {
     int q = 0;
     for (; q + W <= g.Y; q += W) store(out + q, load(row + q) + load(scores + q));
