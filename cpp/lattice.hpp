@@ -81,6 +81,7 @@ struct Lattice {
   // Potentials, sorted by end and then by start, later starts first.
   const Potential* potentials = nullptr;
   const std::int32_t* by_end = nullptr;    // [T + 2]
+  const std::uint8_t* closes = nullptr;    // [T + 1] a potential with a closed end ends at e
   const std::int32_t* starting = nullptr;  // potentials sorted by start and then by end
   const std::int32_t* by_start = nullptr;  // [T + 1]
   const Edge* edges = nullptr;

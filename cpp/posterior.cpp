@@ -253,26 +253,17 @@ struct Backward {
 
   // All terms of the rows alpha[e] and O[e].
   void spread(int e) {
-    const Window window = window_of(g, e);
-    enter(window.low, e);
-    bool closed_end = g.spans != nullptr;
-    for (int i = g.by_end[e]; i < g.by_end[e + 1] && !closed_end; ++i) {
-      closed_end = (g.potentials[i].flags & kOpenEnd) == 0;
-    }
-    const bool some_open = g.unbounded > 0;
-    const bool forced = (g.boundary[e] & kForced) != 0;
-    const int reach = g.reach[e];
-    const bool same = some_open && !closed_end && reach == e - 1 && !forced;
-    const bool enters = some_open && !same && !forced && reach >= window.open;
+    const Boundary at = boundary_of(g, e);
+    enter(at.window.low, e);
     const double increment = tables.increment[e];
 
     fill(divisor, g.stride, -kMinusInfinity);
     divide_by(alpha(e), increment, 0, g.Q, divisor);
     copy(weight, closed, g.stride);
-    if (some_open) {
+    if (at.open) {
       fill(open_row, g.stride, -kMinusInfinity);
       divide_by(open_at(e), increment, 0, g.unbounded, open_row);
-      if (same) {
+      if (at.same) {
         for (int q = 0; q < g.unbounded; ++q) {
           divisor[q] = open_row[q];
           weight[q] = closed[q] + open[q];
@@ -283,15 +274,15 @@ struct Backward {
     fill(factor, g.stride, 0.0);
     fill(open_factor, g.stride, 0.0);
     thetas.begin(e);
-    if (enters) fill(running_open, g.stride, 0.0);
-    for (int s = e - 1; s >= window.low; --s) {
-      const Range range = range_of(g, s, e, window.open, window.direct);
+    if (at.enters) fill(running_open, g.stride, 0.0);
+    for (int s = e - 1; s >= at.window.low; --s) {
+      const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       const double* theta = thetas.row(s, range);
       const double offset = offsets[s & mask];
       weigh(theta, hat(s), offset, range, divisor, factor, of(terms, s));
-      if (!enters || s < window.open) continue;
+      if (!at.enters || s < at.window.open) continue;
       add_rows(running_open, active.shared_row(s));
-      if (s > reach) {
+      if (s > at.reach) {
         fill(of(entries, s), g.stride, 0.0);
         continue;
       }
@@ -303,17 +294,17 @@ struct Backward {
       }
       weigh(theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor, of(entries, s));
     }
-    if (some_open) weigh_open(e, same || forced);
+    if (at.open) weigh_open(e, at.same || at.forced);
     make_factor(weight, factor);
-    if (some_open) {
+    if (at.open) {
       make_factor(open, open_factor);
-      for (int s = window.open; enters && s < e; ++s) scale(of(entries, s), open_factor);
+      for (int s = at.window.open; at.enters && s < e; ++s) scale(of(entries, s), open_factor);
       scale(ended, factor);
       scale(going_on, open_factor);
       for (int q = 0; q < g.stride; q += W) store(open + q, load(ended + q) + load(going_on + q));
-      if (same) fill(ended, g.stride, 0.0);
+      if (at.same) fill(ended, g.stride, 0.0);
     }
-    collect(e, window, enters);
+    collect(e, at.window, at.enters);
   }
 
   // The segments that were open at e - 1: they end at e (ended) or go on.  Where both are the same, or
@@ -323,17 +314,9 @@ struct Backward {
     fill(going_on, g.stride, 0.0);
     if (e == 1) return;
     const Range all{0, g.unbounded};
-    fill(step, g.stride, 0.0);
-    emission_row(g, e - 1, step);
-    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
-      const Potential& p = g.potentials[i];
-      if (p.flags == (kOpenStart | kOpenEnd)) add_to(step, g.targets[p.target], p.score);
-    }
+    step_row(g, e, step);
     if (!only_ended) weigh(step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
-    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
-      const Potential& p = g.potentials[i];
-      if (p.flags == kOpenStart) add_to(step, g.targets[p.target], p.score);
-    }
+    close_step_row(g, e, step);
     weigh(step, open_at(e - 1), 0.0, all, divisor, factor, ended);
   }
 

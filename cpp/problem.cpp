@@ -84,6 +84,8 @@ void Problem::sort_potentials() {
   fill.assign(by_end_.begin(), by_end_.end() - 1);
   potentials_.resize(count);
   for (int i = count - 1; i >= 0; --i) potentials_[fill[kept[sorted[i]].end]++] = kept[sorted[i]];
+  closes_.assign(T + 1, input_.spans != nullptr);
+  for (const Potential& p : potentials_) closes_[p.end] |= (p.flags & kOpenEnd) == 0;
   // And by start with ends going up: walk the ends upwards.
   starting_.resize(count);
   fill.assign(by_start_.begin(), by_start_.end() - 1);
@@ -137,6 +139,7 @@ void Problem::prepare(Method method) {
   }
   g.potentials = potentials_.data();
   g.by_end = by_end_.data();
+  g.closes = closes_.data();
   g.starting = starting_.data();
   g.by_start = by_start_.data();
   g.edges = edges_.data();

@@ -76,6 +76,7 @@ class Problem {
   std::vector<Potential> potentials_;  // sorted; those that can never apply left out
   std::vector<Edge> edges_;
   std::vector<std::int32_t> by_end_, by_start_, starting_, by_position_, fence_;
+  std::vector<std::uint8_t> closes_;
   std::vector<Target> targets_;
   std::vector<double> entry_;
   Plan plans_[2];

@@ -101,6 +101,43 @@ inline Window window_of(const Lattice& g, int e) {
   return {open, direct, open < direct ? open : direct};
 }
 
+// What happens at the boundary e, besides the window.
+struct Boundary {
+  Window window;
+  bool open;    // some states are unbounded
+  bool forced;  // no segment crosses e
+  bool same;    // nothing ends just here and every start is old: what ends at e is what goes on
+  bool enters;  // starts up to reach enter the open row
+  int reach;    // A(e)
+};
+inline Boundary boundary_of(const Lattice& g, int e) {
+  Boundary at;
+  at.window = window_of(g, e);
+  at.open = g.unbounded > 0;
+  at.forced = (g.boundary[e] & kForced) != 0;
+  at.reach = g.reach[e];
+  at.same = at.open && !at.forced && !g.closes[e] && at.reach == e - 1;
+  at.enters = at.open && !at.forced && !at.same && at.reach >= at.window.open;
+  return at;
+}
+
+// What an open segment gains at e when it goes on, a'[e].
+inline void step_row(const Lattice& g, int e, double* row) {
+  fill(row, g.stride, 0.0);
+  emission_row(g, e - 1, row);
+  for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+    const Potential& p = g.potentials[i];
+    if (p.flags == (kOpenStart | kOpenEnd)) add_to(row, g.targets[p.target], p.score);
+  }
+}
+// And what it gains more when it ends there: a'[e] becomes a[e].
+inline void close_step_row(const Lattice& g, int e, double* row) {
+  for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+    const Potential& p = g.potentials[i];
+    if (p.flags == kOpenStart) add_to(row, g.targets[p.target], p.score);
+  }
+}
+
 // How many starts are alive at once, at most, rounded up to a power of two for a ring of rows.
 inline int ring_size(const Lattice& g) {
   int widest = 1;

@@ -206,32 +206,13 @@ struct Forward {
     if (t < g.T) copy(tables->hat + at, hat(t), g.stride);
   }
 
-  // The potentials whose core ends at e become active.  Returns whether any has a closed end.
-  bool activate(int e) {
+  // The potentials whose core ends at e become active.
+  void activate(int e) {
     active.begin(e - 1);
-    bool closed_end = g.spans != nullptr;
     for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
       const Potential& p = g.potentials[i];
       if (tally != nullptr) ++tally->touched;
       if (p.flags & kOpenEnd) active.add(p);
-      closed_end |= (p.flags & kOpenEnd) == 0;
-    }
-    return closed_end;
-  }
-
-  // a'[e] for the open states (before = true), then a[e].
-  void make_step(int e) {
-    fill(step, g.stride, 0.0);
-    emission_row(g, e - 1, step);
-    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
-      const Potential& p = g.potentials[i];
-      if (p.flags == (kOpenStart | kOpenEnd)) add_to(step, g.targets[p.target], p.score);
-    }
-  }
-  void close_step(int e) {
-    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
-      const Potential& p = g.potentials[i];
-      if (p.flags == kOpenStart) add_to(step, g.targets[p.target], p.score);
     }
   }
 
@@ -246,30 +227,24 @@ struct Forward {
 
   // alpha and O at the boundary e, relative to base(e - 1).
   void sum(int e) {
-    const bool closed_end = activate(e);
-    const Window window = window_of(g, e);
-    const bool some_open = g.unbounded > 0;
-    const bool forced = (g.boundary[e] & kForced) != 0;
-    const int reach = g.reach[e];
-    // Nothing ends just here and every start is old by now: what ends at e is what goes on.
-    const bool same = some_open && !closed_end && reach == e - 1;
-    const bool enters = some_open && !same && !forced && reach >= window.open;
+    activate(e);
+    const Boundary at = boundary_of(g, e);
 
     closing.reset();
     opening.reset();
     thetas.begin(e);
-    if (enters) fill(running_open, g.stride, 0.0);
+    if (at.enters) fill(running_open, g.stride, 0.0);
     int terms = 0;
-    for (int s = e - 1; s >= window.low; --s) {
-      const Range range = range_of(g, s, e, window.open, window.direct);
+    for (int s = e - 1; s >= at.window.low; --s) {
+      const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       closing.add(thetas.row(s, range), hat(s), offsets[s & mask], range, s);
       ++terms;
-      if (!enters || s < window.open) continue;
+      if (!at.enters || s < at.window.open) continue;
       const double* shared = active.shared_row(s);
       for (int q = 0; q < g.unbounded; q += W) {
         store(running_open + q, load(running_open + q) + load(shared + q));
       }
-      if (s > reach) continue;
+      if (s > at.reach) continue;
       const double* theta = running_open;
       if (active.owns(s)) {
         const double* own = active.own_row(s);
@@ -278,10 +253,10 @@ struct Forward {
       }
       opening.add(theta, hat(s), offsets[s & mask], Range{0, g.unbounded}, s);
     }
-    if (some_open) {
-      make_step(e);
-      if (!same && !forced) add_open(opening);
-      close_step(e);
+    if (at.open) {
+      step_row(g, e, step);
+      if (!at.same && !at.forced) add_open(opening);
+      close_step_row(g, e, step);
       add_open(closing);
     }
     if (tally != nullptr) {
@@ -292,10 +267,10 @@ struct Forward {
     }
 
     closing.finish(alpha, closed_start);
-    if (!some_open) return;
-    if (forced) {
+    if (!at.open) return;
+    if (at.forced) {
       fill(open, g.stride, kMinusInfinity);
-    } else if (same) {
+    } else if (at.same) {
       copy(open, alpha, g.stride);
       if constexpr (kBest) copy(open_start, closed_start, g.stride);
       for (int q = g.unbounded; q < g.stride; ++q) open[q] = kMinusInfinity;
