@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace caesura {
@@ -112,7 +113,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
     std::fill(out.counts.entered, out.counts.entered + g.stride, 0.0);
   }
   kernels().posterior(g, work, tables, out.counts);
-  out.entropy = out.counts.entropy;
+  out.entropy = std::max(0.0, out.counts.entropy);  // a share may be rounded to just above 1
   if (out.n_patterns > 0) problem.static_counts(out.counts.entered, out.patterns);
   out.counts.entered = nullptr;
   return out;
@@ -207,9 +208,12 @@ double Lookup::segment(int start, int end, int label) const {
   int r = 0;
   while (g_.order[r] != label) ++r;
   double total = 0.0;
+  std::vector<double> shares;
   for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
     const double closed = posterior_.counts.closed[static_cast<std::ptrdiff_t>(end) * g_.stride + q];
-    if (closed > 0.0) total += closed * std::exp(walk_->log_share(start, end, q));
+    if (closed == 0.0) continue;
+    walk_->log_shares(start, end, q, shares);
+    total += closed * std::exp(shares.back());
   }
   return total;
 }
@@ -233,7 +237,7 @@ double Lookup::transition(int position, int previous, int label) const {
 }
 
 // A segment is at most as probable as its label is at each of its tokens, and as the segments of its
-// label that start, and that end, where it does.
+// label that end where it does.
 std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
   std::vector<Found> found;
   for (int y = 0; y < g_.Y && g_.T > 0; ++y) {
@@ -249,14 +253,20 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
     for (int e = 1; e <= g_.T; ++e) {
       const double ends = mass(posterior_.counts.closed, e);
       if (ends == 0.0 || ends < min_probability) continue;
-      for (int s = e - 1; s >= 0; --s) {
-        const double inside = posterior_.counts.tokens[static_cast<std::ptrdiff_t>(s) * g_.Y + y];
-        if (inside * (1.0 + 1e-9) < min_probability || inside == 0.0) break;
-        if (mass(posterior_.counts.begun, s) < min_probability) continue;
-        const double probability = segment(s, e, y);
-        if (probability > 0.0 && probability >= min_probability) {
-          found.push_back({{s, e, y}, probability});
-        }
+      int low = e;
+      while (low > 0 && posterior_.counts.tokens[static_cast<std::ptrdiff_t>(low - 1) * g_.Y + y] *
+                                (1.0 + 1e-9) >= min_probability) {
+        --low;
+      }
+      std::vector<double> totals(e - low, 0.0), shares;  // by start, the latest first
+      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
+        const double closed = posterior_.counts.closed[static_cast<std::ptrdiff_t>(e) * g_.stride + q];
+        if (closed == 0.0) continue;
+        walk_->log_shares(low, e, q, shares);
+        for (std::size_t i = 0; i < shares.size(); ++i) totals[i] += closed * std::exp(shares[i]);
+      }
+      for (int i = 0; i < e - low; ++i) {
+        if (totals[i] > 0.0 && totals[i] >= min_probability) found.push_back({{e - 1 - i, e, y}, totals[i]});
       }
     }
   }
@@ -267,8 +277,9 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
 }
 
 void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work) {
-  constexpr int kChunk = 4;
-  n_threads = std::min(n_threads, (count + kChunk - 1) / kChunk);
+  // Few or long sequences are taken one by one, many in chunks.
+  const int chunk = count >= 64 * n_threads ? 4 : 1;
+  n_threads = std::min(n_threads, count);
   if (n_threads <= 1) {
     static thread_local Workspace workspace;
     for (int i = 0; i < count; ++i) {
@@ -283,8 +294,8 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
   auto body = [&] {
     Workspace workspace;
     try {
-      for (int begin = next.fetch_add(kChunk); begin < count; begin = next.fetch_add(kChunk)) {
-        for (int i = begin; i < std::min(begin + kChunk, count); ++i) {
+      for (int begin = next.fetch_add(chunk); begin < count; begin = next.fetch_add(chunk)) {
+        for (int i = begin; i < std::min(begin + chunk, count); ++i) {
           work(i, workspace);
           workspace.clear();
         }
@@ -295,7 +306,11 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
     }
   };
   std::vector<std::thread> threads;
-  for (int i = 1; i < n_threads; ++i) threads.emplace_back(body);
+  try {
+    for (int i = 1; i < n_threads; ++i) threads.emplace_back(body);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do the work.
+  }
   body();
   for (std::thread& thread : threads) thread.join();
   if (error) std::rethrow_exception(error);

@@ -14,7 +14,7 @@
 
 namespace caesura {
 
-// A score is NaN or +inf; what() is the name of the array.
+// A score is NaN, +inf or beyond 1e300; what() is the name of the array.
 struct InvalidScore : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -73,7 +73,7 @@ struct RuleProduct {
   RuleProduct(const std::vector<Rule>& all, int labels) : rules(all), Y(labels), affected(labels) {
     for (std::size_t r = 0; r < rules.size(); ++r) {
       radix.push_back(size);
-      if (size > (std::int64_t{1} << 40)) throw std::length_error("rules");
+      if (size > (std::int64_t{1} << 50)) throw std::length_error("rules");
       size *= rules[r].states;
       for (int y = 0; y < Y; ++y) {
         for (int state = 0; state < rules[r].states; ++state) {

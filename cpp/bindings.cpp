@@ -124,7 +124,8 @@ void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton, Vect
   self->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), copied(order));
 }
 
-constexpr const char* kInvalidScore = ": holds NaN or +inf, expected finite numbers or -inf to forbid";
+constexpr const char* kInvalidScore =
+    ": holds NaN, +inf or a number beyond 1e300, expected finite numbers or -inf to forbid";
 
 using Problems = std::vector<OwnedProblem*>;
 
@@ -342,21 +343,30 @@ NB_MODULE(_kernels, m) {
             owned.problem->prepare(static_cast<Method>(method));
             new (self) OwnedLookup{nb::borrow(problem), nullptr};
             const nb::gil_scoped_release release;
-            self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
+            try {
+              self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
+            } catch (const InvalidScore& error) {
+              throw std::invalid_argument(std::string(error.what()) + kInvalidScore);
+            }
           },
           "problem"_a, "method"_a)
       .def_prop_ro("log_partition", [](const OwnedLookup& self) { return self.lookup->log_z(); })
       .def("segment", [](const OwnedLookup& self, int start, int end,
                          int label) { return self.lookup->segment(start, end, label); },
-           "start"_a, "end"_a, "label"_a)
+           "start"_a, "end"_a, "label"_a, nb::call_guard<nb::gil_scoped_release>())
       .def("transition", [](const OwnedLookup& self, int position, int previous,
                             int label) { return self.lookup->transition(position, previous, label); },
-           "position"_a, "previous"_a, "label"_a)
+           "position"_a, "previous"_a, "label"_a, nb::call_guard<nb::gil_scoped_release>())
       .def(
           "segments",
           [](const OwnedLookup& self, double min_probability) {
+            std::vector<Lookup::Found> all;
+            {
+              const nb::gil_scoped_release release;
+              all = self.lookup->segments(min_probability);
+            }
             nb::list out;
-            for (const auto& found : self.lookup->segments(min_probability)) {
+            for (const auto& found : all) {
               const LabelledSegment& s = found.segment;
               out.append(nb::make_tuple(s.start, s.end, s.label, found.probability));
             }

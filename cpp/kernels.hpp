@@ -9,8 +9,8 @@ namespace caesura {
 struct Kernels {
   const char* name;
 
-  // ln Z, or the score of the best segmentation when `back` is given (then *last is its final state).
-  // Keeps the rows of the sweep in `tables` when that is given.  -inf: no segmentation is possible.
+  // ln Z, and the score of the best segmentation (*last is its final state).  Both keep the rows of the
+  // sweep in `tables` when that is given.  -inf: no segmentation is possible.
   double (*log_partition)(const Lattice&, Workspace&, Tables* tables, Tally* tally);
   double (*best)(const Lattice&, Workspace&, Tables* tables, Back& back, int* last, Tally* tally);
 

@@ -152,9 +152,7 @@ struct Backward {
     for (int q = 0; q < g.Q; ++q) {
       closed[q] = std::exp(value(q) - most) / total;
       counts.ends[g.order[g.rank[q]]] += closed[q];
-      if (counts.want_entropy && closed[q] > 0.0) {
-        counts.entropy += closed[q] * (most + std::log(total) - value(q));
-      }
+      if (counts.want_entropy && closed[q] > 0.0) counts.entropy -= closed[q] * std::log(closed[q]);
     }
   }
 
@@ -212,10 +210,10 @@ struct Backward {
       store(norm + q, sum > 0.0 ? load(p + q) / sum : vec{});
     }
   }
-  // P(term) = weight * factor
-  void scale(double* row, const double* p) {
+  // P(term) = weight * factor, of a row with the probability p
+  void scale(double* row, const double* ratio, const double* p) {
+    for (int q = 0; q < g.stride; q += W) store(row + q, load(row + q) * load(ratio + q));
     if (counts.want_entropy) count_entropy(row, p);
-    for (int q = 0; q < g.stride; q += W) store(row + q, load(row + q) * load(p + q));
   }
   // The same, and add it to the sum over earlier starts, to `to`, and that sum to `gather_to`.
   void gather(double* row, const double* p, double* to, double* gather_to) const {
@@ -228,13 +226,13 @@ struct Backward {
       store(gather_to + q, load(gather_to + q) + total);
     }
   }
-  // The entropy of a choice: - P(term) ln weight
+  // The entropy of a choice: - P(term) ln(P(term) / P(row))
   void count_entropy(const double* row, const double* p) {
     vec entropy = vec{};
     for (int q = 0; q < g.stride; q += W) {
-      const vec w = load(row + q);
-      const vec value = w * load(p + q);
-      entropy += value > 0.0 ? -value * log(w) : vec{};
+      const vec value = load(row + q);
+      const vec share = value / load(p + q);
+      entropy += (value > 0.0) & (share > 1e-300) ? -value * log(share) : vec{};
     }
     counts.entropy += sum_of(entropy);
   }
@@ -298,9 +296,9 @@ struct Backward {
     make_factor(weight, factor);
     if (at.open) {
       make_factor(open, open_factor);
-      for (int s = at.window.open; at.enters && s < e; ++s) scale(of(entries, s), open_factor);
-      scale(ended, factor);
-      scale(going_on, open_factor);
+      for (int s = at.window.open; at.enters && s < e; ++s) scale(of(entries, s), open_factor, open);
+      scale(ended, factor, weight);
+      scale(going_on, open_factor, open);
       for (int q = 0; q < g.stride; q += W) store(open + q, load(ended + q) + load(going_on + q));
       if (at.same) fill(ended, g.stride, 0.0);
     }
@@ -328,8 +326,8 @@ struct Backward {
     for (int s = window.low; s < e; ++s) {
       double* term = of(terms, s);
       const bool entering = enters && s >= window.open;
-      if (counts.want_entropy) count_entropy(term, factor);
       gather(term, factor, of(begun, s), of(gathered, s));
+      if (counts.want_entropy) count_entropy(term, weight);
       if (own_potentials) add_rows(of(gathered_own, s), term);
       if (counts.spans != nullptr) count_spans(s, e, term);
       while (next >= first && g.potentials[next].start < s) --next;
@@ -488,10 +486,14 @@ struct Backward {
   }
 
   void arc_entropy(int t) {
+    const double* started = of(begun, t);
     for (int q = 0; q < g.Q; ++q) {
+      if (started[q] == 0.0) continue;
+      double norm = 0.0;
+      arcs.sources(q, [&](int p) { norm += std::exp(arc_gap(t, p, q)); });
       arcs.sources(q, [&](int p) {
-        const double value = arc_probability(t, p, q);
-        if (value > 0.0) counts.entropy -= value * arc_gap(t, p, q);
+        const double share = std::exp(arc_gap(t, p, q)) / norm;
+        if (share > 0.0) counts.entropy -= started[q] * share * std::log(share);
       });
     }
   }

@@ -17,7 +17,12 @@ std::vector<std::int32_t> offsets(int groups, int count, Key key) {
   return ptr;
 }
 
-bool bad_score(double x) { return !(x < std::numeric_limits<double>::infinity()); }
+// Beyond this, sums would overflow.
+constexpr double kLargestScore = 1e300;
+
+bool bad_score(double x) {
+  return !(x <= kLargestScore) || (x < -kLargestScore && x > kMinusInfinity);
+}
 
 bool any_bad(const double* values, std::ptrdiff_t count) {
   bool bad = false;
@@ -107,7 +112,6 @@ void Problem::sort_edges() {
 void Problem::prepare(Method method) {
   Plan& plan = plans_[static_cast<int>(method)];
   if (plan.ready) return;
-  plan.ready = true;
   const Automaton& a = *automaton_;
   const int T = input_.T, Y = input_.Y;
   Lattice& g = plan.lattice;
@@ -177,6 +181,7 @@ void Problem::prepare(Method method) {
     plan.reach[e] = j;
   }
   g.reach = plan.reach.data();
+  plan.ready = true;
 }
 
 std::string Problem::invalid_score() const {

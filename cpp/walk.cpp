@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
+#include <unordered_map>
 
 namespace caesura {
 
@@ -105,8 +106,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
     low = std::max(low, e - longest);
   }
   std::vector<Theta> scores;
-  const int window = low;
-  thetas(e, q, window, scores);
+  thetas(e, q, low, scores);
   for (const Theta& theta : scores) {
     if (!closing && theta.start > g_.reach[e]) continue;
     const double value = (closing ? theta.closed : theta.open) + at(tables_.hat, theta.start, q) +
@@ -123,16 +123,19 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   push(NodeKind::kOpen, e - 1, q, at(tables_.open, e - 1, q) + step);
 }
 
-double Walk::log_share(int start, int end, int state) const {
-  const std::ptrdiff_t closed = static_cast<std::ptrdiff_t>(end) * g_.stride + state;
-  const std::ptrdiff_t begun = static_cast<std::ptrdiff_t>(start) * g_.stride + state;
-  if (tables_.alpha[closed] == kMinusInfinity || g_.fence[end] > start) return kMinusInfinity;
-  if (state >= g_.unbounded && (end - start > g_.longest || g_.fitting[end - start] <= state)) {
-    return kMinusInfinity;
-  }
+void Walk::log_shares(int low, int end, int state, std::vector<double>& out) const {
+  out.assign(end - low, kMinusInfinity);
+  const double total = tables_.alpha[static_cast<std::ptrdiff_t>(end) * g_.stride + state];
+  if (total == kMinusInfinity) return;
   std::vector<Theta> scores;
-  thetas(end, state, start, scores);
-  return scores.back().closed + tables_.hat[begun] + offset(start, end) - tables_.alpha[closed];
+  thetas(end, state, low, scores);
+  for (const auto& [start, closed, open] : scores) {
+    const int length = end - start;
+    const bool too_long = state >= g_.unbounded && (length > g_.longest || g_.fitting[length] <= state);
+    if (too_long || g_.fence[end] > start) break;
+    const double hat = tables_.hat[static_cast<std::ptrdiff_t>(start) * g_.stride + state];
+    out[length - 1] = closed + hat + offset(start, end) - total;
+  }
 }
 
 double Walk::log_arc(int t, int p, int q) const {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "problem.hpp"
@@ -38,8 +37,9 @@ class Walk {
   // The terms of a node, impossible ones left out.
   void terms(const Node& node, std::vector<Term>& out) const;
 
-  // ln P(a segment [start, end) in the state, given that one in this state ends at `end`).
-  double log_share(int start, int end, int state) const;
+  // ln P(a segment [s, end) in the state, given that one in this state ends at `end`), for the starts
+  // s = end - 1, ..., low.
+  void log_shares(int low, int end, int state, std::vector<double>& out) const;
 
   // ln P(the previous state is p, given that a segment in q starts at t).
   double log_arc(int t, int p, int q) const;

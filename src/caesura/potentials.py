@@ -171,7 +171,15 @@ class Potentials:
 
     @max_length.setter
     def max_length(self, value: int | Sequence[int | None] | None) -> None:
+        if self._spans is not None:
+            raise InvalidInput(
+                "max_length: cannot change once spans is in use; make new Potentials"
+            )
         Y = len(self.labels)
+        if not (value is None or isinstance(value, int | np.integer | Sequence | np.ndarray)):
+            raise InvalidInput(
+                f"max_length: got {value!r}, expected None, a whole number, or one per label"
+            )
         if value is None or isinstance(value, int | np.integer):
             self._max_length: int | tuple[int | None, ...] | None = (
                 None if value is None else _whole("max_length", value, 1)
@@ -186,10 +194,6 @@ class Potentials:
             self._max_length = tuple(bounds)
         largest = np.iinfo(np.int32).max
         self._bounds: Ints = np.array([min(b or 0, largest) for b in bounds], np.int32)
-        if self._spans is not None:
-            raise InvalidInput(
-                "max_length: cannot change once spans is in use; make new Potentials"
-            )
         self._problem = None
 
     @property
@@ -287,6 +291,7 @@ class Potentials:
         >>> p = Potentials(5, ["person", "other"])
         >>> p.add_transition(2, "person", "other", 1.0)
         """
+        _whole("position", position, 0)
         if not 0 < position < self.length:
             raise InvalidInput(
                 f"position: got {position}, expected an inner boundary, 1 to {self.length - 1}; "
@@ -371,6 +376,31 @@ class Potentials:
         >>> print(f"{math.exp(constrained - free):.4f}")  # 36 of 54 segmentations
         0.6667
         """
+        before = self.copy()
+        try:
+            self._constrain(
+                required, forbidden, boundaries, no_boundaries, allowed or {}, at_most_once,
+                exactly_once, ordered,
+            )  # fmt: skip
+        except Exception:  # all of it or nothing
+            for name in ("_boundary", "_allowed", "_forbidden", "_once", "_ordered"):
+                setattr(self, name, getattr(before, name))
+            raise
+        finally:
+            self._problem = None
+        return self
+
+    def _constrain(
+        self,
+        required: Iterable[Segment | tuple[int, int, Label]],
+        forbidden: Iterable[Segment | tuple[int, int, Label]],
+        boundaries: Iterable[int],
+        no_boundaries: Iterable[int],
+        allowed: Mapping[int, Iterable[Label]],
+        at_most_once: Iterable[Label],
+        exactly_once: Iterable[Label],
+        ordered: Iterable[Label],
+    ) -> None:
         T = self.length
         for segment in required:
             start, end, y = self._segment("required", segment)
@@ -380,7 +410,7 @@ class Potentials:
         self._forbidden += [self._segment("forbidden", segment) for segment in forbidden]
         self._mark("boundaries", FORCED, boundaries)
         self._mark("no_boundaries", BARRED, no_boundaries)
-        for token, labels in (allowed or {}).items():
+        for token, labels in allowed.items():
             _whole("allowed", token, 0, T - 1)
             self._allow([token], self._label_set("allowed", labels))
         for y in self._label_set("at_most_once", at_most_once):
@@ -392,8 +422,6 @@ class Potentials:
             raise InvalidInput(f"ordered: a label occurs twice in {list(ordered)!r}")
         if len(order) > 1:
             self._ordered.append(order)
-        self._problem = None
-        return self
 
     def copy(self) -> Potentials:
         """Return an independent copy.
@@ -425,6 +453,9 @@ class Potentials:
 
     def __len__(self) -> int:
         return self.length
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_problem": None}  # it is made again when it is needed
 
     # -- display -----------------------------------------------------------------------------
 
@@ -527,6 +558,8 @@ class Potentials:
             raise InvalidInput(
                 f"{argument}: got {segment!r}, expected segments (start, end, label)"
             ) from None
+        _whole(argument, start, 0)
+        _whole(argument, end, 0)
         if not 0 <= start < end <= self.length:
             raise InvalidInput(
                 f"{argument}: got the span [{start}, {end}), expected "
@@ -535,7 +568,10 @@ class Potentials:
         return int(start), int(end), self._label(argument, label)
 
     def _mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
+        if not isinstance(positions, Iterable):
+            raise InvalidInput(f"{argument}: got {positions!r}, expected a list of positions")
         for position in positions:
+            _whole(argument, position, 0)
             if not 0 < position < self.length:
                 raise InvalidInput(
                     f"{argument}: got boundary {position}, expected an inner one, "
@@ -552,6 +588,7 @@ class Potentials:
             self._allowed[token] &= mask
 
 
+LARGEST_SCORE = 1e300  # beyond it, sums would overflow
 FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice.hpp has the same
 
 
@@ -574,6 +611,9 @@ def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
 def _label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
     if isinstance(labels, int | np.integer):
         return tuple(range(_whole("labels", labels, 1)))  # type: ignore[arg-type]
+    if not isinstance(labels, Iterable):
+        raise InvalidInput(f"labels: got {labels!r}, expected a list of names or a number")
+    labels = labels if isinstance(labels, str) else list(labels)
     if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
         raise InvalidInput(
             f"labels: got {labels!r}, expected a list of names or a number of labels"
@@ -586,8 +626,12 @@ def _label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
 
 
 def _check_scores(name: str, scores: npt.NDArray[np.float64] | np.float64) -> None:
-    if np.isnan(scores).any() or np.isposinf(scores).any():
-        raise InvalidInput(f"{name}: got NaN or +inf, expected finite numbers or -inf to forbid")
+    usable = np.isneginf(scores) | (np.abs(scores) <= LARGEST_SCORE)  # NaN is not
+    if not usable.all():
+        raise InvalidInput(
+            f"{name}: got NaN, +inf or a number beyond {LARGEST_SCORE:g}, expected finite numbers "
+            "or -inf to forbid"
+        )
 
 
 def _assign(name: str, array: Floats, value: npt.ArrayLike) -> None:

@@ -411,8 +411,8 @@ def kl_divergence(
         raise InvalidInput("q: got a list, expected Potentials, as p is")
     if number is None:
         return reference.kl_divergence(p, q)
-    for one in (p, q):
-        require_possible(log_partition(one, method=method) > -np.inf)
+    require_possible(log_partition(p, method=method) > -np.inf)
+    require_possible(log_partition(q, method=method) > -np.inf, name="q")
     return called(divergence.kl_divergence, p, q, number)
 
 
@@ -451,6 +451,8 @@ def minimum_risk(
         return on_threads(
             lambda one: minimum_risk(one, outside, method=method), as_list(p), n_threads
         )
+    if outside != "O" or "O" in p.labels:  # the usual name need not be there
+        outside = p.labels[p._label("outside", outside)]
     if number is None:
-        return Path(*reference.minimum_risk(p, outside))  # type: ignore[arg-type]
+        return Path(*reference.minimum_risk(p, outside))
     return called(risk.minimum_risk, p, outside, number)

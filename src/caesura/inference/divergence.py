@@ -108,15 +108,16 @@ def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
     both = p.copy()
     names = {target: history for history, target in q._histories.items()}
     for starts, ends, targets, _, flags in q._added:
-        labels = [names.get(int(z), int(z)) for z in targets]
-        both.add_many(starts, ends, labels, 0.0, flags & 1 > 0, flags & OPEN_END > 0)
+        histories = [names.get(int(z), int(z)) for z in targets]
+        both.add_many(starts, ends, histories, 0.0, flags & 1 > 0, flags & OPEN_END > 0)
     for position, previous, label, _ in q._edges:
         both.add_transition(position, previous, label, 0.0)
     for target, _, start, end in q._patterns:
         pattern = names.get(target, (target,))
         both.add_pattern(pattern, 0.0, None if start < 0 else start, None if end < 0 else end)
-    for start, end, y, open_start, open_end in _forbidden_by(q):
-        both.add(start, end, y, 0.0, open_start, open_end)
+    forbidden = np.array(list(_forbidden_by(q)), np.int32).reshape(-1, 5)
+    starts, ends, labels, open_starts, open_ends = forbidden.T
+    both.add_many(starts, ends, labels, 0.0, open_starts, open_ends)
     if q._spans is not None:
         T, L, Y = q._spans.shape
         s, k, y = (axis.ravel() for axis in np.indices((T, L, Y)))

@@ -110,7 +110,7 @@ def each_possible(
     kernel: Callable[[list[Potentials], int, int], list[Any]],
     plain: Callable[[Potentials], Any],
 ) -> Any:
-    """As `_each`, for kernels that take Potentials and answer None where nothing is possible."""
+    """As `each`, for kernels that take Potentials and answer None where nothing is possible."""
     number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
     if number is None:
         answers = [plain(one) for one in listed]
@@ -144,12 +144,12 @@ def posteriors(
     return rows
 
 
-def require_possible(possible: bool, sequence: int | None = None) -> None:
+def require_possible(possible: bool, sequence: int | None = None, name: str = "p") -> None:
     """Raise `Impossible` where nothing is possible."""
     if not possible:
         where = "" if sequence is None else f" of sequence {sequence}"
         raise Impossible(
-            f"p: no segmentation{where} is possible, each breaks a constraint or scores -inf; "
+            f"{name}: no segmentation{where} is possible, each breaks a constraint or scores -inf; "
             "loosen the constraints, max_length or the -inf scores"
         )
 

@@ -15,21 +15,23 @@ __all__ = ["broken", "n_best", "sample"]
 
 Indexed = list[tuple[int, int, int]]  # segments as start, end, label index
 MOST_ROUNDS = 200
+MOST_TRACKED_TO_SAMPLE = 10  # more make each round slow
 
 
 def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
     """Return the n best segmentations, exactly.
 
     A relaxed model allows more, so when its n best break no limit they are the n best.  Otherwise
-    the labels that broke one are tracked, and the model is solved again.
+    the label that broke its limit in most of them is tracked, and the model is solved again.
+    Raises `TooLarge` where so many must be tracked that their subsets are too many.
     """
     tracked: set[int] = set()
     while True:
         paths = _kernels.n_best([problem_of(p, tracked)], n, method, 1)[0]
-        repeated = {y for segments, _ in paths for y in broken(p, segments)}
+        repeated = Counter(y for segments, _ in paths for y in broken(p, segments))
         if not repeated:
             return paths
-        tracked |= repeated
+        tracked.add(repeated.most_common(1)[0][0])
 
 
 def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
@@ -48,8 +50,8 @@ def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
         if len(kept) >= n or not drawn:
             return kept[:n]
         counts = Counter(y for labels in breaks for y in labels)
-        room = MOST_TRACKED - len(tracked)
-        tracked |= {y for y, _ in counts.most_common(min(4, room))}
+        room = MOST_TRACKED_TO_SAMPLE - len(tracked)
+        tracked |= {y for y, _ in counts.most_common(min(3, room))}
     raise TooLarge(
         f"sample: kept only {len(kept)} of {n} segmentations in {MOST_ROUNDS} rounds; "
         f"limit at most {MOST_TRACKED} labels to one occurrence"

@@ -15,7 +15,7 @@ from caesura.potentials import OPEN_END, OPEN_START, Potentials
 __all__ = ["MOST_TRACKED", "Rule", "problem_of", "rules_of", "structure_of"]
 
 MOST_TRACKED = 16  # labels with a limit on how often they occur: 2^16 subsets are still exact
-MOST_STATES = 4_000_000
+MOST_ARCS = 50_000_000  # of a label-history automaton: some hundred megabytes
 
 # A rule on the label sequence, by name and labels: ("at most once", (y,)), ("exactly once", (y,)),
 # ("ordered", (a, b, ...)); and ways to break one: ("at least twice", (y,)), ("disordered", ...).
@@ -45,8 +45,8 @@ def problem_of(
     if limited > MOST_TRACKED and tracked is None:
         raise TooLarge(
             f"constrain: {limited} labels are limited to one occurrence, and sums over all "
-            f"segmentations are exact up to {MOST_TRACKED}; viterbi, n_best and sample have no "
-            "such limit, or limit fewer labels"
+            f"segmentations are exact up to {MOST_TRACKED}; limit fewer labels, or ask viterbi, "
+            "n_best or sample, which track only the labels that they must"
         )
     order = sorted(range(len(p.labels)), key=lambda y: -(p._bounds[y] or np.iinfo(np.int32).max))
     automaton = _automaton(tuple(order), tuple(p._histories), tuple(rules), p.same_label_adjacent)
@@ -145,12 +145,12 @@ def _automaton(
             histories=[[rank[y] for y in history] for history in histories],
             rules=[_table(name, [rank[y] for y in labels], len(order)) for name, labels in rules],
             same_label_adjacent=same_label_adjacent,
-            most_states=MOST_STATES,
+            most_states=MOST_ARCS // len(order),
         )
-    except IndexError as error:  # std::length_error
+    except ValueError as error:  # std::length_error
         raise TooLarge(
-            f"constrain, add_pattern: the label history would need more than {MOST_STATES:,} "
-            "states; limit fewer labels or use shorter patterns"
+            f"constrain, add_pattern: label histories and rules would need more than {MOST_ARCS:,} "
+            "arcs; limit fewer labels or use shorter patterns"
         ) from error
 
 

@@ -12,6 +12,11 @@ from caesura.potentials import Label, Potentials
 
 __all__ = ["minimum_risk"]
 
+NOTHING_POSSIBLE = (
+    "p: no segmentation is possible, each breaks a constraint or scores -inf; "
+    "loosen the constraints, max_length or the -inf scores"
+)
+
 
 def minimum_risk(p: Potentials, outside: Label, method: int) -> Path:
     """Return the possible segmentation with the largest sum of segment probabilities.
@@ -22,15 +27,12 @@ def minimum_risk(p: Potentials, outside: Label, method: int) -> Path:
     if p.length == 0:
         segments, value = _kernels.best([problem_of(p)], method, 1)[0] or (None, 0.0)
         if segments is None:
-            raise Impossible("p: no segmentation is possible")
+            raise Impossible(NOTHING_POSSIBLE)
         return Path([], value)
     every = _every_span(p)
     posterior = _kernels.posterior([problem_of(every)], method, 1, False)[0]
     if posterior.log_partition == -np.inf:
-        raise Impossible(
-            "p: no segmentation is possible, each breaks a constraint or scores -inf; "
-            "loosen the constraints, max_length or the -inf scores"
-        )
+        raise Impossible(NOTHING_POSSIBLE)
     gains = posterior.spans
     if outside in every._index:
         gains[:, :, every._index[outside]] = 0.0
