@@ -66,7 +66,7 @@ def test_bad_arrays(name: str) -> None:
     with invalid(f"^{name}: got shape"):
         setattr(p, name, np.zeros((*shape, 2)))
     for bad in (np.nan, np.inf):
-        with invalid(f"^{name}: got NaN or"):
+        with invalid(f"^{name}: got NaN,"):
             setattr(p, name, np.full(shape, bad))
     assert not getattr(p, name).any()
 
@@ -116,8 +116,8 @@ def test_spans_need_a_bound() -> None:
         ((0, 1, -1, 1.0), "^label: got -1"),
         ((0, 1, ("A", "C"), 1.0), "^label: got 'C'"),
         ((0, 1, (), 1.0), "empty history"),
-        ((0, 1, "A", math.nan), "^score: got NaN or"),
-        ((0, 1, "A", math.inf), "^score: got NaN or"),
+        ((0, 1, "A", math.nan), "^score: got NaN,"),
+        ((0, 1, "A", math.inf), "^score: got NaN,"),
         ((0.5, 1, "A", 1.0), "^starts: got dtype float64"),
     ],
 )

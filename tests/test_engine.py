@@ -152,7 +152,7 @@ def test_kl_divergence(pair: tuple[Potentials, Potentials]) -> None:
 def test_minimum_risk(p: Potentials) -> None:
     every = possible(p)
     m = every.marginals()
-    for method, outside in itertools.product(FAST, ("O", "none")):
+    for method, outside in itertools.product(FAST, ("O", None)):
         path = caesura.minimum_risk(p, outside=outside, method=method)
         assert close(path.score, every.minimum_risk(outside)[1])
         assert reference.score(p, path.segments) > -np.inf

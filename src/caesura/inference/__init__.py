@@ -418,24 +418,28 @@ def kl_divergence(
 
 @overload
 def minimum_risk(
-    p: Potentials, outside: Label = ..., *, method: str = ..., n_threads: int | None = ...
+    p: Potentials, outside: Label | None = ..., *, method: str = ..., n_threads: int | None = ...
 ) -> Path: ...
 @overload
 def minimum_risk(
-    p: Sequence[Potentials], outside: Label = ..., *, method: str = ..., n_threads: int | None = ...
+    p: Sequence[Potentials],
+    outside: Label | None = ...,
+    *,
+    method: str = ...,
+    n_threads: int | None = ...,
 ) -> list[Path]: ...
 def minimum_risk(
     p: Potentials | Sequence[Potentials],
-    outside: Label = "O",
+    outside: Label | None = "O",
     *,
     method: str = "auto",
     n_threads: int | None = None,
 ) -> Any:
     """Return the possible segmentation with the most expected correct segments.
 
-    That is the largest sum of segment probabilities; segments labelled `outside` (if there is such
-    a label) do not count.  The score of the path is that sum.  Where a label has no max_length, all
-    O(T^2 Y) segments are looked at, in time and in memory.
+    That is the largest sum of segment probabilities; segments labelled `outside` do not count
+    (None: all do; "O" need not be among the labels).  The score of the path is that sum.  Where a
+    label has no max_length, all O(T^2 Y) segments are looked at, in time and in memory.
 
     Examples
     --------
@@ -451,7 +455,7 @@ def minimum_risk(
         return on_threads(
             lambda one: minimum_risk(one, outside, method=method), as_list(p), n_threads
         )
-    if outside != "O" or "O" in p.labels:  # the usual name need not be there
+    if outside is not None and (outside != "O" or "O" in p.labels):  # the usual name may be absent
         outside = p.labels[p._label("outside", outside)]
     if number is None:
         return Path(*reference.minimum_risk(p, outside))

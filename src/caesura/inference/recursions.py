@@ -19,7 +19,7 @@ import numpy as np
 
 from caesura.errors import Impossible, TooLarge
 from caesura.inference.definition import History, Model, ReferenceMarginals, log_sum
-from caesura.potentials import Potentials
+from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
 
 __all__ = ["Automaton", "Lattice", "State", "backward_states", "forward_states", "longest_suffix"]
@@ -248,7 +248,7 @@ class Lattice:
         """Return the n best segmentations with their scores, best first."""
         return self._best([arc.score for arc in self.arcs], self._last, n)
 
-    def minimum_risk(self, outside: str = "O") -> tuple[list[Segment], float]:
+    def minimum_risk(self, outside: Label | None = "O") -> tuple[list[Segment], float]:
         """Return the segmentation with the most expected correct segments, and their number."""
         names = self.model.p.labels
         probability = {tuple(segment): n for segment, n in self.marginals().segments(0.0)}

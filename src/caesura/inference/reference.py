@@ -160,7 +160,7 @@ class Enumeration:
         log_probability = (self.scores - self.log_partition)[possible]
         return float(-(probability[possible] * log_probability).sum())
 
-    def minimum_risk(self, outside: str = "O") -> tuple[list[Segment], float]:
+    def minimum_risk(self, outside: Label | None = "O") -> tuple[list[Segment], float]:
         """Maximise the sum of the segments' probabilities over the possible segmentations."""
         gain: dict[Indexed, float] = {}
         for path, probability in zip(self.paths, self.probabilities.tolist(), strict=True):
@@ -227,7 +227,7 @@ def entropy(p: Potentials) -> float:
     return solve(p).entropy()
 
 
-def minimum_risk(p: Potentials, outside: str = "O") -> tuple[list[Segment], float]:
+def minimum_risk(p: Potentials, outside: Label | None = "O") -> tuple[list[Segment], float]:
     """Return the possible segmentation with the most expected correct segments, and their number.
 
     A segment is expected to be correct as often as it is probable; segments labelled `outside` are

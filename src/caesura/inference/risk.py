@@ -18,7 +18,7 @@ NOTHING_POSSIBLE = (
 )
 
 
-def minimum_risk(p: Potentials, outside: Label, method: int) -> Path:
+def minimum_risk(p: Potentials, outside: Label | None, method: int) -> Path:
     """Return the possible segmentation with the largest sum of segment probabilities.
 
     The probabilities of all segments become the scores of a second model with the same structure,
