@@ -146,26 +146,42 @@ Answer answer_best(const Problem& problem, Method method, Workspace& work) {
   return answer;
 }
 
-std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+bool answer_n_best_limited(const Problem& problem, Method method, Workspace& work, int n,
+                           const std::vector<std::uint8_t>& limit, std::int64_t most_entries,
+                           std::vector<Answer>& out) {
   const Lattice& g = problem.lattice(method);
   check_scores(problem);
   if (g.T == 0) {
-    return empty_log_z(problem) == 0.0 ? std::vector<Answer>{{true, 0.0, {}}} : std::vector<Answer>{};
+    const bool required = std::find(limit.begin(), limit.end(), 2) != limit.end();
+    if (empty_log_z(problem) == 0.0 && !required) out.push_back({true, 0.0, {}});
+    return true;
   }
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
   Back back;
   back.start = work.ints(table_size(g));
   back.previous = work.ints(table_size(g));
   int state = 0;
-  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return {};
+  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return true;
   const Walk walk(problem, g, tables);
-  std::vector<Answer> answers;
-  for (auto& segments : n_best(walk, n)) {
-    const double score = problem.score(segments);
-    answers.push_back({true, score, std::move(segments)});
+  std::vector<std::vector<LabelledSegment>> found;
+  if (std::all_of(limit.begin(), limit.end(), [](std::uint8_t x) { return x == 0; })) {
+    found = n_best(walk, n);
+  } else if (!n_best_limited(walk, n, limit, most_entries, found)) {
+    return false;
   }
-  std::stable_sort(answers.begin(), answers.end(),
+  for (auto& segments : found) {
+    const double score = problem.score(segments);
+    out.push_back({true, score, std::move(segments)});
+  }
+  std::stable_sort(out.begin(), out.end(),
                    [](const Answer& a, const Answer& b) { return a.score > b.score; });
+  return true;
+}
+
+std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  std::vector<Answer> answers;
+  const std::vector<std::uint8_t> none(problem.input().Y, 0);
+  answer_n_best_limited(problem, method, work, n, none, 0, answers);
   return answers;
 }
 

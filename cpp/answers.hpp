@@ -40,6 +40,9 @@ struct Answer {
 };
 Answer answer_best(const Problem&, Method, Workspace&);
 std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
+// With limits that the automaton does not track, see n_best_limited; false where that gives up.
+bool answer_n_best_limited(const Problem&, Method, Workspace&, int n, const std::vector<std::uint8_t>& limit,
+                           std::int64_t most_entries, std::vector<Answer>& out);
 std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
 
 // All rows of both sweeps, kept for questions about single segments and boundaries.

@@ -208,6 +208,18 @@ nb::list best_n(const Problems& problems, int n, int method, int n_threads) {
   return out;
 }
 
+nb::object best_n_limited(OwnedProblem& problem, int n, Vector<std::uint8_t> limits, int method,
+                          std::int64_t most_entries) {
+  require(static_cast<int>(limits.shape(0)) == problem.problem->input().Y, "limits: one for each label");
+  const std::vector<std::uint8_t> limit = copied(limits);
+  std::vector<Answer> answers;
+  bool found = false;
+  ask({&problem}, method, 1, [&](int, const Problem& p, Method m, Workspace& w) {
+    found = answer_n_best_limited(p, m, w, n, limit, most_entries, answers);
+  });
+  return found ? nb::object(to_python(answers)) : nb::none();
+}
+
 nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_t>& seeds, int method,
                  int n_threads) {
   require(seeds.size() == problems.size(), "seeds: expected one for each problem");
@@ -388,6 +400,9 @@ NB_MODULE(_kernels, m) {
   m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a,
         nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> "
                 "list[list[tuple[list[tuple[int, int, int]], float]]]"));
+  m.def("n_best_limited", &best_n_limited, "problem"_a, "n"_a, "limits"_a, "method"_a, "most_entries"_a,
+        nb::sig("def n_best_limited(problem: Problem, n: int, limits: NDArray[numpy.uint8], method: int, "
+                "most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]] | None"));
   m.def("sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
         nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
                 "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));

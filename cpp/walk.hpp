@@ -80,4 +80,9 @@ std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 // At most n distinct segmentations, best first, from tables of the best sweep.
 std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n);
 
+// The same among the segmentations that keep limits which the automaton does not track: limit[y] is 0 for
+// none, 1 for at most once, 2 for exactly once.  False: more than `most_entries` would have to be kept.
+bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& limit,
+                    std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out);
+
 }  // namespace caesura

@@ -16,22 +16,37 @@ __all__ = ["broken", "n_best", "sample"]
 Indexed = list[tuple[int, int, int]]  # segments as start, end, label index
 MOST_ROUNDS = 200
 MOST_TRACKED_TO_SAMPLE = 10  # more make each round slow
+MOST_TRACKED_TO_SOLVE = 10
+MOST_ENTRIES = 10_000_000  # of the search: about half a gigabyte
 
 
 def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
     """Return the n best segmentations, exactly.
 
     A relaxed model allows more, so when its n best break no limit they are the n best.  Otherwise
-    the label that broke its limit in most of them is tracked, and the model is solved again.
-    Raises `TooLarge` where so many must be tracked that their subsets are too many.
+    the label that broke its limit in most of them is tracked, and the model is solved again.  When
+    enough are tracked, a best-first search with the relaxed model as its bound looks for those
+    that keep all limits; only if that becomes too large does it refuse.
     """
     tracked: set[int] = set()
-    while True:
+    while len(tracked) < MOST_TRACKED_TO_SOLVE:
         paths = _kernels.n_best([problem_of(p, tracked)], n, method, 1)[0]
         repeated = Counter(y for segments, _ in paths for y in broken(p, segments))
         if not repeated:
             return paths
         tracked.add(repeated.most_common(1)[0][0])
+    limits = np.zeros(len(p.labels), np.uint8)
+    for y, must in p._once.items():
+        limits[y] = 0 if y in tracked else 2 if must else 1
+    problem = problem_of(p, tracked)
+    found = _kernels.n_best_limited(problem, n, limits, method, MOST_ENTRIES)
+    if found is None:
+        raise TooLarge(
+            f"constrain: {len(p._once)} labels are limited to one occurrence, so many of them "
+            f"tempting that the search for the best passed {MOST_ENTRIES:,} partial answers; limit "
+            "fewer labels, or bound the segments with max_length"
+        )
+    return found
 
 
 def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
