@@ -27,9 +27,7 @@ from caesura.inference.door import (
     called,
     check_count,
     each,
-    each_possible,
     kernel_number,
-    never,
     on_threads,
     posteriors,
     require_possible,
@@ -79,7 +77,11 @@ def log_partition(
     >>> round(math.exp(caesura.log_partition(p)))
     54
     """
-    return each(p, method, n_threads, _kernels.log_partition, reference.log_partition)
+
+    def kernel(listed: list[Potentials], number: int, threads: int) -> list[float]:
+        return _kernels.log_partition([problem_of(one) for one in listed], number, threads)
+
+    return each(p, method, n_threads, kernel, reference.log_partition)
 
 
 @overload
@@ -192,13 +194,15 @@ def marginals(
     >>> m.potentials.round(3)  # the derivative of ln Z by the score that was added
     array([0.352])
     """
-    number = kernel_number(method)
-    if number is None:
-        return each(p, method, n_threads, never, reference.marginals)
-    listed = as_list(p)
-    rows = posteriors(listed, number, n_threads, False, isinstance(p, Potentials))
-    answers = [Marginals(one, row, number) for one, row in zip(listed, rows, strict=True)]
-    return answers[0] if isinstance(p, Potentials) else answers
+
+    def kernel(listed: list[Potentials], number: int, threads: int) -> list[Marginals | None]:
+        rows = posteriors(listed, number, threads, entropies=False)
+        return [
+            None if row is None else Marginals(one, row, number)
+            for one, row in zip(listed, rows, strict=True)
+        ]
+
+    return each(p, method, n_threads, kernel, reference.marginals)
 
 
 @overload
@@ -230,7 +234,7 @@ def viterbi(
         )
         return [answer_path(one, answer) for one, answer in zip(problems, answers, strict=True)]
 
-    return each_possible(p, method, n_threads, kernel, lambda one: Path(*reference.viterbi(one)))
+    return each(p, method, n_threads, kernel, lambda one: Path(*reference.viterbi(one)))
 
 
 @overload
@@ -274,7 +278,7 @@ def n_best(
             for one, found in zip(problems, answers, strict=True)
         ]
 
-    return each_possible(
+    return each(
         p, method, n_threads, kernel, lambda one: [Path(*a) for a in reference.n_best(one, n)]
     )
 
@@ -332,9 +336,7 @@ def sample(
         ]
 
     seeds = iter(range(int(seed), int(seed) + len(as_list(p))))
-    return each_possible(
-        p, method, n_threads, kernel, lambda one: reference.sample(one, n, next(seeds))
-    )
+    return each(p, method, n_threads, kernel, lambda one: reference.sample(one, n, next(seeds)))
 
 
 @overload
@@ -357,11 +359,12 @@ def entropy(
     >>> round(math.exp(caesura.entropy(p)))  # 54 segmentations, all alike
     54
     """
-    number = kernel_number(method)
-    if number is None:
-        return each(p, method, n_threads, never, reference.entropy)
-    rows = posteriors(as_list(p), number, n_threads, True, isinstance(p, Potentials))
-    return rows[0].entropy if isinstance(p, Potentials) else [row.entropy for row in rows]
+
+    def kernel(listed: list[Potentials], number: int, threads: int) -> list[float | None]:
+        rows = posteriors(listed, number, threads, entropies=True)
+        return [None if row is None else row.entropy for row in rows]
+
+    return each(p, method, n_threads, kernel, reference.entropy)
 
 
 @overload

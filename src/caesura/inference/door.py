@@ -22,9 +22,7 @@ __all__ = [
     "called",
     "check_count",
     "each",
-    "each_possible",
     "kernel_number",
-    "never",
     "on_threads",
     "posteriors",
     "require_possible",
@@ -91,26 +89,13 @@ def each(
     p: Potentials | Sequence[Potentials],
     method: str,
     n_threads: int | None,
-    kernel: Callable[[list[_kernels.Problem], int, int], list[Any]],
-    plain: Callable[[Potentials], Any],
-) -> Any:
-    """Ask the kernel about all sequences at once, or the reference about one after the other."""
-    number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
-    if number is None:
-        answers = [plain(one) for one in listed]
-    else:
-        answers = called(kernel, [problem_of(one) for one in listed], number, threads)
-    return answers[0] if isinstance(p, Potentials) else answers
-
-
-def each_possible(
-    p: Potentials | Sequence[Potentials],
-    method: str,
-    n_threads: int | None,
     kernel: Callable[[list[Potentials], int, int], list[Any]],
     plain: Callable[[Potentials], Any],
 ) -> Any:
-    """As `each`, for kernels that take Potentials and answer None where nothing is possible."""
+    """Ask the kernel about all sequences at once, or the reference about one after the other.
+
+    The kernel answers None where nothing is possible, which is an error.
+    """
     number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
     if number is None:
         answers = [plain(one) for one in listed]
@@ -133,15 +118,12 @@ def split(
 
 
 def posteriors(
-    listed: list[Potentials], number: int, n_threads: int | None, entropies: bool, single: bool
-) -> list[_kernels.Posterior]:
-    """Return ln Z and expected counts of each sequence; all must be possible."""
+    listed: list[Potentials], number: int, threads: int, entropies: bool
+) -> list[_kernels.Posterior | None]:
+    """Return ln Z and expected counts of each sequence; None where nothing is possible."""
     problems = [problem_of(one) for one in listed]
-    rows = called(_kernels.posterior, problems, number, threads_of(n_threads), entropies)
-    for i, row in enumerate(rows):
-        if row.log_partition == -np.inf:
-            require_possible(False, None if single else i)
-    return rows
+    rows = _kernels.posterior(problems, number, threads, entropies)
+    return [None if row.log_partition == -np.inf else row for row in rows]
 
 
 def require_possible(possible: bool, sequence: int | None = None, name: str = "p") -> None:
@@ -180,8 +162,3 @@ def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, i
             "so fill gaps first (caesura.fill_gaps)"
         )
     return indexed
-
-
-def never(*_: Any) -> list[Any]:
-    """Stand for a kernel that is not asked."""
-    raise AssertionError("the reference was asked")
