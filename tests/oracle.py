@@ -74,12 +74,16 @@ def script(p: Potentials) -> str:
     lines += [f"p.add{tuple(item[i] for i in (0, 1, 2, 3, 4, 5))!r}" for item in model.potentials]
     lines += [f"p.add_transition{tuple(item)!r}" for item in model.edges]
     lines += [f"p.add_pattern{tuple(item)!r}" for item in model.patterns]
-    rules = [("_forbidden", p._forbidden), ("_once", p._once), ("_ordered", p._ordered)]
-    lines += [f"p.{name} = {value!r}" for name, value in rules if value]
-    if p._boundary.any():
-        lines.append(f"p._boundary[:] = {p._boundary.tolist()!r}")
-    if p._allowed is not None:
-        lines.append(f"p._allowed = array({p._allowed.tolist()!r}, uint8)")
+    rules = [
+        ("forbidden", p._constraints.forbidden),
+        ("once", p._constraints.once),
+        ("ordered", p._constraints.ordered),
+    ]
+    lines += [f"p._constraints.{name} = {value!r}" for name, value in rules if value]
+    if p._constraints.boundary.any():
+        lines.append(f"p._constraints.boundary[:] = {p._constraints.boundary.tolist()!r}")
+    if p._constraints.allowed is not None:
+        lines.append(f"p._constraints.allowed = array({p._constraints.allowed.tolist()!r}, uint8)")
     return "\n".join(lines).replace("-inf", "-float('inf')")
 
 

@@ -19,7 +19,7 @@ import caesura
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "caesura"
 # Each part imports only parts before it; `render` comes before what shows itself with it.
-LINE = ["errors", "segments", "render", "potentials", "inference"]
+LINE = ["errors", "segments", "render", "checks", "constraints", "potentials", "inference"]
 HEAVY = {"matplotlib", "pandas", "rich", "scipy", "sklearn", "torch"}
 
 

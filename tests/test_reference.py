@@ -231,7 +231,7 @@ def test_kl_divergence(pair: tuple[Potentials, Potentials]) -> None:
     expected = sum(terms)
     assert close(reference.kl_divergence(p, q), expected)
     assert expected > -1e-9
-    if not (q._once or q._ordered):
+    if not (q._constraints.once or q._constraints.ordered):
         by_arcs = reference._expected_score_by_arcs(p, q)
         assert close(by_arcs, reference._expected_score(every_p, Model(q)))
 

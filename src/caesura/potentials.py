@@ -13,6 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, render
+from caesura.checks import assign, check_scores, integers, label_names, whole
+from caesura.constraints import BARRED, FORCED, Constraints
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
@@ -75,8 +77,8 @@ class Potentials:
         same_label_adjacent: bool = True,
         tokens: Sequence[str] | None = None,
     ) -> None:
-        self.length = _whole("length", length, 0)
-        self.labels: tuple[str, ...] = _label_names(labels)
+        self.length = whole("length", length, 0)
+        self.labels: tuple[str, ...] = label_names(labels)
         self._index = {name: y for y, name in enumerate(self.labels)}
         T, Y = self.length, len(self.labels)
         if tokens is not None and len(tokens) != T:
@@ -95,11 +97,7 @@ class Potentials:
             tuple[int, float, int, int]
         ] = []  # target, score, start, end (-1: any)
         self._histories: dict[tuple[int, ...], int] = {}  # labels of a history -> target
-        self._forbidden: list[tuple[int, int, int]] = []  # start, end, label
-        self._boundary: npt.NDArray[np.uint8] = np.zeros(T + 1, np.uint8)
-        self._allowed: npt.NDArray[np.uint8] | None = None  # (T, Y)
-        self._once: dict[int, bool] = {}  # label -> must occur
-        self._ordered: list[tuple[int, ...]] = []
+        self._constraints = Constraints(np.zeros(T + 1, np.uint8), Y)
 
         self._problem: _kernels.Problem | None = None
         self.same_label_adjacent = same_label_adjacent
@@ -114,7 +112,7 @@ class Potentials:
 
     @emission.setter
     def emission(self, value: npt.ArrayLike) -> None:
-        _assign("emission", self._emission, value)
+        assign("emission", self._emission, value)
 
     @property
     def transition(self) -> Floats:
@@ -123,7 +121,7 @@ class Potentials:
 
     @transition.setter
     def transition(self, value: npt.ArrayLike) -> None:
-        _assign("transition", self._transition, value)
+        assign("transition", self._transition, value)
 
     @property
     def start(self) -> Floats:
@@ -132,7 +130,7 @@ class Potentials:
 
     @start.setter
     def start(self, value: npt.ArrayLike) -> None:
-        _assign("start", self._start, value)
+        assign("start", self._start, value)
 
     @property
     def end(self) -> Floats:
@@ -141,7 +139,7 @@ class Potentials:
 
     @end.setter
     def end(self, value: npt.ArrayLike) -> None:
-        _assign("end", self._end, value)
+        assign("end", self._end, value)
 
     @property
     def spans(self) -> Floats:
@@ -160,7 +158,7 @@ class Potentials:
 
     @spans.setter
     def spans(self, value: npt.ArrayLike) -> None:
-        _assign("spans", self.spans, value)
+        assign("spans", self.spans, value)
 
     # -- options -----------------------------------------------------------------------------
 
@@ -182,7 +180,7 @@ class Potentials:
             )
         if value is None or isinstance(value, int | np.integer):
             self._max_length: int | tuple[int | None, ...] | None = (
-                None if value is None else _whole("max_length", value, 1)
+                None if value is None else whole("max_length", value, 1)
             )
             bounds = [self._max_length] * Y
         else:
@@ -190,7 +188,7 @@ class Potentials:
                 raise InvalidInput(
                     f"max_length: got {len(value)} bounds, expected one per label, {Y}"
                 )
-            bounds = [None if v is None else _whole("max_length", v, 1) for v in value]
+            bounds = [None if v is None else whole("max_length", v, 1) for v in value]
             self._max_length = tuple(bounds)
         largest = np.iinfo(np.int32).max
         self._bounds: Ints = np.array([min(b or 0, largest) for b in bounds], np.int32)
@@ -251,8 +249,8 @@ class Potentials:
         """
         targets = self._targets(labels)
         columns = (
-            _integers("starts", starts),
-            _integers("ends", ends),
+            integers("starts", starts),
+            integers("ends", ends),
             targets,
             np.asarray(scores, np.float64),
             np.asarray(open_start, bool),
@@ -273,7 +271,7 @@ class Potentials:
                 f"start, end: potential {i} has the span [{s[i]}, {e[i]}), expected "
                 f"0 <= start < end <= {self.length} (end is exclusive)"
             )
-        _check_scores("score", w)
+        check_scores("score", w)
         flags = (OPEN_START * opens + OPEN_END * opene).astype(np.uint8).ravel()
         self._added.append(
             (s.astype(np.int32), e.astype(np.int32), z.ravel().copy(), w.copy(), flags)
@@ -291,13 +289,13 @@ class Potentials:
         >>> p = Potentials(5, ["person", "other"])
         >>> p.add_transition(2, "person", "other", 1.0)
         """
-        _whole("position", position, 0)
+        whole("position", position, 0)
         if not 0 < position < self.length:
             raise InvalidInput(
                 f"position: got {position}, expected an inner boundary, 1 to {self.length - 1}; "
                 "the first and the last label have scores in start and end"
             )
-        _check_scores("score", np.float64(score))
+        check_scores("score", np.float64(score))
         pair = (self._label("previous", previous), self._label("label", label))
         self._edges.append((int(position), *pair, float(score)))
         self._problem = None
@@ -322,9 +320,9 @@ class Potentials:
         if isinstance(labels, str):
             raise InvalidInput(f"labels: got the string {labels!r}, expected a list of labels")
         target = self._target("labels", tuple(labels))
-        _check_scores("score", np.float64(score))
-        s = -1 if start is None else _whole("start", start, 0, self.length - 1)
-        e = -1 if end is None else _whole("end", end, 1, self.length)
+        check_scores("score", np.float64(score))
+        s = -1 if start is None else whole("start", start, 0, self.length - 1)
+        e = -1 if end is None else whole("end", end, 1, self.length)
         if start is not None and end is not None and s >= e:
             raise InvalidInput(f"start, end: got [{s}, {e}), expected start < end")
         self._patterns.append((target, float(score), s, e))
@@ -376,52 +374,28 @@ class Potentials:
         >>> print(f"{math.exp(constrained - free):.4f}")  # 36 of 54 segmentations
         0.6667
         """
-        before = self.copy()
-        try:
-            self._constrain(
-                required, forbidden, boundaries, no_boundaries, allowed or {}, at_most_once,
-                exactly_once, ordered,
-            )  # fmt: skip
-        except Exception:  # all of it or nothing
-            for name in ("_boundary", "_allowed", "_forbidden", "_once", "_ordered"):
-                setattr(self, name, getattr(before, name))
-            raise
-        finally:
-            self._problem = None
-        return self
-
-    def _constrain(
-        self,
-        required: Iterable[Segment | tuple[int, int, Label]],
-        forbidden: Iterable[Segment | tuple[int, int, Label]],
-        boundaries: Iterable[int],
-        no_boundaries: Iterable[int],
-        allowed: Mapping[int, Iterable[Label]],
-        at_most_once: Iterable[Label],
-        exactly_once: Iterable[Label],
-        ordered: Iterable[Label],
-    ) -> None:
-        T = self.length
+        changed = self._constraints.copy()  # all of it or nothing
         for segment in required:
-            start, end, y = self._segment("required", segment)
-            self._mark("required", FORCED, [b for b in (start, end) if 0 < b < T])
-            self._mark("required", BARRED, range(start + 1, end))
-            self._allow(range(start, end), [y])
-        self._forbidden += [self._segment("forbidden", segment) for segment in forbidden]
-        self._mark("boundaries", FORCED, boundaries)
-        self._mark("no_boundaries", BARRED, no_boundaries)
-        for token, labels in allowed.items():
-            _whole("allowed", token, 0, T - 1)
-            self._allow([token], self._label_set("allowed", labels))
+            changed.require(*self._segment("required", segment))
+        changed.forbidden += [self._segment("forbidden", segment) for segment in forbidden]
+        changed.mark("boundaries", FORCED, boundaries)
+        changed.mark("no_boundaries", BARRED, no_boundaries)
+        for token, labels in (allowed or {}).items():
+            whole("allowed", token, 0, self.length - 1)
+            changed.allow([token], self._label_set("allowed", labels))
         for y in self._label_set("at_most_once", at_most_once):
-            self._once.setdefault(y, False)
+            changed.once.setdefault(y, False)
         for y in self._label_set("exactly_once", exactly_once):
-            self._once[y] = True
+            changed.once[y] = True
         order = tuple(self._label_set("ordered", ordered))
         if len(set(order)) < len(order):
-            raise InvalidInput(f"ordered: a label occurs twice in {list(ordered)!r}")
+            names = [self.labels[y] for y in order]
+            raise InvalidInput(f"ordered: a label occurs twice in {names!r}")
         if len(order) > 1:
-            self._ordered.append(order)
+            changed.ordered.append(order)
+        self._constraints = changed
+        self._problem = None
+        return self
 
     def copy(self) -> Potentials:
         """Return an independent copy.
@@ -442,13 +416,12 @@ class Potentials:
             same_label_adjacent=self.same_label_adjacent,
             tokens=self.tokens,
         )
-        for name in ("_emission", "_transition", "_start", "_end", "_boundary"):
+        for name in ("_emission", "_transition", "_start", "_end", "_constraints"):
             setattr(twin, name, getattr(self, name).copy())
         twin._spans = None if self._spans is None else self._spans.copy()
-        twin._allowed = None if self._allowed is None else self._allowed.copy()
-        for name in ("_added", "_edges", "_patterns", "_forbidden", "_ordered"):
+        for name in ("_added", "_edges", "_patterns"):
             setattr(twin, name, list(getattr(self, name)))
-        twin._histories, twin._once = dict(self._histories), dict(self._once)
+        twin._histories = dict(self._histories)
         return twin
 
     def __len__(self) -> int:
@@ -465,15 +438,19 @@ class Potentials:
         arrays |= {} if self._spans is None else {"spans": self._spans}
         flags = np.concatenate([np.zeros(0, np.uint8), *(chunk[4] for chunk in self._added)])
         kinds = np.bincount(flags, minlength=4)
-        limited = 0 if self._allowed is None else int((self._allowed == 0).any(axis=1).sum())
+        limited = (
+            0
+            if self._constraints.allowed is None
+            else int((self._constraints.allowed == 0).any(axis=1).sum())
+        )
         rules = {
-            "forced boundaries": int((self._boundary & FORCED > 0).sum()),
-            "barred boundaries": int((self._boundary & BARRED > 0).sum()),
-            "forbidden segments": len(self._forbidden),
+            "forced boundaries": int((self._constraints.boundary & FORCED > 0).sum()),
+            "barred boundaries": int((self._constraints.boundary & BARRED > 0).sum()),
+            "forbidden segments": len(self._constraints.forbidden),
             "tokens limited to some labels": limited,
-            "labels at most once": sum(not must for must in self._once.values()),
-            "labels exactly once": sum(self._once.values()),
-            "orders of labels": len(self._ordered),
+            "labels at most once": sum(not must for must in self._constraints.once.values()),
+            "labels exactly once": sum(self._constraints.once.values()),
+            "orders of labels": len(self._constraints.ordered),
         }
         scores = [f"{name} {np.count_nonzero(a)} of {a.size}" for name, a in arrays.items()]
         held = [f"{rule}: {count}" for rule, count in rules.items() if count]
@@ -558,85 +535,11 @@ class Potentials:
             raise InvalidInput(
                 f"{argument}: got {segment!r}, expected segments (start, end, label)"
             ) from None
-        _whole(argument, start, 0)
-        _whole(argument, end, 0)
+        whole(argument, start, 0)
+        whole(argument, end, 0)
         if not 0 <= start < end <= self.length:
             raise InvalidInput(
                 f"{argument}: got the span [{start}, {end}), expected "
                 f"0 <= start < end <= {self.length} (end is exclusive)"
             )
         return int(start), int(end), self._label(argument, label)
-
-    def _mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
-        if not isinstance(positions, Iterable):
-            raise InvalidInput(f"{argument}: got {positions!r}, expected a list of positions")
-        for position in positions:
-            _whole(argument, position, 0)
-            if not 0 < position < self.length:
-                raise InvalidInput(
-                    f"{argument}: got boundary {position}, expected an inner one, "
-                    f"1 to {self.length - 1}"
-                )
-            self._boundary[position] |= mark
-
-    def _allow(self, tokens: Iterable[int], labels: Iterable[int]) -> None:
-        if self._allowed is None:
-            self._allowed = np.ones((self.length, len(self.labels)), np.uint8)
-        mask = np.zeros(len(self.labels), np.uint8)
-        mask[list(labels)] = 1
-        for token in tokens:
-            self._allowed[token] &= mask
-
-
-LARGEST_SCORE = 1e300  # beyond it, sums would overflow
-FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice.hpp has the same
-
-
-def _whole(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return `value` as an int in [low, high], or say what is wrong with it."""
-    ok = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not ok or value < low or (high is not None and value > high):  # type: ignore[operator]
-        limit = f"at least {low}" if high is None else f"{low} to {high}"
-        raise InvalidInput(f"{name}: got {value!r}, expected a whole number, {limit}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def _integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    array = np.asarray(values)
-    if array.size and not np.issubdtype(array.dtype, np.integer):
-        raise InvalidInput(f"{name}: got dtype {array.dtype}, expected whole numbers")
-    return array.astype(np.int64)
-
-
-def _label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
-    if isinstance(labels, int | np.integer):
-        return tuple(range(_whole("labels", labels, 1)))  # type: ignore[arg-type]
-    if not isinstance(labels, Iterable):
-        raise InvalidInput(f"labels: got {labels!r}, expected a list of names or a number")
-    labels = labels if isinstance(labels, str) else list(labels)
-    if isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
-        raise InvalidInput(
-            f"labels: got {labels!r}, expected a list of names or a number of labels"
-        )
-    if not labels:
-        raise InvalidInput("labels: got none, expected at least one label")
-    if len(set(labels)) < len(labels):
-        raise InvalidInput(f"labels: a name occurs twice in {list(labels)!r}")
-    return tuple(labels)
-
-
-def _check_scores(name: str, scores: npt.NDArray[np.float64] | np.float64) -> None:
-    usable = np.isneginf(scores) | (np.abs(scores) <= LARGEST_SCORE)  # NaN is not
-    if not usable.all():
-        raise InvalidInput(
-            f"{name}: got NaN, +inf or a number beyond {LARGEST_SCORE:g}, expected finite numbers "
-            "or -inf to forbid"
-        )
-
-
-def _assign(name: str, array: Floats, value: npt.ArrayLike) -> None:
-    given = np.asarray(value, np.float64)
-    if given.shape != array.shape:
-        raise InvalidInput(f"{name}: got shape {given.shape}, expected {array.shape}")
-    _check_scores(name, given)
-    array[...] = given

@@ -125,7 +125,7 @@ def score(
     indexed = as_indices(p, segments)
     if method == "reference":
         return reference.score(p, named(indexed, p))
-    tracked = None if len(p._once) <= MOST_TRACKED else ()
+    tracked = None if len(p._constraints.once) <= MOST_TRACKED else ()
     if tracked is not None and lazy.broken(p, indexed):
         return -np.inf
     return called(problem_of(p, tracked).score, indexed)
@@ -321,14 +321,14 @@ def sample(
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
         seeds = [(int(seed) + i) % 2**64 for i in range(len(problems))]
-        few = [i for i, one in enumerate(problems) if len(one._once) <= MOST_TRACKED]
+        few = [i for i, one in enumerate(problems) if len(one._constraints.once) <= MOST_TRACKED]
         plain = _kernels.sample(
             [problem_of(problems[i]) for i in few], n, [seeds[i] for i in few], number, threads
         )
         drawn = dict(zip(few, plain, strict=True)) | {
             i: lazy.sample(one, n, seeds[i], number)
             for i, one in enumerate(problems)
-            if len(one._once) > MOST_TRACKED
+            if len(one._constraints.once) > MOST_TRACKED
         }
         return [
             [named(segments, one) for segments in drawn[i]] or None

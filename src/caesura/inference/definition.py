@@ -19,8 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput, TooLarge
-from caesura.potentials import BARRED, FORCED, OPEN_END, OPEN_START, Label, Potentials
+from caesura.potentials import OPEN_END, OPEN_START, Label, Potentials
 from caesura.segments import Segment
 
 __all__ = ["Edge", "History", "Model", "Pattern", "Potential", "ReferenceMarginals", "log_sum"]
@@ -152,10 +153,10 @@ class Model:
         p, bound = self.p, self.p._bounds[y]
         return bool(
             (bound == 0 or end - start <= bound)
-            and not (p._boundary[start + 1 : end] & FORCED).any()
-            and not (p._boundary[[start, end]] & BARRED).any()
-            and (start, end, y) not in p._forbidden
-            and (p._allowed is None or p._allowed[start:end, y].all())
+            and not (p._constraints.boundary[start + 1 : end] & FORCED).any()
+            and not (p._constraints.boundary[[start, end]] & BARRED).any()
+            and (start, end, y) not in p._constraints.forbidden
+            and (p._constraints.allowed is None or p._constraints.allowed[start:end, y].all())
         )
 
     def allows_pair(self, previous: int, y: int) -> bool:
@@ -166,11 +167,11 @@ class Model:
         """Whether the labels of all segments, in order, keep every rule about labels."""
         if not all(self.allows_pair(*pair) for pair in pairwise(labels)):
             return False
-        for y, must_occur in self.p._once.items():
+        for y, must_occur in self.p._constraints.once.items():
             count = labels.count(y)
             if count > 1 or (must_occur and count == 0):
                 return False
-        for order in self.p._ordered:
+        for order in self.p._constraints.ordered:
             places = [order.index(y) for y in labels if y in order]
             if places != sorted(places):
                 return False

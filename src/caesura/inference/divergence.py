@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput
 from caesura.inference.problems import Rule, problem_of, rules_of, structure_of
 from caesura.inference.results import Marginals
-from caesura.potentials import OPEN_END, Potentials
+from caesura.potentials import OPEN_END, OPEN_START, Potentials
 
 __all__ = ["kl_divergence"]
 
@@ -109,7 +110,7 @@ def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
     names = {target: history for history, target in q._histories.items()}
     for starts, ends, targets, _, flags in q._added:
         histories = [names.get(int(z), int(z)) for z in targets]
-        both.add_many(starts, ends, histories, 0.0, flags & 1 > 0, flags & OPEN_END > 0)
+        both.add_many(starts, ends, histories, 0.0, flags & OPEN_START > 0, flags & OPEN_END > 0)
     for position, previous, label, _ in q._edges:
         both.add_transition(position, previous, label, 0.0)
     for target, _, start, end in q._patterns:
@@ -129,19 +130,19 @@ def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
 def _forbidden_by(q: Potentials) -> Iterator[tuple[int, int, int, bool, bool]]:
     """List what q's constraints and bounds forbid, as potentials: start, end, label, open ends."""
     T, Y = q.length, len(q.labels)
-    for start, end, y in q._forbidden:
+    for start, end, y in q._constraints.forbidden:
         yield start, end, y, False, False
     for y in range(Y):
         bound = int(q._bounds[y])
         if bound:
             yield from ((s, s + bound + 1, y, False, True) for s in range(T - bound))
         for t in range(1, T):
-            if q._boundary[t] & 1:  # forced: no segment may cross it
+            if q._constraints.boundary[t] & FORCED:  # no segment may cross it
                 yield t - 1, t + 1, y, True, True
-            if q._boundary[t] & 2:  # barred: no segment may end there
+            if q._constraints.boundary[t] & BARRED:  # no segment may end there
                 yield t - 1, t, y, True, False
-    if q._allowed is not None:
-        for t, y in np.argwhere(q._allowed == 0):
+    if q._constraints.allowed is not None:
+        for t, y in np.argwhere(q._constraints.allowed == 0):
             yield int(t), int(t) + 1, int(y), True, True
 
 

@@ -112,9 +112,12 @@ def split(
     one_by_one: Callable[[Potentials], Any],
 ) -> list[Any]:
     """Ask `plain` about all sequences with few limited labels, `one_by_one` about the rest."""
-    few = [one for one in listed if len(one._once) <= MOST_TRACKED]
+    few = [one for one in listed if len(one._constraints.once) <= MOST_TRACKED]
     answers = iter(plain(few))
-    return [next(answers) if len(one._once) <= MOST_TRACKED else one_by_one(one) for one in listed]
+    return [
+        next(answers) if len(one._constraints.once) <= MOST_TRACKED else one_by_one(one)
+        for one in listed
+    ]
 
 
 def posteriors(

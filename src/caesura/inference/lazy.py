@@ -36,15 +36,15 @@ def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
             return paths
         tracked.add(repeated.most_common(1)[0][0])
     limits = np.zeros(len(p.labels), np.uint8)
-    for y, must in p._once.items():
+    for y, must in p._constraints.once.items():
         limits[y] = 0 if y in tracked else 2 if must else 1
     problem = problem_of(p, tracked)
     found = _kernels.n_best_limited(problem, n, limits, method, MOST_ENTRIES)
     if found is None:
         raise TooLarge(
-            f"constrain: {len(p._once)} labels are limited to one occurrence, so many of them "
-            f"tempting that the search for the best passed {MOST_ENTRIES:,} partial answers; limit "
-            "fewer labels, or bound the segments with max_length"
+            f"constrain: {len(p._constraints.once)} labels are limited to one occurrence, so many "
+            f"of them tempting that the search for the best passed {MOST_ENTRIES:,} partial "
+            "answers; limit fewer labels, or bound the segments with max_length"
         )
     return found
 
@@ -76,4 +76,6 @@ def sample(p: Potentials, n: int, seed: int, method: int) -> list[Indexed]:
 def broken(p: Potentials, segments: Indexed) -> set[int]:
     """Return the labels whose limit a segmentation breaks."""
     counts = Counter(y for _, _, y in segments)
-    return {y for y, must in p._once.items() if counts[y] > 1 or (must and not counts[y])}
+    return {
+        y for y, must in p._constraints.once.items() if counts[y] > 1 or (must and not counts[y])
+    }

@@ -85,7 +85,13 @@ class Overlapping:
         self._backward()
 
     def _check(self, p: Potentials) -> None:
-        ruled = p._forbidden or p._once or p._ordered or p._boundary.any() or p._allowed is not None
+        ruled = (
+            p._constraints.forbidden
+            or p._constraints.once
+            or p._constraints.ordered
+            or p._constraints.boundary.any()
+            or p._constraints.allowed is not None
+        )
         histories = p._histories or p._patterns
         if ruled or histories or p._bounds.any() or not self.n:
             raise InvalidInput(

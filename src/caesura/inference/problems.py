@@ -63,8 +63,8 @@ def problem_of(
         spans=p._spans,
         same_label_adjacent=p.same_label_adjacent,
         bounds=p._bounds,
-        boundary=p._boundary,
-        allowed=p._allowed,
+        boundary=p._constraints.boundary,
+        allowed=p._constraints.allowed,
         starts=starts,
         ends=ends,
         targets=targets,
@@ -85,10 +85,10 @@ def rules_of(p: Potentials, tracked: Collection[int] | None = None) -> list[Rule
     """Return the rules that p's constraints put on the label sequence."""
     rules: list[Rule] = [
         ("exactly once" if must else "at most once", (y,))
-        for y, must in sorted(p._once.items())
+        for y, must in sorted(p._constraints.once.items())
         if tracked is None or y in tracked
     ]
-    return rules + [("ordered", order) for order in p._ordered]
+    return rules + [("ordered", order) for order in p._constraints.ordered]
 
 
 def structure_of(p: Potentials) -> Potentials:
@@ -120,7 +120,7 @@ def _potentials(
         )
         for target, score, start, end in placed
     ]
-    rows += [(start, end, y, -np.inf, 0) for start, end, y in p._forbidden]
+    rows += [(start, end, y, -np.inf, 0) for start, end, y in p._constraints.forbidden]
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     kinds = (np.int32, np.int32, np.int32, np.float64, np.uint8)
     chunks = [

@@ -1,0 +1,73 @@
+"""What a segmentation must keep, by label index; `Potentials.constrain` fills it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput
+
+__all__ = ["BARRED", "FORCED", "Constraints"]
+
+FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice.hpp has the same
+Marks = npt.NDArray[np.uint8]
+
+
+@dataclass
+class Constraints:
+    """Hold the constraints on one sequence."""
+
+    boundary: Marks  # (T + 1,) FORCED, BARRED
+    n_labels: int
+    allowed: Marks | None = None  # (T, Y) may the segment over a token have a label; None: any
+    forbidden: list[tuple[int, int, int]] = field(default_factory=list)  # start, end, label
+    once: dict[int, bool] = field(default_factory=dict)  # label -> must it occur
+    ordered: list[tuple[int, ...]] = field(default_factory=list)
+
+    @property
+    def length(self) -> int:
+        """The number of tokens."""
+        return len(self.boundary) - 1
+
+    def copy(self) -> Constraints:
+        """Return an independent copy."""
+        return Constraints(
+            self.boundary.copy(),
+            self.n_labels,
+            None if self.allowed is None else self.allowed.copy(),
+            list(self.forbidden),
+            dict(self.once),
+            list(self.ordered),
+        )
+
+    def require(self, start: int, end: int, label: int) -> None:
+        """Demand a segment: its two boundaries, none between them, and its label."""
+        self.mark("required", FORCED, [b for b in (start, end) if 0 < b < self.length])
+        self.mark("required", BARRED, range(start + 1, end))
+        self.allow(range(start, end), [label])
+
+    def mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
+        """Force or bar inner boundaries."""
+        if not isinstance(positions, Iterable):
+            raise InvalidInput(f"{argument}: got {positions!r}, expected a list of positions")
+        for position in positions:
+            whole(argument, position, 0)
+            if not 0 < position < self.length:
+                raise InvalidInput(
+                    f"{argument}: got boundary {position}, expected an inner one, "
+                    f"1 to {self.length - 1}"
+                )
+            self.boundary[position] |= mark
+
+    def allow(self, tokens: Iterable[int], labels: Iterable[int]) -> None:
+        """Leave tokens only these of the labels that they have."""
+        if self.allowed is None:
+            self.allowed = np.ones((self.length, self.n_labels), np.uint8)
+        mask = np.zeros(self.n_labels, np.uint8)
+        mask[list(labels)] = 1
+        for token in tokens:
+            self.allowed[token] &= mask
