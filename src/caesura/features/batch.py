@@ -1,0 +1,61 @@
+"""Many documents side by side, so that features are computed once for each distinct word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.documents import Document
+
+__all__ = ["Batch", "Firings", "Words"]
+
+OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in potentials
+
+
+class Words:
+    """The distinct words seen so far; a word's index is its type."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+        self._index: dict[str, int] = {}
+
+    def types(self, tokens: Iterable[str]) -> list[int]:
+        """Return the type of each token; new words get new types."""
+        index, words = self._index, self.words
+        out = []
+        for token in tokens:
+            found = index.get(token)
+            if found is None:
+                found = index[token] = len(words)
+                words.append(token)
+            out.append(found)
+        return out
+
+
+class Batch:
+    """The tokens of many documents in one row; document i has the tokens offsets[i]..offsets[i + 1]."""
+
+    def __init__(self, documents: Sequence[Document], words: Words) -> None:
+        self.documents = documents
+        self.words = words
+        lengths = [len(document) for document in documents]
+        self.offsets: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.types: npt.NDArray[np.int32] = np.fromiter(  # (N,) index into words.words
+            (t for document in documents for t in words.types(document.tokens)),
+            np.int32,
+            count=int(self.offsets[-1]),
+        )
+
+
+class Firings(NamedTuple):
+    """Where a feature fires in a batch: parallel arrays, in any order."""
+
+    starts: npt.NDArray[np.int32]  # core span [start, end), token positions in the batch (not in the document)
+    ends: npt.NDArray[np.int32]
+    flags: npt.NDArray[np.uint8]  # OPEN_START | OPEN_END
+    names: list[str]  # the distinct attributes, without the feature's own name
+    which: npt.NDArray[np.int32]  # index into names
+    values: npt.NDArray[np.float64]
