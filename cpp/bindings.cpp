@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "answers.hpp"
+#include "bindings.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -18,26 +19,7 @@ using namespace caesura;
 
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Matrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-
-template <class T>
-std::vector<T> copied(const Vector<T>& v) {
-  return std::vector<T>(v.data(), v.data() + v.shape(0));
-}
-
-void require(bool ok, const char* what) {
-  if (!ok) throw nb::value_error(what);
-}
-
-// A problem together with the arrays that it points into.
-struct OwnedProblem {
-  std::vector<nb::object> arrays;
-  std::unique_ptr<Problem> problem;
-};
 
 std::shared_ptr<Automaton> make_automaton(
     int n_labels, const std::vector<std::vector<std::int32_t>>& histories,
@@ -121,7 +103,8 @@ void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton, Vect
   new (self) OwnedProblem;
   self->arrays = {nb::cast(emission), nb::cast(transition), nb::cast(start), nb::cast(end)};
   if (spans) self->arrays.push_back(nb::cast(*spans));
-  self->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), copied(order));
+  self->owned = std::make_unique<Problem>(std::move(in), std::move(automaton), copied(order));
+  self->problem = self->owned.get();
 }
 
 constexpr const char* kInvalidScore =
@@ -406,4 +389,5 @@ NB_MODULE(_kernels, m) {
   m.def("sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
         nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
                 "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
+  bind_learning(m);
 }

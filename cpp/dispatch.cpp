@@ -4,6 +4,7 @@
 #include <string>
 
 #include "kernels.hpp"
+#include "trainers.hpp"
 
 namespace caesura {
 namespace {
@@ -37,5 +38,25 @@ const Kernels& kernels() {
   static const Kernels& chosen = choose();
   return chosen;
 }
+
+#ifdef CAESURA_HAVE_WIDE
+template <>
+const Trainer<double>& trainer() {
+  return &kernels() == &kWideKernels ? kWideTrainer : kPlainTrainer;
+}
+template <>
+const Trainer<float>& trainer() {
+  return &kernels() == &kWideKernels ? kWideTrainer32 : kPlainTrainer32;
+}
+#else
+template <>
+const Trainer<double>& trainer() {
+  return kPlainTrainer;
+}
+template <>
+const Trainer<float>& trainer() {
+  return kPlainTrainer32;
+}
+#endif
 
 }  // namespace caesura

@@ -1,0 +1,98 @@
+// What the learning kernels read: an encoded corpus, weights, and where the gradient goes.
+//
+//   Corpus (attributes on rows) --> Design (weights on rows) --> scores of rows --> segmental.hpp
+//
+// A row is a place where features fire: a core span [start, end) with open or closed ends, as a
+// potential has.  The rows of a sequence are its tokens, open at both ends, then its sites, sorted by
+// end and then by start, later starts first.  A row has one score for each label.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace caesura {
+
+struct Site {
+  std::int32_t start, end;
+  std::uint8_t flags;  // PotentialFlags
+};
+
+// Attributes seen with several labels have a row of a dense table; the others are single weights.
+struct Design {
+  int Y = 0;
+  std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;
+
+  std::vector<std::int64_t> tokens{0};  // [sequences + 1]
+  std::vector<std::int64_t> sites{0};   // [sequences + 1]
+  std::vector<Site> site;
+
+  std::vector<std::int64_t> dense_ptr{0};   // [rows + 1]
+  std::vector<std::int32_t> dense;          // rows of the table
+  std::vector<double> dense_value;           // empty: all are 1
+  std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
+  std::vector<std::int32_t> sparse;         // weights
+  std::vector<std::uint16_t> sparse_label;
+  std::vector<double> sparse_value;  // empty: all are 1
+
+  // Weights of pairs of labels at the boundary before each token; all empty where there are none.
+  std::vector<std::int64_t> edge_ptr;   // [tokens + 1]
+  std::vector<std::int32_t> edge;       // weights
+  std::vector<std::int32_t> edge_pair;  // previous label * Y + label
+  std::vector<double> edge_value;
+
+  int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
+  int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
+  int n_sites(int i) const { return static_cast<int>(sites[i + 1] - sites[i]); }
+  std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
+};
+
+// The columns [begin, begin + width) of a matrix of labels, in vectors, and the rows that are not zero there.
+struct Panel {
+  int begin, width;
+  const std::int32_t* sources;
+  int count;
+};
+
+// The weights of one evaluation, in the precision of the kernel.
+template <class Real>
+struct Weights {
+  int Y = 0, stride = 0;
+  const Real* dense = nullptr;   // [n_dense][stride]
+  const Real* sparse = nullptr;  // [n_sparse]
+  const Real* edge = nullptr;    // [n_edges]
+
+  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
+  const Real* transposed = nullptr;  // [stride][stride]
+  const Panel* panels = nullptr;     // of transition
+  const Panel* back_panels = nullptr;
+  int n_panels = 0, n_back_panels = 0;
+  const Real* first = nullptr;  // [stride] exp of the start scores
+  const Real* last = nullptr;   // [stride] exp of the end scores
+
+  // Longest segments.
+  bool has_open = false;        // some label has no bound
+  const Real* open = nullptr;   // [stride] 1 for labels without a bound
+  int longest = 0;              // of the labels with a bound
+  const Real* fits = nullptr;   // [longest + 1][stride] 1 for labels that may have length k
+};
+
+template <class Real>
+struct Gradient {
+  Real* dense = nullptr;
+  Real* sparse = nullptr;
+  Real* edge = nullptr;
+  Real* outer = nullptr;   // [stride][stride] expected pairs, still to be multiplied by transition
+  Real* pairs = nullptr;   // [stride][stride] expected pairs where edges have weights
+  Real* starts = nullptr;  // [stride]
+  Real* ends = nullptr;    // [stride]
+};
+
+// What is known about one sequence; null: nothing.
+struct Known {
+  const std::uint8_t* allowed = nullptr;   // [T][Y]
+  const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
+  const double* cost = nullptr;            // [T][Y] added to the scores of tokens
+};
+
+}  // namespace caesura

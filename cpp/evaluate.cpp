@@ -1,0 +1,181 @@
+// Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and back.
+#include <algorithm>
+
+#include "segmental.hpp"
+#include "trainers.hpp"
+
+namespace caesura::CAESURA_ISA {
+namespace {
+
+// out += the rows of the table named by ids, B vectors at a time.
+template <int B, bool kValues>
+inline void gather_panel(const std::int32_t* ids, const double* values, int count, const real* table, int stride,
+                         real* out) {
+  vec sums[B];
+  for (int b = 0; b < B; ++b) sums[b] = vec{};
+  for (int k = 0; k < count; ++k) {
+    const real* row = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
+    for (int b = 0; b < B; ++b) {
+      if (kValues) sums[b] += load(row + b * W) * static_cast<real>(values[k]);
+      else sums[b] += load(row + b * W);
+    }
+  }
+  for (int b = 0; b < B; ++b) store(out + b * W, sums[b]);
+}
+
+// The rows of the table named by ids += row, B vectors at a time.
+template <int B, bool kValues>
+inline void scatter_panel(const std::int32_t* ids, const double* values, int count, const real* row, int stride,
+                          real* table) {
+  vec held[B];
+  for (int b = 0; b < B; ++b) held[b] = load(row + b * W);
+  for (int k = 0; k < count; ++k) {
+    real* to = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
+    for (int b = 0; b < B; ++b) {
+      if (kValues) store(to + b * W, load(to + b * W) + held[b] * static_cast<real>(values[k]));
+      else store(to + b * W, load(to + b * W) + held[b]);
+    }
+  }
+}
+
+struct Gather {
+  template <int B, bool kValues, class... Rest>
+  static void run(Rest... rest) { gather_panel<B, kValues>(rest...); }
+};
+struct Scatter {
+  template <int B, bool kValues, class... Rest>
+  static void run(Rest... rest) { scatter_panel<B, kValues>(rest...); }
+};
+
+// One of the two above, over all panels of a row.
+template <class Move, class From, class To>
+inline void panels(const std::int32_t* ids, const double* values, int count, From* from, int stride, To* to) {
+  for (int begin = 0; begin < stride; begin += 6 * W) {
+    const int width = std::min(6, (stride - begin) / W);
+    From* f = from + begin;
+    To* t = to + begin;
+#define CAESURA_PANEL(B) \
+  case B: \
+    values != nullptr ? Move::template run<B, true>(ids, values, count, f, stride, t) \
+                      : Move::template run<B, false>(ids, values, count, f, stride, t); \
+    break;
+    switch (width) {
+      CAESURA_PANEL(1)
+      CAESURA_PANEL(2)
+      CAESURA_PANEL(3)
+      CAESURA_PANEL(4)
+      CAESURA_PANEL(5)
+      CAESURA_PANEL(6)
+    }
+#undef CAESURA_PANEL
+  }
+}
+
+struct Evaluator {
+  const Design& d;
+  const Weights<real>& w;
+  Gradient<real>* gradient;  // null: the objective alone
+  Workspace& work;
+  const int n;
+
+  const double* dense_values(std::int64_t k) const { return d.dense_value.empty() ? nullptr : d.dense_value.data() + k; }
+
+  void scores(std::int64_t first, std::int64_t rows, real* out) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
+      panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, n, out + r * n);
+    }
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
+        const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
+        out[r * n + d.sparse_label[k]] += w.sparse[d.sparse[k]] * value;
+      }
+    }
+  }
+
+  void add_gradient(std::int64_t first, std::int64_t rows, const real* expected) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
+      panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), expected + r * n, n,
+                      gradient->dense);
+      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
+        const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
+        gradient->sparse[d.sparse[k]] += expected[r * n + d.sparse_label[k]] * value;
+      }
+    }
+  }
+
+  // The transitions at each boundary of a sequence, or null where they are the same everywhere.
+  real* edges(int i, bool* far) const {
+    if (d.edge_ptr.empty()) return nullptr;
+    ivec beyond = ivec{};
+    const int T = d.length(i), size = n * n;
+    real* out = reals(work, static_cast<std::size_t>(T) * size);
+    for (int t = 1; t < T; ++t) {
+      real* m = out + static_cast<std::ptrdiff_t>(t) * size;
+      fill(m, size, 0);
+      for_edges(i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
+      for (int q = 0; q < size; q += W) {
+        const vec score = load(m + q);
+        beyond |= (score > kFarthest) | (score < -kFarthest);
+        store(m + q, exp(score) * load(w.transition + q));
+      }
+    }
+    *far = any(beyond);
+    return out;
+  }
+  template <class Visit>
+  void for_edges(int i, int t, Visit visit) const {
+    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      const int pair = d.edge_pair[k];
+      visit(d.edge[k], pair / d.Y * n + pair % d.Y, static_cast<real>(d.edge_value[k]));
+    }
+  }
+
+  // Adds weight * ln Z to the objective, and its gradient.  False: out of range.
+  bool add(int i, const Known& known, double weight, double* objective) const {
+    const int T = d.length(i);
+    if (T == 0) return true;
+    const std::int64_t rows = T + d.n_sites(i);
+    real* x = reals(work, rows * n);
+    scores(d.first_row(i), rows, x);
+    bool far = false;
+    real* m = edges(i, &far);
+    if (far) return false;
+    Segmental kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), known, work);
+    double log_z;
+    if (!kernel.forward(x, m, &log_z)) return false;
+    *objective += weight * log_z;
+    if (gradient == nullptr) return true;
+    kernel.backward(static_cast<real>(weight), *gradient);
+    add_gradient(d.first_row(i), rows, x);
+    for (int t = 1; m != nullptr && t < T; ++t) {
+      const real* pairs = m + static_cast<std::ptrdiff_t>(t) * n * n;
+      for_edges(i, t, [&](std::int32_t id, int at, real value) { gradient->edge[id] += pairs[at] * value; });
+    }
+    return true;
+  }
+};
+
+}  // namespace
+
+bool evaluate(const Design& d, const Weights<real>& w, int i, const Known& known, double weight, double* objective,
+              Gradient<real>* gradient, Workspace& work) {
+  work.clear();
+  return Evaluator{d, w, gradient, work, w.stride}.add(i, known, weight, objective);
+}
+
+void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspace& work) {
+  Evaluator{d, w, nullptr, work, w.stride}.scores(d.first_row(i), d.length(i) + d.n_sites(i), rows);
+}
+
+void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradient<real>& gradient, Workspace& work) {
+  Evaluator{d, w, &gradient, work, w.stride}.add_gradient(d.first_row(i), d.length(i) + d.n_sites(i), rows);
+}
+
+}  // namespace caesura::CAESURA_ISA
+
+namespace caesura {
+extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::scores,
+                                                            CAESURA_ISA::add};
+}  // namespace caesura

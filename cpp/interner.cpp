@@ -1,0 +1,61 @@
+#include "interner.hpp"
+
+#include <cstring>
+
+namespace caesura {
+
+// Eight bytes at a time, each multiplied and folded.
+std::uint64_t hash_bytes(const char* data, std::size_t size) {
+  constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15, kSecond = 0xd6e8feb86659fd93;
+  auto fold = [](std::uint64_t a, std::uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  };
+  std::uint64_t hash = kFirst ^ size;
+  std::uint64_t word;
+  for (; size >= 8; data += 8, size -= 8) {
+    std::memcpy(&word, data, 8);
+    hash = fold(hash ^ word, kSecond);
+  }
+  word = 0;
+  std::memcpy(&word, data, size);
+  return fold(fold(hash ^ word, kSecond), kFirst);
+}
+
+std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {
+  if (slots_.empty()) return kMissing;
+  const std::size_t mask = slots_.size() - 1;
+  const auto tag = static_cast<std::uint32_t>(hash >> 32);
+  for (std::size_t at = hash & mask; slots_[at].id != kMissing; at = (at + 1) & mask) {
+    if (slots_[at].tag == tag && (*this)[slots_[at].id] == text) return slots_[at].id;
+  }
+  return kMissing;
+}
+
+std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
+  const std::int32_t known = find(text, hash);
+  if (known != kMissing) return known;
+  if (2 * static_cast<std::size_t>(size() + 1) > slots_.size()) grow();
+  const std::int32_t id = size();
+  text_.append(text);
+  begin_.push_back(static_cast<std::int64_t>(text_.size()));
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash & mask;
+  while (slots_[at].id != kMissing) at = (at + 1) & mask;
+  slots_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
+  return id;
+}
+
+void Interner::grow() {
+  slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), Slot{0, kMissing});
+  const std::size_t mask = slots_.size() - 1;
+  for (std::int32_t id = 0; id < size(); ++id) {
+    const std::string_view text = (*this)[id];
+    const std::uint64_t hash = hash_bytes(text.data(), text.size());
+    std::size_t at = hash & mask;
+    while (slots_[at].id != kMissing) at = (at + 1) & mask;
+    slots_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
+  }
+}
+
+}  // namespace caesura

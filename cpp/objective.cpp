@@ -1,0 +1,367 @@
+#include "objective.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+
+#include "answers.hpp"
+
+namespace caesura {
+namespace {
+
+constexpr double kFarthest = 100.0;  // of a transition; segmental.hpp has the same
+
+int rounded(int n, int width) { return (n + width - 1) / width * width; }
+
+// One gradient in the precision of a kernel, and its memory.
+template <class Real>
+struct Buffer {
+  std::vector<Real> memory;
+  Gradient<Real> view;
+  double loss = 0.0;
+  std::vector<int> failed;
+
+  void make(const Layout& layout, int stride) {
+    const std::size_t dense = static_cast<std::size_t>(layout.n_dense) * stride, square = stride * stride;
+    loss = 0.0;
+    failed.clear();
+    memory.assign(dense + layout.n_sparse + layout.n_edges + 2 * square + 2 * stride, Real{0});
+    Real* at = memory.data();
+    view.dense = at;
+    view.sparse = at += dense;
+    view.edge = at += layout.n_sparse;
+    view.outer = at += layout.n_edges;
+    view.pairs = at += square;
+    view.starts = at += square;
+    view.ends = at += stride;
+  }
+};
+
+// to[k] += the gradient of weight k, for k in a range.
+template <class Real>
+void add_packed(const Layout& layout, const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,
+                std::int64_t end, double* to) {
+  const int Y = layout.Y, stride = w.stride;
+  auto over = [&](std::int64_t first, std::int64_t count, auto value) {
+    for (std::int64_t k = std::max(begin, first); k < std::min(end, first + count); ++k) to[k] += value(k - first);
+  };
+  over(0, layout.first_sparse(), [&](std::int64_t k) {
+    const std::int64_t slot = layout.dense_slot[k];
+    return g.dense[slot / Y * stride + slot % Y];
+  });
+  over(layout.first_sparse(), layout.n_sparse, [&](std::int64_t k) { return g.sparse[k]; });
+  over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
+  over(layout.first_transition(), layout.transition.size(), [&](std::int64_t k) {
+    const int at = layout.transition[k] / Y * stride + layout.transition[k] % Y;
+    const double pairs = g.pairs[at];
+    return g.outer[at] == 0 ? pairs : static_cast<double>(g.outer[at]) * w.transition[at] + pairs;
+  });
+  over(layout.first_start(), layout.start.size(), [&](std::int64_t k) { return g.starts[layout.start[k]]; });
+  over(layout.first_end(), layout.end.size(), [&](std::int64_t k) { return g.ends[layout.end[k]]; });
+}
+
+}  // namespace
+
+template <class Real>
+bool Unpacked<Real>::set(const Layout& layout, const double* w, int width) {
+  const int Y = layout.Y, stride = rounded(Y, width);
+  view_ = {};
+  view_.Y = Y;
+  view_.stride = stride;
+  dense_.assign(static_cast<std::size_t>(layout.n_dense) * stride, Real{0});
+  for (std::size_t k = 0; k < layout.dense_slot.size(); ++k) {
+    const std::int64_t slot = layout.dense_slot[k];
+    dense_[slot / Y * stride + slot % Y] = static_cast<Real>(w[k]);
+  }
+  sparse_.assign(w + layout.first_sparse(), w + layout.first_edge());
+  edge_.assign(w + layout.first_edge(), w + layout.first_transition());
+
+  transition.assign(static_cast<std::size_t>(Y) * Y, 0.0);
+  start.assign(Y, 0.0);
+  end.assign(Y, 0.0);
+  for (std::size_t k = 0; k < layout.transition.size(); ++k) {
+    transition[layout.transition[k]] = w[layout.first_transition() + k];
+  }
+  for (std::size_t k = 0; k < layout.start.size(); ++k) start[layout.start[k]] = w[layout.first_start() + k];
+  for (std::size_t k = 0; k < layout.end.size(); ++k) end[layout.end[k]] = w[layout.first_end() + k];
+  bool near = true;
+  auto bar = [&](std::vector<double>& scores, const std::vector<std::uint8_t>& barred) {
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      if (!barred.empty() && barred[k]) scores[k] = kMinusInfinity;
+      else near &= std::abs(scores[k]) <= kFarthest;
+    }
+  };
+  bar(transition, layout.barred);
+  bar(start, layout.barred_start);
+  bar(end, layout.barred_end);
+  set_labels(layout);
+  view_.dense = dense_.data();
+  view_.sparse = sparse_.data();
+  view_.edge = edge_.data();
+  return near;
+}
+
+// Transitions as plain numbers, and which labels may have which length.
+template <class Real>
+void Unpacked<Real>::set_labels(const Layout& layout) {
+  const int Y = layout.Y, stride = view_.stride, size = stride * stride;
+  transition_.assign(size, Real{0});
+  transposed_.assign(size, Real{0});
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) {
+      transition_[i * stride + j] = transposed_[j * stride + i] = static_cast<Real>(std::exp(transition[i * Y + j]));
+    }
+  }
+  first_.assign(stride, Real{0});
+  last_.assign(stride, Real{0});
+  open_.assign(stride, Real{0});
+  int longest = 0;
+  for (int y = 0; y < Y; ++y) {
+    first_[y] = static_cast<Real>(std::exp(start[y]));
+    last_[y] = static_cast<Real>(std::exp(end[y]));
+    open_[y] = layout.bounds[y] == 0 ? Real{1} : Real{0};
+    longest = std::max(longest, layout.bounds[y]);
+    view_.has_open |= layout.bounds[y] == 0;
+  }
+  fits_.assign(static_cast<std::size_t>(longest + 1) * stride, Real{0});
+  for (int k = 1; k <= longest; ++k) {
+    for (int y = 0; y < Y; ++y) {
+      fits_[k * stride + y] = layout.bounds[y] == 0 || k <= layout.bounds[y] ? Real{1} : Real{0};
+    }
+  }
+  panels_ = make_panels(transition_, sources_);
+  back_panels_ = make_panels(transposed_, back_sources_);
+  view_.transition = transition_.data();
+  view_.transposed = transposed_.data();
+  view_.panels = panels_.data();
+  view_.n_panels = static_cast<int>(panels_.size());
+  view_.back_panels = back_panels_.data();
+  view_.n_back_panels = static_cast<int>(back_panels_.size());
+  view_.first = first_.data();
+  view_.last = last_.data();
+  view_.open = open_.data();
+  view_.longest = longest;
+  view_.fits = fits_.data();
+}
+
+template <class Real>
+std::vector<Panel> Unpacked<Real>::make_panels(const std::vector<Real>& matrix,
+                                               std::vector<std::int32_t>& sources) const {
+  const int Y = view_.Y, stride = view_.stride, width = trainer<Real>().width, n = stride / width;
+  std::vector<Panel> panels;
+  std::vector<std::size_t> begins;
+  sources.clear();
+  for (int begin = 0; begin < n; begin += 6) {
+    const int wide = std::min(6, n - begin);
+    begins.push_back(sources.size());
+    for (int i = 0; i < Y; ++i) {
+      const Real* row = matrix.data() + i * stride + begin * width;
+      if (std::any_of(row, row + wide * width, [](Real x) { return x != 0; })) sources.push_back(i);
+    }
+    panels.push_back({begin, wide, nullptr, static_cast<int>(sources.size() - begins.back())});
+  }
+  for (std::size_t p = 0; p < panels.size(); ++p) panels[p].sources = sources.data() + begins[p];
+  return panels;
+}
+
+template class Unpacked<double>;
+template class Unpacked<float>;
+
+std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d, const Unpacked<double>& w, int i,
+                                              const Known& known, std::shared_ptr<const Automaton> automaton,
+                                              const std::vector<std::int32_t>& order, Workspace& work) {
+  const int T = d.length(i), Y = layout.Y, stride = w.view().stride, n_sites = d.n_sites(i);
+  auto out = std::make_unique<ScoredProblem>();
+  std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride);
+  work.clear();
+  trainer<double>().scores(d, w.view(), i, rows.data(), work);
+  out->emission.resize(static_cast<std::size_t>(T) * Y);
+  for (int t = 0; t < T; ++t) std::copy_n(rows.data() + static_cast<std::ptrdiff_t>(t) * stride, Y, out->emission.data() + static_cast<std::ptrdiff_t>(t) * Y);
+  if (known.cost != nullptr) {
+    for (std::size_t k = 0; k < out->emission.size(); ++k) out->emission[k] += known.cost[k];
+  }
+  out->transition = w.transition;
+  out->start = w.start;
+  out->end = w.end;
+  ProblemInput in;
+  in.T = T;
+  in.Y = Y;
+  in.emission = out->emission.data();
+  in.transition = out->transition.data();
+  in.start = out->start.data();
+  in.end = out->end.data();
+  in.bounds = layout.bounds;
+  in.boundary.assign(T + 1, 0);
+  if (known.boundary != nullptr) in.boundary.assign(known.boundary, known.boundary + T + 1);
+  if (known.allowed != nullptr) in.allowed.assign(known.allowed, known.allowed + static_cast<std::ptrdiff_t>(T) * Y);
+  in.potentials.reserve(static_cast<std::size_t>(n_sites) * Y);
+  for (int k = 0; k < n_sites; ++k) {
+    const Site& site = d.site[d.sites[i] + k];
+    const double* row = rows.data() + static_cast<std::ptrdiff_t>(T + k) * stride;
+    for (int y = 0; y < Y; ++y) {
+      in.potentials.push_back({site.start, site.end, y, site.flags, static_cast<std::int32_t>(in.potentials.size()), row[y]});
+    }
+  }
+  for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
+    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      in.edges.push_back({t, d.edge_pair[k] / Y, d.edge_pair[k] % Y, static_cast<std::int32_t>(in.edges.size()),
+                          w.view().edge[d.edge[k]] * d.edge_value[k]});
+    }
+  }
+  out->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), order);
+  return out;
+}
+
+Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design)
+    : layout_(std::move(layout)), design_(std::move(design)) {
+  weight.assign(design_->n_sequences(), 1.0);
+  hints.resize(design_->n_sequences());
+  // Each shard costs two passes over the weights: there is one for as many attributes.
+  const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
+  n_shards_ = static_cast<int>(std::clamp<std::int64_t>(work / (2 * layout_->size() + 20000), 1, 8));
+}
+
+Known Objective::known_of(int i, bool constrained) const {
+  Known known;
+  if (!cost.empty() && !constrained) known.cost = cost.data() + design_->tokens[i] * layout_->Y;
+  if (constrained) {
+    if (!hints[i]->allowed.empty()) known.allowed = hints[i]->allowed.data();
+    if (!hints[i]->boundary.empty()) known.boundary = hints[i]->boundary.data();
+  }
+  return known;
+}
+
+// The general sweeps, over logarithms.
+bool Objective::add_carefully(int i, const Known& known, double sign, const Unpacked<double>& weights, double* loss,
+                              Gradient<double>* gradient, Workspace& work) {
+  const Design& d = *design_;
+  const auto scored = scored_problem(*layout_, d, weights, i, known, automaton, order, work);
+  scored->problem->prepare(Method::kOverlapping);
+  work.clear();
+  const Posterior answer = answer_posterior(*scored->problem, Method::kOverlapping, work, false);
+  if (answer.log_z == kMinusInfinity) return false;
+  *loss += sign * answer.log_z;
+  if (gradient == nullptr) return true;
+  const int T = d.length(i), Y = layout_->Y, stride = weights.view().stride, n_sites = d.n_sites(i);
+  std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride, 0.0);
+  for (int t = 0; t < T; ++t) {
+    for (int y = 0; y < Y; ++y) rows[static_cast<std::size_t>(t) * stride + y] = sign * answer.counts.tokens[t * Y + y];
+  }
+  for (int k = 0; k < n_sites; ++k) {
+    for (int y = 0; y < Y; ++y) {
+      rows[static_cast<std::size_t>(T + k) * stride + y] = sign * answer.counts.potentials[k * Y + y];
+    }
+  }
+  trainer<double>().add(d, weights.view(), i, rows.data(), *gradient, work);
+  for (int a = 0; a < Y; ++a) {
+    gradient->starts[a] += sign * answer.counts.starts[a];
+    gradient->ends[a] += sign * answer.counts.ends[a];
+    for (int b = 0; b < Y; ++b) gradient->pairs[a * stride + b] += sign * answer.counts.transitions[a * Y + b];
+  }
+  int at = 0;
+  for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
+    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      gradient->edge[d.edge[k]] += sign * answer.counts.edges[at++] * d.edge_value[k];
+    }
+  }
+  return true;
+}
+
+template <class Real>
+struct Objective::Scratch {
+  Unpacked<Real> weights;
+  std::vector<Buffer<Real>> buffers;
+};
+
+template <class Real>
+Objective::Scratch<Real>& Objective::scratch() {
+  std::shared_ptr<void>& kept = sizeof(Real) == 8 ? scratch_ : single_scratch_;
+  if (kept == nullptr) kept = std::make_shared<Scratch<Real>>();
+  return *static_cast<Scratch<Real>*>(kept.get());
+}
+
+template <class Real>
+double Objective::run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient) {
+  const Trainer<Real>& kernel = trainer<Real>();
+  Unpacked<Real>& weights = scratch<Real>().weights;
+  const bool near = weights.set(*layout_, w, kernel.width);
+  auto sequence = [&](int k) { return some == nullptr ? k : some[k]; };
+
+  // Shards of about as many rows each.
+  std::vector<std::int64_t> rows(count + 1, 0);
+  for (int k = 0; k < count; ++k) {
+    rows[k + 1] = rows[k] + design_->length(sequence(k)) + design_->n_sites(sequence(k));
+  }
+  const int n_shards = some == nullptr ? n_shards_ : 1;
+  std::vector<int> bounds;
+  for (int s = 0; s <= n_shards; ++s) {
+    bounds.push_back(static_cast<int>(std::lower_bound(rows.begin(), rows.end(), rows[count] * s / n_shards) - rows.begin()));
+  }
+  bounds.back() = count;
+
+  std::vector<Buffer<Real>>& buffers = scratch<Real>().buffers;
+  buffers.resize(n_shards);
+  for_each(n_shards, n_threads, [&](int s, Workspace& work) {
+    Buffer<Real>& buffer = buffers[s];
+    buffer.make(*layout_, weights.view().stride);
+    Gradient<Real>* g = gradient == nullptr ? nullptr : &buffer.view;
+    for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
+      const int i = sequence(k);
+      double loss = 0.0;
+      const bool good = near && kernel.evaluate(*design_, weights.view(), i, known_of(i, false), weight[i], &loss, g, work);
+      if (!good) buffer.failed.push_back(i);
+      if (hints[i] != nullptr &&
+          !(near && kernel.evaluate(*design_, weights.view(), i, known_of(i, true), -weight[i], &loss, g, work))) {
+        buffer.failed.push_back(-i - 1);
+      }
+      buffer.loss += loss;
+    }
+  });
+
+  double loss = 0.0;
+  Buffer<double> extra;
+  Unpacked<double> exact;
+  bool any_failed = false;
+  Workspace work;
+  for (Buffer<Real>& buffer : buffers) {
+    loss += buffer.loss;
+    for (const int code : buffer.failed) {
+      const bool constrained = code < 0;
+      const int i = constrained ? -code - 1 : code;
+      if (!any_failed) {
+        exact.set(*layout_, w, trainer<double>().width);
+        extra.make(*layout_, exact.view().stride);
+        any_failed = true;
+      }
+      const double sign = constrained ? -weight[i] : weight[i];
+      if (!add_carefully(i, known_of(i, constrained), sign, exact, &loss, gradient == nullptr ? nullptr : &extra.view, work)) {
+        throw std::domain_error(std::to_string(i));
+      }
+    }
+  }
+  if (gradient == nullptr) return loss;
+  constexpr std::int64_t kBlock = 1 << 15;
+  const std::int64_t size = layout_->size();
+  for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads, [&](int b, Workspace&) {
+    const std::int64_t begin = b * kBlock, end = std::min(size, begin + kBlock);
+    std::fill(gradient + begin, gradient + end, 0.0);
+    for (Buffer<Real>& buffer : buffers) add_packed(*layout_, weights.view(), buffer.view, begin, end, gradient);
+    if (any_failed) add_packed(*layout_, exact.view(), extra.view, begin, end, gradient);
+  });
+  return loss;
+}
+
+double Objective::evaluate(const double* w, const double* gold, const std::int32_t* some, int count, bool single,
+                           int n_threads, double* gradient) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  double loss = single ? run<float>(w, some, count, n_threads, gradient) : run<double>(w, some, count, n_threads, gradient);
+  Total gold_score;
+  for (std::int64_t k = 0; k < layout_->size(); ++k) gold_score.add(w[k] * gold[k]);
+  if (gradient != nullptr) {
+    for (std::int64_t k = 0; k < layout_->size(); ++k) gradient[k] -= gold[k];
+  }
+  return loss - gold_score.value();
+}
+
+}  // namespace caesura

@@ -1,0 +1,108 @@
+// The objective of learning: weights in, negative log-likelihood and gradient out.
+//
+// The vector of weights is [dense | sparse | edges | transitions | starts | ends]: only what has been seen
+// in the training data (or was asked for) has a weight.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "design.hpp"
+#include "problem.hpp"
+#include "trainers.hpp"
+
+namespace caesura {
+
+// Which weight belongs to what, and what is possible.
+struct Layout {
+  int Y = 0;
+  std::int64_t n_dense = 0;                 // rows of the table
+  std::vector<std::int64_t> dense_slot;     // [dense weights] row * Y + label
+  std::int64_t n_sparse = 0, n_edges = 0;
+  std::vector<std::int32_t> transition;     // previous * Y + label
+  std::vector<std::int32_t> start, end;     // labels
+  std::vector<std::int32_t> bounds;         // [Y] longest segment, 0 for none
+  std::vector<std::uint8_t> barred;         // [Y][Y] pairs that may not be adjacent
+  std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
+
+  std::int64_t first_sparse() const { return static_cast<std::int64_t>(dense_slot.size()); }
+  std::int64_t first_edge() const { return first_sparse() + n_sparse; }
+  std::int64_t first_transition() const { return first_edge() + n_edges; }
+  std::int64_t first_start() const { return first_transition() + static_cast<std::int64_t>(transition.size()); }
+  std::int64_t first_end() const { return first_start() + static_cast<std::int64_t>(start.size()); }
+  std::int64_t size() const { return first_end() + static_cast<std::int64_t>(end.size()); }
+};
+
+// The weights as the kernels want them.
+template <class Real>
+class Unpacked {
+ public:
+  // False: a transition is out of the kernels' range, ask the general sweeps.
+  bool set(const Layout& layout, const double* w, int width);
+  const Weights<Real>& view() const { return view_; }
+  // Transitions, starts and ends as they are, -inf where barred.
+  std::vector<double> transition, start, end;
+
+ private:
+  void set_labels(const Layout& layout);
+  std::vector<Panel> make_panels(const std::vector<Real>& matrix, std::vector<std::int32_t>& sources) const;
+  Weights<Real> view_;
+  std::vector<Real> dense_, sparse_, edge_, transition_, transposed_, first_, last_, open_, fits_;
+  std::vector<Panel> panels_, back_panels_;
+  std::vector<std::int32_t> sources_, back_sources_;
+};
+
+// A sequence whose labels are known only in part.
+struct Hint {
+  std::vector<std::uint8_t> allowed;   // [T][Y] or empty
+  std::vector<std::uint8_t> boundary;  // [T + 1] or empty
+};
+
+// The problem of sequence i of a design, with everything that it points into.
+struct ScoredProblem {
+  std::vector<double> emission, transition, start, end;
+  std::unique_ptr<Problem> problem;
+};
+std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, const Unpacked<double>&, int i,
+                                              const Known&, std::shared_ptr<const Automaton>,
+                                              const std::vector<std::int32_t>& order, Workspace&);
+
+class Objective {
+ public:
+  Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design);
+
+  std::vector<double> observed;         // [size] gold counts times the weights of their sequences
+  std::vector<double> weight;           // [sequences]
+  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences] null: fully labelled
+  std::vector<double> cost;             // [tokens][Y] or empty: added to the scores of all but the gold labels
+  std::shared_ptr<const Automaton> automaton;  // for the general sweeps
+  std::vector<std::int32_t> order;
+
+  // The loss, and the gradient unless it is null, over some sequences (null: all); `observed` must be
+  // theirs.  Throws std::domain_error with the number of a sequence for which nothing is possible.
+  double evaluate(const double* w, const double* observed, const std::int32_t* some, int count, bool single,
+                  int n_threads, double* gradient);
+
+  const Layout& layout() const { return *layout_; }
+  const Design& design() const { return *design_; }
+
+ private:
+  template <class Real>
+  double run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient);
+  bool add_carefully(int i, const Known& known, double sign, const Unpacked<double>& weights, double* loss,
+                     Gradient<double>* gradient, Workspace& work);
+  Known known_of(int i, bool constrained) const;
+
+  std::shared_ptr<const Layout> layout_;
+  std::shared_ptr<const Design> design_;
+  template <class Real>
+  struct Scratch;
+  template <class Real>
+  Scratch<Real>& scratch();
+  std::shared_ptr<void> scratch_, single_scratch_;  // kept: fresh pages cost more than what is written to them
+  int n_shards_ = 1;
+  std::mutex guard_;
+};
+
+}  // namespace caesura

@@ -1,0 +1,301 @@
+#include "parameters.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "lattice.hpp"
+
+namespace caesura {
+namespace {
+
+// The label of the gold segment that a site applies to, or -1.  at: [T] segment of each token
+int label_at(const Site& site, const LabelledSegment* segments, const std::int32_t* at) {
+  const LabelledSegment& s = segments[at[site.start]];
+  const bool starts = s.start == site.start || (site.flags & kOpenStart);
+  const bool ends = s.end == site.end || ((site.flags & kOpenEnd) && s.end >= site.end);
+  return starts && ends ? s.label : -1;
+}
+
+std::vector<std::int32_t> segment_of(int T, const LabelledSegment* segments, std::int64_t count) {
+  std::vector<std::int32_t> at(T, 0);
+  for (std::int64_t k = 0; k < count; ++k) std::fill(at.begin() + segments[k].start, at.begin() + segments[k].end, k);
+  return at;
+}
+
+// May a segment with this label lie over the site, as far as a hint tells?
+bool possible(const Site& site, int label, int Y, const Hint& hint) {
+  for (int t = site.start; t < site.end; ++t) {
+    if (!hint.allowed.empty() && !hint.allowed[static_cast<std::size_t>(t) * Y + label]) return false;
+    if (!hint.boundary.empty() && t > site.start && (hint.boundary[t] & kForced)) return false;
+  }
+  if (hint.boundary.empty()) return true;
+  if (!(site.flags & kOpenStart) && (hint.boundary[site.start] & kBarred)) return false;
+  return (site.flags & kOpenEnd) || !(hint.boundary[site.end] & kBarred);
+}
+
+// For each attribute the labels (or pairs of labels) that it has been seen with: linked lists.
+struct Seen {
+  struct Node {
+    std::int32_t label, next;
+    double frequency;
+  };
+  std::vector<std::int32_t> head;  // [attributes]
+  std::vector<Node> nodes;
+  std::vector<std::int32_t> order;  // attributes as they come
+  std::vector<double> total;        // [attributes]
+
+  explicit Seen(std::int32_t n_attributes) : head(n_attributes, -1), total(n_attributes, 0.0) {}
+  void add(std::int32_t attribute, std::int32_t label, double value) {
+    total[attribute] += 1.0;
+    if (head[attribute] < 0) order.push_back(attribute);
+    for (std::int32_t k = head[attribute]; k >= 0; k = nodes[k].next) {
+      if (nodes[k].label == label) {
+        nodes[k].frequency += value;
+        return;
+      }
+    }
+    nodes.push_back({label, head[attribute], value});
+    head[attribute] = static_cast<std::int32_t>(nodes.size()) - 1;
+  }
+  std::vector<std::int32_t> labels(std::int32_t attribute, double min_frequency) const {
+    std::vector<std::int32_t> out;
+    for (std::int32_t k = head[attribute]; k >= 0; k = nodes[k].next) {
+      if (nodes[k].frequency >= min_frequency) out.push_back(nodes[k].label);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+};
+
+// Calls visit(site, row) for the rows of sequence i; a token is a site that is open at both ends.
+template <class Sequences, class Visit>
+void for_rows(const Sequences& c, int i, Visit visit) {
+  const int T = c.length(i);
+  const std::int64_t first = c.first_row(i);
+  for (int t = 0; t < T; ++t) visit(Site{t, t + 1, kOpenStart | kOpenEnd}, first + t);
+  for (std::int64_t k = c.sites[i]; k < c.sites[i + 1]; ++k) visit(c.site[k], first + T + k - c.sites[i]);
+}
+
+}  // namespace
+
+Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choice, std::int32_t n_attributes,
+                     Layout& layout) {
+  const int Y = choice.Y;
+  Seen seen(n_attributes), edges(corpus.edge_ptr.empty() ? 0 : n_attributes);
+  std::vector<double> pairs(static_cast<std::size_t>(Y) * Y, choice.all_transitions ? 1.0 : 0.0);
+  auto value = [&](std::int64_t k) { return corpus.value.empty() ? 1.0 : corpus.value[k]; };
+  for (int i = 0; i < corpus.n_sequences(); ++i) {
+    const Hint* hint = gold.hints[i].get();
+    const LabelledSegment* segments = gold.segments.data() + gold.ptr[i];
+    const std::int64_t n_segments = gold.ptr[i + 1] - gold.ptr[i];
+    const std::vector<std::int32_t> at = segment_of(corpus.length(i), segments, n_segments);
+    for_rows(corpus, i, [&](const Site& site, std::int64_t row) {
+      auto add = [&](int label) {
+        for (std::int64_t k = corpus.ptr[row]; k < corpus.ptr[row + 1]; ++k) seen.add(corpus.attribute[k], label, value(k));
+      };
+      if (hint == nullptr && !choice.all_states) {
+        const int label = label_at(site, segments, at.data());
+        if (label >= 0) add(label);
+        return;
+      }
+      for (int y = 0; y < Y; ++y) {
+        if (choice.all_states || possible(site, y, Y, *hint)) add(y);
+      }
+    });
+    auto add_edges = [&](int t, int pair) {
+      pairs[pair] = 1.0;
+      if (corpus.edge_ptr.empty()) return;
+      for (std::int64_t k = corpus.edge_ptr[corpus.tokens[i] + t]; k < corpus.edge_ptr[corpus.tokens[i] + t + 1]; ++k) {
+        edges.add(corpus.edge[k], pair, corpus.edge_value[k]);
+      }
+    };
+    for (std::int64_t k = 1; hint == nullptr && k < n_segments; ++k) {
+      add_edges(segments[k].start, segments[k - 1].label * Y + segments[k].label);
+    }
+    for (int t = 1; hint != nullptr && t < corpus.length(i); ++t) {
+      if (!hint->boundary.empty() && (hint->boundary[t] & kBarred)) continue;
+      for (int pair = 0; pair < Y * Y; ++pair) {
+        const auto ok = [&](int token, int y) {
+          return hint->allowed.empty() || hint->allowed[static_cast<std::size_t>(token) * Y + y];
+        };
+        if (ok(t - 1, pair / Y) && ok(t, pair % Y)) add_edges(t, pair);
+      }
+    }
+  }
+  layout.transition.clear();
+  for (int pair = 0; pair < Y * Y; ++pair) {
+    const bool barred = !layout.barred.empty() && layout.barred[pair];
+    if (pairs[pair] != 0.0 && !barred) layout.transition.push_back(pair);
+  }
+
+  Pairs out;
+  std::vector<std::int32_t> dense, sparse;
+  for (const std::int32_t a : seen.order) {
+    (static_cast<int>(seen.labels(a, choice.min_frequency).size()) >= Pairs::kDense ? dense : sparse).push_back(a);
+  }
+  std::stable_sort(dense.begin(), dense.end(), [&](std::int32_t a, std::int32_t b) { return seen.total[a] > seen.total[b]; });
+  for (const auto* list : {&dense, &sparse}) {
+    for (const std::int32_t a : *list) {
+      for (const std::int32_t y : seen.labels(a, choice.min_frequency)) {
+        out.attribute.push_back(a);
+        out.label.push_back(y);
+      }
+    }
+  }
+  for (const std::int32_t a : edges.order) {
+    for (const std::int32_t pair : edges.labels(a, choice.min_frequency)) {
+      if (!layout.barred.empty() && layout.barred[pair]) continue;
+      out.edge_attribute.push_back(a);
+      out.edge_pair.push_back(pair);
+    }
+  }
+  return out;
+}
+
+Parameters::Parameters(Pairs pairs, Layout layout, std::int32_t n_attributes)
+    : pairs_(std::move(pairs)), layout_(std::make_shared<Layout>(std::move(layout))), groups_(n_attributes) {
+  Layout& l = *layout_;
+  l.dense_slot.clear();
+  l.n_dense = 0;
+  const auto count = static_cast<std::int64_t>(pairs_.attribute.size());
+  bool any_sparse = false;
+  for (std::int64_t k = 0; k < count;) {
+    std::int64_t end = k;
+    while (end < count && pairs_.attribute[end] == pairs_.attribute[k]) ++end;
+    Group& group = groups_.at(pairs_.attribute[k]);
+    group.count = static_cast<std::int32_t>(end - k);
+    group.dense = group.count >= Pairs::kDense;
+    if (group.dense) {
+      if (any_sparse) throw std::invalid_argument("pairs: attributes with several labels must come first");
+      group.first = l.n_dense++;
+      dense_first_.push_back(k);
+      for (; k < end; ++k) l.dense_slot.push_back(group.first * l.Y + pairs_.label[k]);
+    } else {
+      any_sparse = true;
+      group.first = k - l.first_sparse();
+      k = end;
+    }
+  }
+  dense_first_.push_back(l.first_sparse());
+  l.n_sparse = count - l.first_sparse();
+  l.n_edges = static_cast<std::int64_t>(pairs_.edge_attribute.size());
+  if (l.n_edges > 0) edge_groups_.resize(n_attributes);
+  for (std::int64_t k = 0; k < l.n_edges; ++k) {
+    Group& group = edge_groups_.at(pairs_.edge_attribute[k]);
+    if (group.count++ == 0) group.first = k;
+  }
+}
+
+std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
+  auto out = std::make_shared<Design>();
+  Design& d = *out;
+  const Layout& l = *layout_;
+  d.Y = l.Y;
+  d.n_dense = l.n_dense;
+  d.n_sparse = l.n_sparse;
+  d.n_edges = l.n_edges;
+  d.tokens = corpus.tokens;
+  const bool values = !corpus.value.empty();
+  auto add_row = [&](std::int64_t row) {
+    bool any = false;
+    for (std::int64_t k = corpus.ptr[row]; k < corpus.ptr[row + 1]; ++k) {
+      const std::int32_t a = corpus.attribute[k];
+      if (a >= static_cast<std::int32_t>(groups_.size()) || groups_[a].count == 0) continue;
+      any = true;
+      const Group& group = groups_[a];
+      if (group.dense) {
+        d.dense.push_back(static_cast<std::int32_t>(group.first));
+        if (values) d.dense_value.push_back(corpus.value[k]);
+        continue;
+      }
+      for (std::int32_t j = 0; j < group.count; ++j) {
+        d.sparse.push_back(static_cast<std::int32_t>(group.first + j));
+        d.sparse_label.push_back(static_cast<std::uint16_t>(pairs_.label[l.first_sparse() + group.first + j]));
+        if (values) d.sparse_value.push_back(corpus.value[k]);
+      }
+    }
+    return any;
+  };
+  auto end_row = [&] {
+    d.dense_ptr.push_back(static_cast<std::int64_t>(d.dense.size()));
+    d.sparse_ptr.push_back(static_cast<std::int64_t>(d.sparse.size()));
+  };
+  int longest = 0;
+  for (const std::int32_t bound : l.bounds) longest = std::max(longest, bound);
+  const bool open = std::any_of(l.bounds.begin(), l.bounds.end(), [](std::int32_t b) { return b == 0; });
+  for (int i = 0; i < corpus.n_sequences(); ++i) {
+    for_rows(corpus, i, [&](const Site& site, std::int64_t row) {
+      const bool token = row - corpus.first_row(i) < corpus.length(i);
+      if (!token && !open && site.end - site.start > longest) return;  // no segment is so long
+      if (!add_row(row) && !token) return;
+      end_row();
+      if (!token) d.site.push_back(site);
+    });
+    d.sites.push_back(static_cast<std::int64_t>(d.site.size()));
+  }
+  if (l.n_edges == 0 || corpus.edge_ptr.empty()) return out;
+  d.edge_ptr.push_back(0);
+  for (std::int64_t t = 0; t < corpus.tokens.back(); ++t) {
+    for (std::int64_t k = corpus.edge_ptr[t]; k < corpus.edge_ptr[t + 1]; ++k) {
+      const std::int32_t a = corpus.edge[k];
+      if (a >= static_cast<std::int32_t>(edge_groups_.size())) continue;
+      const Group& group = edge_groups_[a];
+      for (std::int32_t j = 0; j < group.count; ++j) {
+        d.edge.push_back(static_cast<std::int32_t>(group.first + j));
+        d.edge_pair.push_back(pairs_.edge_pair[group.first + j]);
+        d.edge_value.push_back(corpus.edge_value[k]);
+      }
+    }
+    d.edge_ptr.push_back(static_cast<std::int64_t>(d.edge.size()));
+  }
+  return out;
+}
+
+std::vector<double> Parameters::count(const Design& d, const Gold& gold, const double* weight,
+                                      const std::int32_t* some, int n) const {
+  const Layout& l = *layout_;
+  std::vector<double> counts(l.size(), 0.0);
+  std::vector<std::int64_t> transition(static_cast<std::size_t>(l.Y) * l.Y, -1), start(l.Y, -1), end(l.Y, -1);
+  for (std::size_t k = 0; k < l.transition.size(); ++k) transition[l.transition[k]] = l.first_transition() + k;
+  for (std::size_t k = 0; k < l.start.size(); ++k) start[l.start[k]] = l.first_start() + k;
+  for (std::size_t k = 0; k < l.end.size(); ++k) end[l.end[k]] = l.first_end() + k;
+  auto add = [&](std::int64_t k, double x) {
+    if (k >= 0) counts[k] += x;
+  };
+  for (int j = 0; j < n; ++j) {
+    const int i = some == nullptr ? j : some[j];
+    const std::int64_t n_segments = gold.ptr[i + 1] - gold.ptr[i];
+    if (gold.hints[i] != nullptr || n_segments == 0) continue;
+    const LabelledSegment* segments = gold.segments.data() + gold.ptr[i];
+    const std::vector<std::int32_t> at = segment_of(d.length(i), segments, n_segments);
+    const double w = weight[i];
+    for_rows(d, i, [&](const Site& site, std::int64_t row) {
+      const int label = label_at(site, segments, at.data());
+      if (label < 0) return;
+      for (std::int64_t k = d.dense_ptr[row]; k < d.dense_ptr[row + 1]; ++k) {
+        const std::int64_t first = dense_first_[d.dense[k]], last = dense_first_[d.dense[k] + 1];
+        const auto found = std::lower_bound(pairs_.label.begin() + first, pairs_.label.begin() + last, label);
+        if (found == pairs_.label.begin() + last || *found != label) continue;
+        counts[found - pairs_.label.begin()] += w * (d.dense_value.empty() ? 1.0 : d.dense_value[k]);
+      }
+      for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
+        if (d.sparse_label[k] != label) continue;
+        counts[l.first_sparse() + d.sparse[k]] += w * (d.sparse_value.empty() ? 1.0 : d.sparse_value[k]);
+      }
+    });
+    add(start[segments[0].label], w);
+    add(end[segments[n_segments - 1].label], w);
+    for (std::int64_t s = 1; s < n_segments; ++s) {
+      const int pair = segments[s - 1].label * l.Y + segments[s].label, t = segments[s].start;
+      add(transition[pair], w);
+      if (d.edge_ptr.empty()) continue;
+      for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+        if (d.edge_pair[k] == pair) counts[l.first_edge() + d.edge[k]] += w * d.edge_value[k];
+      }
+    }
+  }
+  return counts;
+}
+
+}  // namespace caesura

@@ -1,0 +1,65 @@
+// Which attribute has a weight with which label.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "corpus.hpp"
+#include "objective.hpp"
+
+namespace caesura {
+
+// The labelled segments of a corpus; a sequence that is known in part has a hint instead.
+struct Gold {
+  std::vector<std::int64_t> ptr{0};  // [sequences + 1]
+  std::vector<LabelledSegment> segments;
+  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences]
+};
+
+// Pairs that have a weight, in the order of the weights: those of one attribute together, attributes with
+// kDense labels or more first.
+struct Pairs {
+  static constexpr int kDense = 3;
+  std::vector<std::int32_t> attribute, label;            // attributes on rows
+  std::vector<std::int32_t> edge_attribute, edge_pair;   // attributes at boundaries; previous * Y + label
+};
+
+struct Choice {
+  int Y = 0;
+  double min_frequency = 0.0;
+  bool all_states = false;       // every attribute with every label
+  bool all_transitions = true;
+};
+
+// The pairs that occur in a corpus.  Fills the transitions of `layout` too.
+Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choice, std::int32_t n_attributes,
+                     Layout& layout);
+
+class Parameters {
+ public:
+  // layout: Y, transitions, starts, ends, bounds and bars; the rest is made here.  Throws where dense
+  // attributes do not come first.
+  Parameters(Pairs pairs, Layout layout, std::int32_t n_attributes);
+
+  const std::shared_ptr<Layout>& layout() const { return layout_; }
+  const Pairs& pairs() const { return pairs_; }
+  std::shared_ptr<const Design> compile(const Corpus& corpus) const;
+
+  // Counts of all weights in the labels of some sequences (null: all), each times its weight.
+  std::vector<double> count(const Design& design, const Gold& gold, const double* weight, const std::int32_t* some,
+                            int n) const;
+
+ private:
+  struct Group {
+    std::int64_t first = 0;  // row of the table, or first weight of the list
+    std::int32_t count = 0;
+    bool dense = false;
+  };
+  Pairs pairs_;
+  std::shared_ptr<Layout> layout_;
+  std::vector<Group> groups_;       // [attributes]
+  std::vector<Group> edge_groups_;  // [attributes], or empty
+  std::vector<std::int64_t> dense_first_;  // [dense rows + 1] first weight
+};
+
+}  // namespace caesura

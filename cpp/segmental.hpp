@@ -1,0 +1,502 @@
+// Forward-backward over segments of any length, for learning: rows of scores in, expected counts out.
+//
+// The general sweeps keep logarithms and serve every question; here all labels share one span, rows are
+// plain numbers with a running scale, and no exp is taken but one for each score.  A chain is the case
+// of longest segment 1.  With g[e] the product of what all open segments gain at e:
+//
+//   live[s, e] = hat[s] * (all that a segment from s has gained up to e, going on)
+//   term[s, e] = live[s, e] * (what it gains by ending at e)
+//   alpha[e]   = sum over s of term[s, e]  +  open[e - 1] g[e] closing[e]
+//   open[e]    = open[e - 1] g[e]  +  sum of live[s, e] over the starts s <= A(e) that join
+//   hat[e]     = transition' alpha[e]
+//
+// A(e) is the last start whose rows have all ended at e: from there on it is like all earlier ones, so
+// that at most m starts are live at a time.  The way back carries probabilities:
+//
+//   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over e P(s, e)
+//
+// Returns false where a number leaves the safe range; then the general sweeps must answer.
+#pragma once
+
+#include <cmath>
+
+#include "design.hpp"
+#include "lattice.hpp"
+#include "vector.hpp"
+#include "workspace.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// Scores of tokens and sites beyond these, and entries of rows below kLeast, go to the general sweeps.
+constexpr real kFarthest = kDouble ? 100 : 60;
+constexpr real kFarthestSite = kDouble ? 30 : 15;
+constexpr real kLeast = kDouble ? 1e-100 : 1e-30f;
+constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // instead of 0 in a division
+
+inline real* reals(Workspace& work, std::size_t count) {
+  return reinterpret_cast<real*>(work.doubles((count * sizeof(real) + 7) / 8));
+}
+
+inline void fill(real* row, int n, real x) {
+  for (int q = 0; q < n; q += W) store(row + q, splat(x));
+}
+inline void multiply(real* row, const real* by, int n) {
+  for (int q = 0; q < n; q += W) store(row + q, load(row + q) * load(by + q));
+}
+inline void add(real* row, const real* more, int n) {
+  for (int q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
+}
+
+// y = x' m over one panel of B vectors, held in registers; two sums each, so that none waits.
+template <int B>
+inline void panel_product(const Panel& panel, const real* x, const real* m, int stride, real* y) {
+  vec even[B], odd[B];
+  for (int b = 0; b < B; ++b) even[b] = odd[b] = vec{};
+  const real* columns = m + panel.begin * W;
+  int k = 0;
+  for (; k + 2 <= panel.count; k += 2) {
+    const int i = panel.sources[k], j = panel.sources[k + 1];
+    const vec xi = splat(x[i]), xj = splat(x[j]);
+    for (int b = 0; b < B; ++b) {
+      even[b] += xi * load(columns + i * stride + b * W);
+      odd[b] += xj * load(columns + j * stride + b * W);
+    }
+  }
+  if (k < panel.count) {
+    const int i = panel.sources[k];
+    const vec xi = splat(x[i]);
+    for (int b = 0; b < B; ++b) even[b] += xi * load(columns + i * stride + b * W);
+  }
+  for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
+}
+
+inline void product(const Panel* panels, int n_panels, const real* x, const real* m, int stride, real* y) {
+  for (int p = 0; p < n_panels; ++p) {
+    switch (panels[p].width) {
+      case 1: panel_product<1>(panels[p], x, m, stride, y); break;
+      case 2: panel_product<2>(panels[p], x, m, stride, y); break;
+      case 3: panel_product<3>(panels[p], x, m, stride, y); break;
+      case 4: panel_product<4>(panels[p], x, m, stride, y); break;
+      case 5: panel_product<5>(panels[p], x, m, stride, y); break;
+      default: panel_product<6>(panels[p], x, m, stride, y); break;
+    }
+  }
+}
+
+// out[i][j] += sum over t of left[t][i] right[t][j], over the panels of a matrix.
+template <int B>
+inline void panel_outer(const Panel& panel, const real* left, const real* right, int count, int stride,
+                        real* out) {
+  for (int k = 0; k < panel.count; k += 2) {
+    const int i = panel.sources[k], j = k + 1 < panel.count ? panel.sources[k + 1] : i;
+    vec first[B], second[B];
+    for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
+    for (int t = 0; t < count; ++t) {
+      const real* l = left + t * stride;
+      const real* r = right + t * stride + panel.begin * W;
+      const vec x = splat(l[i]), y = splat(l[j]);
+      for (int b = 0; b < B; ++b) {
+        first[b] += x * load(r + b * W);
+        second[b] += y * load(r + b * W);
+      }
+    }
+    real* to = out + i * stride + panel.begin * W;
+    for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + first[b]);
+    if (j == i) continue;
+    to = out + j * stride + panel.begin * W;
+    for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + second[b]);
+  }
+}
+
+inline void outer(const Weights<real>& w, const real* left, const real* right, int count, real* out) {
+  for (int p = 0; p < w.n_panels; ++p) {
+    switch (w.panels[p].width) {
+      case 1: panel_outer<1>(w.panels[p], left, right, count, w.stride, out); break;
+      case 2: panel_outer<2>(w.panels[p], left, right, count, w.stride, out); break;
+      case 3: panel_outer<3>(w.panels[p], left, right, count, w.stride, out); break;
+      case 4: panel_outer<4>(w.panels[p], left, right, count, w.stride, out); break;
+      case 5: panel_outer<5>(w.panels[p], left, right, count, w.stride, out); break;
+      default: panel_outer<6>(w.panels[p], left, right, count, w.stride, out); break;
+    }
+  }
+}
+
+class Segmental {
+ public:
+  Segmental(const Weights<real>& weights, int length, const Site* sites, int n_sites, const Known& known,
+            Workspace& workspace)
+      : w(weights), T(length), n(weights.stride), sites(sites), n_sites(n_sites), known(known), work(workspace) {}
+
+  // rows: [T + n_sites][stride] scores, replaced by exps; edges: [T][stride * stride] the transitions at
+  // each boundary, or null where they are the same everywhere.
+  bool forward(real* rows, real* edges, double* log_z) {
+    x = rows;
+    edge = edges;
+    prepare();
+    return exps() && sweep() && finish(log_z);
+  }
+
+  // Replaces the rows by expected counts times `weight`, and adds those of pairs, starts and ends.  Edges
+  // too become expected counts.
+  void backward(real weight, Gradient<real>& gradient);
+
+ private:
+  const Weights<real>& w;
+  const int T, n;
+  const Site* sites;
+  const int n_sites;
+  const Known& known;
+  Workspace& work;
+  real* edge = nullptr;
+
+  real* x = nullptr;         // [rows][n]
+  real* alpha = nullptr;     // [T + 1][n]
+  real* hat = nullptr;       // [T][n]
+  real* open = nullptr;      // [T + 1][n]
+  real* step = nullptr;      // [T + 1][n] g[e], with the scale
+  real* closing = nullptr;   // [T + 1][n]
+  real* terms = nullptr;     // [by e, s][n]
+  real* joined = nullptr;    // [T][n] live[s] when it joins
+  real* live = nullptr;      // [ring][n]
+  std::int32_t* by_end;      // [T + 2] sites
+  std::int32_t* reach;       // [T + 1] A(e)
+  std::int32_t* joins;       // [T] e at which s joins
+  std::int32_t* low;         // [T + 1] first live start
+  std::int64_t* at = nullptr;  // [T + 1] terms
+  int ring = 1;
+  bool closes = false;       // a site with an open start and a closed end exists
+  double log_scale = 0.0;
+  real last_mass = 1;        // alpha[T] . last
+
+  real* row(real* table, std::int64_t t) const { return table + t * n; }
+  const real* row(const real* table, std::int64_t t) const { return table + t * n; }
+  real* pairs(int e) const { return edge + static_cast<std::ptrdiff_t>(e) * n * n; }
+  bool forced(int e) const { return known.boundary != nullptr && (known.boundary[e] & kForced); }
+  bool barred(int e) const { return known.boundary != nullptr && (known.boundary[e] & kBarred); }
+  bool joins_at(int s, int e) const { return w.has_open && s <= reach[e] && s > reach[e - 1]; }
+
+  void prepare();
+  bool exps();
+  bool sweep();
+  bool finish(double* log_z);
+  void step_back(int e, const real* back, const real* open_back, real* gathered, real* sums);
+  void pass_back(int e, const real* ratio, real* back, real* total);
+};
+
+// Which sites end at e, A(e), and where the terms go.
+inline void Segmental::prepare() {
+  by_end = work.ints(T + 2);
+  reach = work.ints(T + 1);
+  low = work.ints(T + 1);
+  at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
+  std::int32_t* farthest = work.ints(T + 1);
+  for (int t = 0; t <= T; ++t) farthest[t] = 0;
+  int k = 0;
+  for (int e = 0; e <= T + 1; ++e) {
+    while (k < n_sites && sites[k].end < e) ++k;
+    by_end[e] = k;
+  }
+  for (int i = 0; i < n_sites; ++i) {
+    const Site& site = sites[i];
+    if (site.end > farthest[site.start]) farthest[site.start] = site.end;
+    closes |= site.flags == kOpenStart;
+  }
+  int j = -1, most = 0, widest = 1;
+  std::int64_t total = 0;
+  for (int e = 0; e <= T; ++e) {
+    while (j + 1 < e && (most > farthest[j + 1] ? most : farthest[j + 1]) <= e) {
+      ++j;
+      if (farthest[j] > most) most = farthest[j];
+    }
+    reach[e] = j;
+    low[e] = e - w.longest < 0 ? 0 : e - w.longest;
+    if (e > 0 && w.has_open && reach[e - 1] + 1 < low[e]) low[e] = reach[e - 1] + 1;
+    if (low[e] > e - 1) low[e] = e - 1;
+    if (e == 0) low[e] = 0;
+    at[e] = total;
+    total += e - low[e];
+    if (e - low[e] > widest) widest = e - low[e];
+  }
+  ring = 1;
+  while (ring < widest) ring *= 2;
+  const std::size_t size = static_cast<std::size_t>(T + 1) * n;
+  alpha = reals(work, size);
+  hat = reals(work, size);
+  step = reals(work, size);
+  terms = reals(work, total * n);
+  live = reals(work, static_cast<std::size_t>(ring) * n);
+  if (closes) closing = reals(work, size);
+  if (w.has_open) {
+    open = reals(work, size);
+    joined = reals(work, size);
+  }
+}
+
+// The exps of all scores.  Each token lies in just one segment, so its row may be scaled by its maximum.
+inline bool Segmental::exps() {
+  ivec far = ivec{};
+  const int Y = w.Y;
+  for (int t = 0; t < T; ++t) {
+    real* scores = row(x, t);
+    for (int y = Y; y < n; ++y) scores[y] = -std::numeric_limits<real>::infinity();
+    if (known.cost != nullptr) {
+      for (int y = 0; y < Y; ++y) scores[y] += static_cast<real>(known.cost[static_cast<std::ptrdiff_t>(t) * Y + y]);
+    }
+    if (known.allowed != nullptr) {
+      for (int y = 0; y < Y; ++y) {
+        if (!known.allowed[static_cast<std::ptrdiff_t>(t) * Y + y]) {
+          scores[y] = -std::numeric_limits<real>::infinity();
+        }
+      }
+    }
+    vec top = load(scores);
+    for (int q = W; q < n; q += W) top = max(top, load(scores + q));
+    const real most = max_of(top);
+    if (!(most > -std::numeric_limits<real>::max())) return false;
+    log_scale += most;
+    for (int q = 0; q < n; q += W) {
+      const vec gap = load(scores + q) - most;
+      far |= (gap < -kFarthest) & (gap > -std::numeric_limits<real>::infinity());
+      store(scores + q, exp(gap));
+    }
+  }
+  for (std::int64_t i = T; i < T + n_sites; ++i) {
+    real* scores = row(x, i);
+    for (int q = 0; q < n; q += W) {
+      const vec score = load(scores + q);
+      far |= (score < -kFarthestSite) | (score > kFarthestSite);
+      store(scores + q, exp(score));
+    }
+  }
+  return !any(far);
+}
+
+inline bool Segmental::sweep() {
+  std::memcpy(hat, w.first, sizeof(real) * n);
+  if (w.has_open) {
+    fill(row(open, 0), n, 0);
+    fill(row(joined, 0), n, 0);
+  }
+  real mass = 1;
+  ivec small = ivec{};
+  double product_of_masses = 1.0;
+  for (int e = 1; e <= T; ++e) {
+    const real scale = 1 / mass;
+    real* g = row(step, e);
+    real* a = row(alpha, e);
+    real* close = closes ? row(closing, e) : nullptr;
+    const real* token = row(x, e - 1);
+    for (int q = 0; q < n; q += W) store(g + q, load(token + q) * scale);
+    if (closes) fill(close, n, 1);
+    real* o = w.has_open ? row(open, e) : nullptr;
+    if (w.has_open) fill(o, n, 0);
+    fill(a, n, 0);
+    int k = by_end[e];
+    const int end = by_end[e + 1];
+    for (int s = e - 1; s >= low[e]; --s) {
+      real* l = row(live, s & (ring - 1));
+      const real* own = nullptr;
+      const real* exact = nullptr;
+      while (k < end && sites[k].start > s) ++k;
+      for (; k < end && sites[k].start == s; ++k) {
+        const real* values = row(x, T + k);
+        if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, n);
+        else if (sites[k].flags == kOpenStart) multiply(close, values, n);
+        else if (sites[k].flags == kOpenEnd) own = values;
+        else exact = values;
+      }
+      const real* before = s == e - 1 ? row(hat, s) : l;
+      real* term = row(terms, at[e] + s - low[e]);
+      const bool joining = joins_at(s, e);
+      const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
+      for (int q = 0; q < n; q += W) {
+        vec value = load(before + q) * load(g + q);
+        if (own != nullptr) value *= load(own + q);
+        vec ended = value;
+        if (closes) ended *= load(close + q);
+        if (exact != nullptr) ended *= load(exact + q);
+        store(l + q, value);
+        if (fits != nullptr) ended *= load(fits + q);
+        store(term + q, ended);
+        store(a + q, load(a + q) + ended);
+      }
+      if (joining) {
+        real* j = row(joined, s);
+        for (int q = 0; q < n; q += W) {
+          const vec is_open = load(w.open + q), value = load(l + q);
+          const vec entering = value * is_open;
+          store(j + q, entering);
+          store(o + q, load(o + q) + entering);
+          store(l + q, value - entering);
+        }
+      }
+    }
+    if (w.has_open && e > 1) {
+      const real* before = row(open, e - 1);
+      for (int q = 0; q < n; q += W) {
+        const vec value = load(before + q) * load(g + q);
+        vec ended = value;
+        if (closes) ended *= load(close + q);
+        store(a + q, load(a + q) + ended);
+        store(o + q, load(o + q) + value);
+      }
+    }
+    if (known.boundary != nullptr && e < T) {
+      if (barred(e)) fill(a, n, 0);
+      if (forced(e)) {
+        for (int s = 0; s < ring; ++s) fill(row(live, s), n, 0);
+        if (w.has_open) fill(o, n, 0);
+      }
+    }
+    if (e == T) break;
+    vec total = vec{};
+    for (int q = 0; q < n; q += W) {
+      const vec value = load(a + q);
+      if (kDouble) small |= (value < kLeast) & (value > 0);
+      total += value;
+      if (w.has_open) total += load(o + q);
+    }
+    mass = sum(total);
+    if (!(mass > kLeast && mass < 1 / kLeast)) {
+      if (mass != 0) return false;
+      mass = 1;  // all segments are still live
+    }
+    product_of_masses *= mass;
+    if (product_of_masses < 1e-100 || product_of_masses > 1e100) {
+      log_scale += std::log(product_of_masses);
+      product_of_masses = 1.0;
+    }
+    product(w.panels, w.n_panels, a, edge != nullptr ? pairs(e) : w.transition, n, row(hat, e));
+  }
+  log_scale += std::log(product_of_masses);
+  return !any(small);
+}
+
+inline bool Segmental::finish(double* log_z) {
+  vec total = vec{};
+  for (int q = 0; q < n; q += W) total += load(row(alpha, T) + q) * load(w.last + q);
+  last_mass = sum(total);
+  if (!(last_mass > kLeast)) return false;
+  *log_z = log_scale + std::log(static_cast<double>(last_mass));
+  return std::isfinite(*log_z);
+}
+
+// Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
+inline void Segmental::step_back(int e, const real* back, const real* open_back, real* gathered, real* sums) {
+  real* ended = sums;            // P(it ends at e), over the starts so far
+  real* covering = sums + n;     // P(it reaches e), over the starts so far
+  const real* close = closes ? row(closing, e) : nullptr;
+  if (w.has_open && e > 1) {
+    const real* o = row(open, e - 1);
+    const real* g = row(step, e);
+    for (int q = 0; q < n; q += W) {
+      const vec mass = load(o + q) * load(g + q);
+      vec stop = mass * load(back + q);
+      if (closes) stop *= load(close + q);
+      store(ended + q, stop);
+      store(covering + q, stop + mass * load(open_back + q));
+    }
+  } else {
+    fill(ended, n, 0);
+    fill(covering, n, 0);
+  }
+  int k = by_end[e + 1] - 1;
+  const int first = by_end[e];
+  for (int s = low[e]; s < e; ++s) {
+    const real* term = row(terms, at[e] + s - low[e]);
+    real* g = row(gathered, s & (ring - 1));
+    const real* j = joins_at(s, e) ? row(joined, s) : nullptr;
+    while (k >= first && sites[k].start < s) --k;
+    const bool here = k >= first && sites[k].start == s;
+    for (int q = 0; q < n; q += W) {
+      const vec p = load(term + q) * load(back + q);
+      vec reaching = load(g + q) + p;
+      if (j != nullptr) reaching += load(j + q) * load(open_back + q);
+      store(g + q, reaching);
+      store(ended + q, load(ended + q) + p);
+      store(covering + q, load(covering + q) + reaching);
+    }
+    if (!here) continue;
+    for (; k >= first && sites[k].start == s; --k) {
+      real* out = row(x, T + k);
+      if (sites[k].flags == (kOpenStart | kOpenEnd)) {
+        std::memcpy(out, covering, sizeof(real) * n);
+      } else if (sites[k].flags == kOpenStart) {
+        std::memcpy(out, ended, sizeof(real) * n);
+      } else if (sites[k].flags == kOpenEnd) {
+        std::memcpy(out, g, sizeof(real) * n);
+      } else {
+        for (int q = 0; q < n; q += W) store(out + q, load(term + q) * load(back + q));
+      }
+    }
+  }
+  std::memcpy(row(x, e - 1), covering, sizeof(real) * n);
+}
+
+// back = transition ratio, where each boundary has transitions of its own; they become expected counts.
+inline void Segmental::pass_back(int e, const real* ratio, real* back, real* total) {
+  fill(back, n, 0);
+  for (int i = 0; i < w.Y; ++i) {
+    real* m = pairs(e) + i * n;
+    const vec a = splat(row(alpha, e)[i]);
+    vec sum_over = vec{};
+    for (int q = 0; q < n; q += W) {
+      const vec value = load(m + q) * load(ratio + q);
+      sum_over += value;
+      store(m + q, value * a);
+      store(total + i * n + q, load(total + i * n + q) + value * a);
+    }
+    back[i] = sum(sum_over);
+  }
+}
+
+inline void Segmental::backward(real weight, Gradient<real>& gradient) {
+  real* back = reals(work, n);
+  real* open_back = reals(work, n);
+  real* sums = reals(work, 2 * n);
+  real* gathered = reals(work, static_cast<std::size_t>(ring) * n);
+  real* ratio = reals(work, static_cast<std::size_t>(T) * n);
+  for (int s = 0; s < ring; ++s) fill(row(gathered, s), n, 0);
+  for (int i = 0; i < n_sites; ++i) {  // those that no segment can reach stay zero
+    if (sites[i].start < low[sites[i].end]) fill(row(x, T + i), n, 0);
+  }
+  fill(open_back, n, 0);
+  const real share = weight / last_mass;
+  for (int q = 0; q < n; q += W) {
+    const vec b = load(w.last + q) * share;
+    store(back + q, b);
+    store(gradient.ends + q, load(gradient.ends + q) + load(row(alpha, T) + q) * b);
+  }
+  for (int e = T; e >= 1; --e) {
+    if (e < T && barred(e)) fill(back, n, 0);
+    if (e < T && forced(e)) fill(open_back, n, 0);
+    step_back(e, back, open_back, gathered, sums);
+    if (w.has_open) {
+      const real* g = row(step, e);
+      for (int q = 0; q < n; q += W) {
+        vec stop = load(back + q);
+        if (closes) stop *= load(row(closing, e) + q);
+        store(open_back + q, load(g + q) * (load(open_back + q) + stop));
+      }
+    }
+    real* begun = row(gathered, (e - 1) & (ring - 1));
+    if (e == 1) {
+      add(gradient.starts, begun, n);
+      break;
+    }
+    real* r = row(ratio, e - 1);
+    const real* h = row(hat, e - 1);
+    for (int q = 0; q < n; q += W) {
+      store(r + q, load(begun + q) / max(load(h + q), splat(kNothing)));
+      store(begun + q, vec{});
+    }
+    if (edge == nullptr) {
+      product(w.back_panels, w.n_back_panels, r, w.transposed, n, back);
+    } else {
+      pass_back(e - 1, r, back, gradient.pairs);
+    }
+  }
+  if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+}
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,36 @@
+// The learning kernels of one instruction set and precision.
+#pragma once
+
+#include "design.hpp"
+#include "workspace.hpp"
+
+namespace caesura {
+
+template <class Real>
+struct Trainer {
+  int width;  // numbers in a vector; rows are whole vectors
+
+  // Adds weight * ln Z of sequence i to *objective and, unless it is null, to the gradient.  False, and nothing
+  // added: a number left the safe range.
+  bool (*evaluate)(const Design&, const Weights<Real>&, int i, const Known&, double weight, double* objective,
+                   Gradient<Real>*, Workspace&);
+
+  // The scores of all rows of sequence i.
+  void (*scores)(const Design&, const Weights<Real>&, int i, Real* rows, Workspace&);
+
+  // Adds expected counts of all rows of sequence i to the gradient.
+  void (*add)(const Design&, const Weights<Real>&, int i, const Real* rows, Gradient<Real>&, Workspace&);
+};
+
+extern const Trainer<double> kPlainTrainer;
+extern const Trainer<float> kPlainTrainer32;
+#ifdef CAESURA_HAVE_WIDE
+extern const Trainer<double> kWideTrainer;
+extern const Trainer<float> kWideTrainer32;
+#endif
+
+// Those for this machine, as kernels() are.
+template <class Real>
+const Trainer<Real>& trainer();
+
+}  // namespace caesura
