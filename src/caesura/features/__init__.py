@@ -1,0 +1,87 @@
+"""Features: what a model may look at, declared as plain objects.
+
+::
+
+    Column      strings for each token                     word, shape, prefix(3), column("pos")
+    Template    columns at offsets, at a place             word[-1] & word[0], first(word[0])
+    Segment-    what is said of whole segments             Length(), Dictionary(lexicon), Text()
+    Feature
+"""
+
+from caesura.features.columns import (
+    WordColumn,
+    bias,
+    case,
+    char_class,
+    folded,
+    hyphen,
+    in_lexicon,
+    lower,
+    lowered,
+    matches,
+    ngrams,
+    prefix,
+    punctuation,
+    shape,
+    short_shape,
+    suffix,
+    word,
+    word_length,
+    zeroed,
+)
+from caesura.features.given import attributes, column, dense, function, position
+from caesura.features.lexicons import Lexicon
+from caesura.features.templates import (
+    Column,
+    Template,
+    begin,
+    edge,
+    end,
+    first,
+    inside,
+    last,
+    single,
+    token,
+    window,
+    within,
+)
+
+__all__ = [
+    "Column",
+    "Lexicon",
+    "Template",
+    "WordColumn",
+    "attributes",
+    "begin",
+    "bias",
+    "case",
+    "char_class",
+    "column",
+    "dense",
+    "edge",
+    "end",
+    "first",
+    "folded",
+    "function",
+    "hyphen",
+    "in_lexicon",
+    "inside",
+    "last",
+    "lower",
+    "lowered",
+    "matches",
+    "ngrams",
+    "position",
+    "prefix",
+    "punctuation",
+    "shape",
+    "short_shape",
+    "single",
+    "suffix",
+    "token",
+    "window",
+    "within",
+    "word",
+    "word_length",
+    "zeroed",
+]
