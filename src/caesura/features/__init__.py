@@ -29,8 +29,18 @@ from caesura.features.columns import (
     word_length,
     zeroed,
 )
+from caesura.features.dictionary import Dictionary, Text
 from caesura.features.given import attributes, column, dense, function, position
 from caesura.features.lexicons import Lexicon
+from caesura.features.segment import (
+    Length,
+    Pattern,
+    SegmentFunction,
+    SegmentShape,
+    TokenAt,
+)
+from caesura.features.similar import Similar
+from caesura.features.spans import SegmentFeature
 from caesura.features.templates import (
     Column,
     Template,
@@ -48,8 +58,17 @@ from caesura.features.templates import (
 
 __all__ = [
     "Column",
+    "Dictionary",
+    "Length",
     "Lexicon",
+    "Pattern",
+    "SegmentFeature",
+    "SegmentFunction",
+    "SegmentShape",
+    "Similar",
     "Template",
+    "Text",
+    "TokenAt",
     "WordColumn",
     "attributes",
     "begin",
