@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -162,7 +163,7 @@ class Similar(SegmentFeature):
 
     lexicon: Lexicon
     measure: str = "token_sort"
-    thresholds: tuple[float, ...] = (0.7, 0.8, 0.9)
+    thresholds: Sequence[float] = (0.7, 0.8, 0.9)
     max_length: int = 8
 
     def __post_init__(self) -> None:
