@@ -29,8 +29,8 @@ from caesura.features.columns import (
     word_length,
     zeroed,
 )
-from caesura.features.dictionary import Dictionary, Text
-from caesura.features.given import attributes, column, dense, function, position
+from caesura.features.dictionary import Dictionary, Text, matched
+from caesura.features.given import attributes, column, dense, function, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import (
     Length,
@@ -41,6 +41,7 @@ from caesura.features.segment import (
 )
 from caesura.features.similar import Similar
 from caesura.features.spans import SegmentFeature
+from caesura.features.specs import declared, from_spec, lexicons_of, to_spec
 from caesura.features.templates import (
     Column,
     Template,
@@ -76,27 +77,33 @@ __all__ = [
     "case",
     "char_class",
     "column",
+    "declared",
     "dense",
     "edge",
     "end",
     "first",
     "folded",
+    "from_spec",
     "function",
     "hyphen",
     "in_lexicon",
     "inside",
     "last",
+    "lexicons_of",
     "lower",
     "lowered",
+    "matched",
     "matches",
     "ngrams",
     "position",
     "prefix",
     "punctuation",
+    "repeats",
     "shape",
     "short_shape",
     "single",
     "suffix",
+    "to_spec",
     "token",
     "window",
     "within",

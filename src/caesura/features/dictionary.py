@@ -7,19 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
+from caesura.documents import Document
 from caesura.errors import InvalidInput, message
-from caesura.features.batch import Batch, Firings
+from caesura.features.batch import Batch, Firings, Words
 from caesura.features.columns import check_lexicon
 from caesura.features.lexicons import Lexicon, bare
 from caesura.features.spans import Fired, SegmentFeature
+from caesura.features.templates import Column
 from caesura.features.trie import Trie
 from caesura.segments import Segment
 
-__all__ = ["Dictionary", "Text"]
+__all__ = ["Dictionary", "MatchedColumn", "Text", "matched"]
 
 _Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]
 _UNKNOWN, _PASSED = -1, -2  # keys of tokens that no entry has, and of those to be passed over
@@ -54,7 +57,7 @@ class _Finder:
         ]
         return np.array(known, np.int32)[inverse] if known else np.empty(0, np.int32)
 
-    def find(self, batch: Batch) -> _Found:
+    def find(self, batch: Batch, marks: bool = True) -> _Found:
         """Return starts, ends and entries of all segments that are an entry."""
         keys = self._keys(batch)
         if not self.loose:
@@ -62,6 +65,8 @@ class _Finder:
         kept = np.flatnonzero(keys != _PASSED)
         offsets = np.searchsorted(kept, batch.offsets)
         found = self._trie.scan(keys[kept], offsets)
+        if not marks:
+            return kept[found[0]], kept[found[1] - 1] + 1, found[2]
         return _with_marks(batch.offsets, kept, offsets, found)
 
 
@@ -94,6 +99,69 @@ def _finder(lexicon: Lexicon, casefold: bool, loose: bool) -> _Finder:
     return _Finder(lexicon, casefold, loose)
 
 
+@dataclass(frozen=True, repr=False)
+class MatchedColumn(Column):
+    """Where in an entry of a lexicon a token is; `matched` makes it.
+
+    Examples
+    --------
+    >>> cities = Lexicon("cities", ["New York", "York"])
+    >>> matched(cities).of_document(Document(("In", "New", "York")))
+    [(), ('begin',), ('end',)]
+    """
+
+    lexicon: Lexicon
+    casefold: bool = False
+    loose: bool = False
+    per_word: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_lexicon(self.lexicon)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like (matched cities, casefold)."""
+        options = [n for n in ("casefold", "loose") if getattr(self, n)]
+        return f"(matched {', '.join([self.lexicon.name, *options])})"
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return begin, inside, end or single for tokens in entries; longer entries win."""
+        finder = _finder(self.lexicon, self.casefold, self.loose)
+        starts, ends, _ = finder.find(Batch([document], Words()), marks=False)
+        places: list[tuple[str, ...]] = [()] * len(document)
+        for i in np.lexsort((starts, starts - ends)).tolist():
+            start, end = int(starts[i]), int(ends[i])
+            if not any(places[start:end]):
+                inner = [("inside",)] * (end - start - 2)
+                both = [("begin",), *inner, ("end",)]
+                places[start:end] = both if end - start > 1 else [("single",)]
+        return places
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def matched(lexicon: Lexicon, casefold: bool = False, loose: bool = False) -> MatchedColumn:
+    """Return the column that says where in an entry of a lexicon a token is.
+
+    This is what a dictionary of several tokens can tell a chain.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+        The entries.
+    casefold, loose : bool
+        As in `Dictionary`.
+
+    Examples
+    --------
+    >>> cities = Lexicon("cities", ["St. Paul"])
+    >>> matched(cities, loose=True).of_document(Document(("St", ".", "Paul,")))
+    [('begin',), ('inside',), ('end',)]
+    """
+    return MatchedColumn(lexicon, bool(casefold), bool(loose))
+
+
 @dataclass(frozen=True)
 class Dictionary(SegmentFeature):
     """Fire if a whole segment is an entry of a lexicon.
@@ -112,7 +180,6 @@ class Dictionary(SegmentFeature):
 
     Examples
     --------
-    >>> from caesura.documents import Document
     >>> from caesura.features.batch import Words
     >>> batch = Batch([Document(("In", "New", "York", ","))], Words())
     >>> fired = Dictionary(Lexicon("cities", ["New York"])).firings(batch)
@@ -164,7 +231,6 @@ class Text(SegmentFeature):
 
     Examples
     --------
-    >>> from caesura.documents import Document
     >>> from caesura.features.batch import Words
     >>> batch = Batch([Document(("New", "York", "New", "York"))], Words())
     >>> cities = [[Segment(0, 2, "LOC"), Segment(2, 4, "LOC")]]

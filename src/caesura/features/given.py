@@ -17,11 +17,13 @@ __all__ = [
     "FunctionColumn",
     "GivenColumn",
     "PositionColumn",
+    "RepeatColumn",
     "attributes",
     "column",
     "dense",
     "function",
     "position",
+    "repeats",
 ]
 
 
@@ -125,6 +127,49 @@ def position(origin: str, limit: int = 4) -> PositionColumn:
     ['1/4', '1/4', '2/4', '2/4', '3/4', '3/4', '4/4', '4/4']
     """
     return PositionColumn(origin, limit)
+
+
+@dataclass(frozen=True, repr=False)
+class RepeatColumn(Column):
+    """Whether a token is the same as another near it; `repeats` makes it.
+
+    Examples
+    --------
+    >>> repeats(-1).of_document(Document(tuple("天天好")))
+    [('no',), ('yes',), ('no',)]
+    """
+
+    offset: int
+    per_word: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like repeats-1."""
+        return f"repeats{self.offset}"
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return yes or no for each token."""
+        tokens, length = document.tokens, len(document)
+        there = (t + self.offset for t in range(length))
+        same = (0 <= u < length and tokens[t] == tokens[u] for t, u in enumerate(there))
+        return [("yes" if one else "no",) for one in same]
+
+    def __repr__(self) -> str:
+        return f"repeats({self.offset})"
+
+
+def repeats(offset: int) -> RepeatColumn:
+    """Return the column with yes where a token is the same as the one so many places off.
+
+    Examples
+    --------
+    >>> repeats(-2)[0].prefix
+    'repeats-2[0]='
+    """
+    if not isinstance(offset, int) or offset == 0:
+        remedy = "-1 is the token before"
+        raise InvalidInput(message("offset", offset, "a whole number other than 0", remedy))
+    return RepeatColumn(offset)
 
 
 @dataclass(frozen=True, repr=False)
