@@ -32,6 +32,7 @@ from caesura.features.columns import (
 from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.given import attributes, column, dense, function, position, repeats
 from caesura.features.lexicons import Lexicon
+from caesura.features.presets import PRESETS, default_for, preset
 from caesura.features.segment import (
     Length,
     Pattern,
@@ -58,6 +59,7 @@ from caesura.features.templates import (
 )
 
 __all__ = [
+    "PRESETS",
     "Column",
     "Dictionary",
     "Length",
@@ -78,6 +80,7 @@ __all__ = [
     "char_class",
     "column",
     "declared",
+    "default_for",
     "dense",
     "edge",
     "end",
@@ -97,6 +100,7 @@ __all__ = [
     "ngrams",
     "position",
     "prefix",
+    "preset",
     "punctuation",
     "repeats",
     "shape",

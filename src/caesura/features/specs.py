@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import reduce
 from typing import Any
 
@@ -153,11 +153,15 @@ def _lexicons(value: Any) -> Iterator[Lexicon]:
     """Yield the lexicons in a feature, however deep."""
     if isinstance(value, Lexicon):
         yield value
-    elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _lexicons(one)
-    elif is_dataclass(value) and not isinstance(value, type):
-        yield from _lexicons([getattr(value, field.name) for field in fields(value)])
+        return
+    parts = value if isinstance(value, list | tuple) else _fields(value)
+    for one in parts:
+        yield from _lexicons(one)
+
+
+def _fields(value: Any) -> list[Any]:
+    """Return the fields of a dataclass; none of anything else."""
+    return [getattr(value, name) for name in getattr(value, "__dataclass_fields__", ())]
 
 
 def _written(value: Any) -> Any:
@@ -169,12 +173,17 @@ def _written(value: Any) -> Any:
     if isinstance(value, Lexicon):
         return {"lexicon": value.name}
     if _TYPES.get(type(value).__name__) is type(value):
-        parts = {f.name: _written(getattr(value, f.name)) for f in fields(value) if f.init}
+        parts = {name: _written(getattr(value, name)) for name in _arguments(type(value))}
         return {"type": type(value).__name__, **parts}
     if callable(value) and not isinstance(value, Column | SegmentFeature):
         return {"function": _import_name(value)}
     remedy = "use function(f) or SegmentFunction(f, max_length) for your own"
     raise InvalidInput(message("features", value, "features of this library", remedy))
+
+
+def _arguments(kind: Any) -> list[str]:
+    """Return the names of the arguments that make a feature of a type."""
+    return [field.name for field in fields(kind) if field.init]
 
 
 def _import_name(function: Callable[..., Any]) -> str:
@@ -229,7 +238,7 @@ def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon]) -> Any:
         remedy = "a newer version may have written it: update the library"
         raise InvalidInput(message("type", value["type"], ", ".join(_TYPES), remedy))
     parts = {name: _read(part, lexicons) for name, part in value.items() if name != "type"}
-    known = {field.name for field in fields(kind) if field.init}
+    known = set(_arguments(kind))
     try:
         if not parts.keys() <= known:
             raise TypeError(f"no field {min(parts.keys() - known)}")
