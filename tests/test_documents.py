@@ -132,7 +132,8 @@ def test_documents_name_the_wrong_field(fields: dict[str, Any], text: str) -> No
 
 def test_documents_are_plain_values() -> None:
     tokens: Any = np.array(["New", "York"])
-    document: Any = Document(tokens, columns={"pos": tokens}, segments=[(0, 2, "LOC")])
+    segments: Any = [(0, 2, "LOC")]
+    document: Any = Document(tokens, columns={"pos": tokens}, segments=segments)
     assert document.tokens == document.columns["pos"] == ("New", "York")
     assert type(document.tokens[0]) is str
     assert document.segments[0].label == "LOC"
