@@ -172,7 +172,8 @@ def _sequences(source: Source, form: _Form) -> Iterator[tuple[_Rows, dict[str, i
     rows = _Rows([], [], {})
     for number, line in numbered:
         fields = form.split(line)
-        told = form.metadata(line)
+        marked = form.comment is not None and line.startswith(form.comment)
+        told = form.metadata(line) if marked else None
         if not line.strip(" \t") or fields[0] == DOCUMENT_START:
             if rows.fields:
                 yield rows, layout
@@ -184,7 +185,7 @@ def _sequences(source: Source, form: _Form) -> Iterator[tuple[_Rows, dict[str, i
                 layout = _layout(names, width[0])
             rows.fields.append(fields)
             rows.lines.append(number)
-        elif not (form.comment and line.startswith(form.comment)):
+        elif not marked:
             expected = f"{width[0]}, as on line {width[1]}" if width else "some"
             raise _fields_error(source, number, len(fields), expected)
     if rows.fields:
