@@ -14,11 +14,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from typing import IO, Any, Literal, NamedTuple
+from typing import IO, Any, Literal
 
 from caesura.corpora.corpus import Corpus
 from caesura.corpora.files import Name, Source, writing
+from caesura.corpora.rows import DOCUMENT_START, TAG, TOKEN, Form, Rows, sequences
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.documents import Document, align
 from caesura.errors import InvalidInput, message
@@ -26,39 +26,10 @@ from caesura.segments import from_tags, to_tags
 
 __all__ = ["read_conll", "write_conll"]
 
-DOCUMENT_START = "-DOCSTART-"
-TOKEN, TAG = "token", "tag"
-_METADATA = re.compile(r"# (global\.columns|text|text_json|offsets) = (.*)", re.DOTALL)
-_FIELD = re.compile(r"[^ \t]+")
 _NOT_RAW = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
 
 
 # ---- reading ----------------------------------------------------------------------------------
-
-
-class _Rows(NamedTuple):
-    """The lines of one sequence."""
-
-    fields: list[list[str]]  # of each token
-    lines: list[int]  # the number of the line of each token
-    metadata: dict[str, tuple[str, int]]  # from comments, with the number of the line
-
-
-class _Form(NamedTuple):
-    """How the lines of a file are to be read."""
-
-    columns: Sequence[str | None] | None
-    separator: str | None
-    comment: str | None
-
-    def split(self, line: str) -> list[str]:
-        """Return the fields of a line."""
-        return _FIELD.findall(line) if self.separator is None else line.split(self.separator)
-
-    def metadata(self, line: str) -> tuple[str, str] | None:
-        """Return the key and value in a comment that tells something."""
-        found = _METADATA.fullmatch(line) if self.comment == "#" else None
-        return None if found is None else (found[1], found[2])
 
 
 def read_conll(
@@ -92,8 +63,9 @@ def read_conll(
     separator : str, optional
         What stands between columns; by default spaces and tabs.
     comment : str, optional
-        With what a comment begins. A line with as many fields as the others is no comment, so
-        that ``#`` can be a token. None: there are no comments.
+        With what a comment begins; None: there are no comments. A ``#`` may also be a token: its
+        line has as many fields as the others and, where a sequence begins, as many tabs, and a
+        tag with a letter if the first tag of the file has one.
     encoding : str
         The encoding of the file.
 
@@ -122,17 +94,16 @@ def read_conll(
     """
     _check_columns(columns)
     if separator == "":
-        raise InvalidInput(
-            message("separator", "", "None, or what stands between columns", "pass it")
-        )
-    form = _Form(columns, separator, comment)
+        expected = "what stands between columns"
+        raise InvalidInput(message("separator", "", expected, "pass None for spaces and tabs"))
+    form = Form(columns, separator, comment)
     tagged = columns is None or TAG in columns
     source = Source(path, encoding, twice=tagged and scheme == "auto")
     found = (_detect(source, form, outside) if scheme == "auto" else scheme) if tagged else None
     from_tags([], found or "BIO", repair=repair)  # names a wrong argument at once
 
     def documents(source: Source) -> Iterator[Document]:
-        for rows, layout in _sequences(source, form):
+        for rows, layout in sequences(source, form):
             yield _document(rows, layout, source, found, (outside, repair, untyped))
 
     return Corpus(source, "conll", documents, found)
@@ -148,10 +119,10 @@ def _check_columns(columns: Sequence[str | None] | None) -> None:
         raise InvalidInput(message("columns", columns, expected, "name the columns in order"))
 
 
-def _detect(source: Source, form: _Form, outside: str) -> str | None:
+def _detect(source: Source, form: Form, outside: str) -> str | None:
     """Return the scheme of all tags of a file; None if there are none."""
     counts, tagged = TagCounts(), False
-    for rows, layout in _sequences(source, form):
+    for rows, layout in sequences(source, form):
         if TAG in layout:
             tagged, place = True, layout[TAG]
             counts.add([fields[place] for fields in rows.fields], rows.lines)
@@ -161,78 +132,8 @@ def _detect(source: Source, form: _Form, outside: str) -> str | None:
         raise InvalidInput(f"{source.name}: {error}") from None
 
 
-def _sequences(source: Source, form: _Form) -> Iterator[tuple[_Rows, dict[str, int]]]:
-    """Read the sequences of a file, each with the places of its columns."""
-    width, names, numbered = _begin(enumerate(source, 1), form)
-    if form.columns is not None:
-        names = form.columns
-        if width is not None and width[0] != len(names):
-            raise _fields_error(source, width[1], width[0], f"{len(names)}, as columns names them")
-    layout: dict[str, int] = {}
-    rows = _Rows([], [], {})
-    for number, line in numbered:
-        fields = form.split(line)
-        marked = form.comment is not None and line.startswith(form.comment)
-        told = form.metadata(line) if marked else None
-        if not line.strip(" \t") or fields[0] == DOCUMENT_START:
-            if rows.fields:
-                yield rows, layout
-            rows = _Rows([], [], {})
-        elif told is not None:
-            rows.metadata[told[0]] = told[1], number
-        elif width is not None and len(fields) == width[0]:
-            if not layout:
-                layout = _layout(names, width[0])
-            rows.fields.append(fields)
-            rows.lines.append(number)
-        elif not marked:
-            expected = f"{width[0]}, as on line {width[1]}" if width else "some"
-            raise _fields_error(source, number, len(fields), expected)
-    if rows.fields:
-        yield rows, layout
-
-
-def _begin(
-    numbered: Iterator[tuple[int, str]], form: _Form
-) -> tuple[tuple[int, int] | None, Sequence[str | None] | None, Iterator[tuple[int, str]]]:
-    """Read up to the first line that shows how many columns there are.
-
-    Returns
-    -------
-    tuple
-        The number of columns with the line that shows it, the names that the file tells, and all
-        lines from the beginning.
-    """
-    read = []
-    width, names = None, None
-    for number, line in numbered:
-        read.append((number, line))
-        fields, told = form.split(line), form.metadata(line)
-        if told is not None and told[0] == "global.columns" and TOKEN in told[1].split():
-            names = told[1].split()
-            width = len(names), number
-            break
-        comment = form.comment is not None and line.startswith(form.comment)
-        if line.strip(" \t") and fields[0] != DOCUMENT_START and not comment:
-            width = len(fields), number
-            break
-    return width, names, chain(read, numbered)
-
-
-def _layout(names: Sequence[str | None] | None, width: int) -> dict[str, int]:
-    """Return the place of each column that is kept."""
-    if names is None:
-        names = [TOKEN, *(f"column{i}" for i in range(1, width - 1)), TAG][:width]
-    return {name: i for i, name in enumerate(names) if name is not None}
-
-
-def _fields_error(source: Source, line: int, came: int, expected: str) -> InvalidInput:
-    problem = f"got {came} fields, expected {expected}; correct the line, or pass separator"
-    return source.error(line, problem)
-
-
 def _document(
-    rows: _Rows,
+    rows: Rows,
     layout: dict[str, int],
     source: Source,
     scheme: str | None,
@@ -258,7 +159,7 @@ def _document(
         raise source.error(rows.lines[0], error) from None
 
 
-def _text(rows: _Rows, tokens: Sequence[str], source: Source) -> tuple[str | None, Any]:
+def _text(rows: Rows, tokens: Sequence[str], source: Source) -> tuple[str | None, Any]:
     """Return the text and the offsets that comments tell."""
     text = offsets = None
     for key, (value, number) in rows.metadata.items():

@@ -12,6 +12,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import weakref
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,9 +44,11 @@ class Source:
         self._used = False
         self._kept: IO[bytes] | None = None
         if self._once and twice:
-            self._kept = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115
+            kept = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115
+            weakref.finalize(self, kept.close)
             with self._opened() as file:
-                shutil.copyfileobj(file, self._kept)
+                shutil.copyfileobj(file, kept)
+            self._kept = kept
 
     def __iter__(self) -> Iterator[str]:
         number, encoding = 0, self._encoding
