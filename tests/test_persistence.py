@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -229,14 +230,22 @@ def test_directories_that_are_not_there_or_are_files(file: Path) -> None:
     assert os.listdir(file.parent) == [file.name]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="everything is writable for root")
-def test_unwritable_directory(file: Path) -> None:
-    file.parent.chmod(0o500)
-    with pytest.raises(PermissionError):
-        write(file, "small", {}, {})
-    file.parent.chmod(0o700)
-    assert os.listdir(file.parent) == [file.name]
-    assert read(file, "small")[0] == HEADER
+def test_unwritable_directory() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a")
+        write(path, "small", HEADER, {})
+        os.chmod(folder, 0o555)
+        user = os.geteuid()
+        try:
+            if user == 0:  # to whom everything is writable
+                os.seteuid(65534)
+            with pytest.raises(PermissionError):
+                write(path, "small", {}, {})
+        finally:
+            os.seteuid(user)
+            os.chmod(folder, 0o755)
+        assert os.listdir(folder) == ["a"]
+        assert read(path, "small")[0] == HEADER
 
 
 def test_links_and_permissions_are_kept(file: Path) -> None:
