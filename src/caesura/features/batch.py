@@ -36,13 +36,16 @@ class Words:
 
 
 class Batch:
-    """The tokens of many documents in one row; document i has the tokens offsets[i]..offsets[i + 1]."""
+    """The tokens of many documents in one row.
+
+    Document i has the tokens offsets[i] to offsets[i + 1].
+    """
 
     def __init__(self, documents: Sequence[Document], words: Words) -> None:
         self.documents = documents
         self.words = words
         lengths = [len(document) for document in documents]
-        self.offsets: npt.NDArray[np.int64] = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *lengths], dtype=np.int64)
         self.types: npt.NDArray[np.int32] = np.fromiter(  # (N,) index into words.words
             (t for document in documents for t in words.types(document.tokens)),
             np.int32,
@@ -51,11 +54,15 @@ class Batch:
 
 
 class Firings(NamedTuple):
-    """Where a feature fires in a batch: parallel arrays, in any order."""
+    """Where a feature fires in a batch: parallel arrays, in any order.
 
-    starts: npt.NDArray[np.int32]  # core span [start, end), token positions in the batch (not in the document)
+    Spans count tokens from the start of the batch, not of the document. An attribute's full name is
+    the feature's name followed by its entry in `names`.
+    """
+
+    starts: npt.NDArray[np.int32]  # core span [start, end)
     ends: npt.NDArray[np.int32]
     flags: npt.NDArray[np.uint8]  # OPEN_START | OPEN_END
-    names: list[str]  # the distinct attributes, without the feature's own name
+    names: list[str]  # the distinct attributes, as "=3" or ">=0.8"
     which: npt.NDArray[np.int32]  # index into names
     values: npt.NDArray[np.float64]

@@ -1,0 +1,303 @@
+"""Columns, as the shared tasks of CoNLL have them: a line for each token, blank lines between.
+
+::
+
+    # text = Ann Lee sings.        a comment, which may tell the text
+    Ann    NNP  B-PER
+    Lee    NNP  I-PER              token, columns, tag
+    sings  VBZ  O
+    .      .    O
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any, Literal
+
+from caesura.corpora.corpus import Corpus
+from caesura.corpora.files import Name, Source, writing
+from caesura.corpora.rows import DOCUMENT_START, TAG, TOKEN, Form, Rows, sequences
+from caesura.corpora.schemes import TagCounts, detect_scheme
+from caesura.documents import Document, align
+from caesura.errors import InvalidInput, message
+from caesura.segments import from_tags, to_tags
+
+__all__ = ["read_conll", "write_conll"]
+
+_NOT_RAW = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029\ud800-\udfff]")
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+def read_conll(
+    path: Name,
+    columns: Sequence[str | None] | None = None,
+    scheme: str = "auto",
+    *,
+    outside: str = "O",
+    untyped: str = "",
+    repair: Literal["error", "repair"] = "error",
+    separator: str | None = None,
+    comment: str | None = "#",
+    encoding: str = "utf-8",
+) -> Corpus:
+    r"""Read columns: a line for each token, blank lines between sequences.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; unpacked if it ends in .gz; ``-`` is the standard input.
+    columns : sequence of str, optional
+        The names of the columns: ``token``, ``tag`` for the tags if there are any, others as
+        features will call them, None for those to leave out. By default the names that the file
+        itself tells (``# global.columns = ...``), or token, column1, column2 and so on, and tag
+        for the last one.
+    scheme : str
+        The tag scheme, as in `from_tags`. Where it is ``auto``, the file is read twice: once to
+        find the scheme from all its tags.
+    outside, untyped, repair
+        As in `from_tags`.
+    separator : str, optional
+        What stands between columns; by default spaces and tabs.
+    comment : str, optional
+        With what a comment begins; None: there are no comments. A ``#`` may also be a token: its
+        line has as many fields as the others and, where a sequence begins, as many tabs, and a
+        tag with a letter if the first tag of the file has one.
+    encoding : str
+        The encoding of the file.
+
+    Returns
+    -------
+    Corpus
+        The documents, and the scheme.
+
+    Raises
+    ------
+    InvalidInput
+        With the name of the file and the number of the line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "names.conll")
+    ...     _ = file.write_text("Ann NNP B-PER\nLee NNP I-PER\n\nOslo NNP B-LOC\n")
+    ...     corpus = read_conll(file, columns=["token", "pos", "tag"])
+    ...     first, second = corpus
+    >>> corpus.scheme
+    'BIO'
+    >>> first.tokens, first.columns, first.segments
+    (('Ann', 'Lee'), {'pos': ('NNP', 'NNP')}, (Segment(start=0, end=2, label='PER'),))
+    """
+    _check_columns(columns)
+    if separator == "":
+        expected = "what stands between columns"
+        raise InvalidInput(message("separator", "", expected, "pass None for spaces and tabs"))
+    form = Form(columns, separator, comment)
+    tagged = columns is None or TAG in columns
+    source = Source(path, encoding, twice=tagged and scheme == "auto")
+    found = (_detect(source, form, outside) if scheme == "auto" else scheme) if tagged else None
+    from_tags([], found or "BIO", repair=repair)  # names a wrong argument at once
+
+    def documents(source: Source) -> Iterator[Document]:
+        for rows, layout in sequences(source, form):
+            yield _document(rows, layout, source, found, (outside, repair, untyped))
+
+    return Corpus(source, "conll", documents, found)
+
+
+def _check_columns(columns: Sequence[str | None] | None) -> None:
+    """Raise if the names of columns are not names of columns."""
+    if columns is None:
+        return
+    names = [] if isinstance(columns, str) else [name for name in columns if name is not None]
+    if TOKEN not in names or len(set(names)) < len(names):
+        expected = "different names, 'token' among them"
+        raise InvalidInput(message("columns", columns, expected, "name the columns in order"))
+
+
+def _detect(source: Source, form: Form, outside: str) -> str | None:
+    """Return the scheme of all tags of a file; None if there are none."""
+    counts, tagged = TagCounts(), False
+    for rows, layout in sequences(source, form):
+        if TAG in layout:
+            tagged, place = True, layout[TAG]
+            counts.add([fields[place] for fields in rows.fields], rows.lines)
+    try:
+        return detect_scheme(counts, outside) if tagged else None
+    except InvalidInput as error:
+        raise InvalidInput(f"{source.name}: {error}") from None
+
+
+def _document(
+    rows: Rows,
+    layout: dict[str, int],
+    source: Source,
+    scheme: str | None,
+    reading: tuple[str, Literal["error", "repair"], str],
+) -> Document:
+    """Make a document of a sequence."""
+    by_column = list(zip(*rows.fields, strict=True))
+    columns = {name: by_column[i] for name, i in layout.items() if name not in (TOKEN, TAG)}
+    tokens = by_column[layout[TOKEN]]
+    segments = None
+    if TAG in layout and scheme is not None:
+        outside, repair, untyped = reading
+        try:
+            tags = by_column[layout[TAG]]
+            segments = tuple(from_tags(tags, scheme, outside, repair, untyped=untyped))
+        except InvalidInput as error:
+            place, _, problem = str(error).partition(": ")
+            raise source.error(rows.lines[int(place[5:-1])], f"tag: {problem}") from None
+    text, offsets = _text(rows, tokens, source)
+    try:
+        return Document(tokens, text, offsets, columns, segments=segments)
+    except InvalidInput as error:  # what a comment told
+        raise source.error(rows.lines[0], error) from None
+
+
+def _text(rows: Rows, tokens: Sequence[str], source: Source) -> tuple[str | None, Any]:
+    """Return the text and the offsets that comments tell."""
+    text = offsets = None
+    for key, (value, number) in rows.metadata.items():
+        try:
+            if key == "text":
+                text = value
+            elif key == "text_json":
+                text = json.loads(value)
+            elif key == "offsets":
+                offsets = tuple(tuple(map(int, span.split(":"))) for span in value.split())
+        except ValueError:
+            raise source.error(number, f"{key}: got {value!r}, which cannot be read") from None
+    if isinstance(text, str) and offsets is None:
+        offsets = align(text, tokens)
+    return text, offsets
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+def write_conll(
+    path: Name,
+    documents: Iterable[Document],
+    scheme: str = "BIO",
+    *,
+    columns: Sequence[str] | None = None,
+    outside: str = "O",
+    untyped: str = "",
+    separator: str = " ",
+    comments: bool = True,
+) -> int:
+    """Write columns, which `read_conll` reads: token, columns, and tag if there are segments.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; packed if it ends in .gz; ``-`` is the standard output. It is replaced only once
+        all is written.
+    documents : iterable of Document
+        What is written of them are tokens, columns, segments, text and offsets.
+    scheme, outside, untyped
+        As in `to_tags`.
+    columns : sequence of str, optional
+        The columns to write; by default those of the first document. All documents must have
+        them, and segments if the first has.
+    separator : str
+        What stands between columns. With a tab, tokens may contain spaces.
+    comments : bool
+        Whether to tell the names of the columns, the text and the offsets in comments. Other
+        programs may not understand them.
+
+    Returns
+    -------
+    int
+        The number of documents.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "names.conll")
+    ...     _ = write_conll(file, [Document(("Ann", "Lee"), segments=((0, 2, "PER"),))])
+    ...     print(file.read_text().strip())
+    # global.columns = token tag
+    Ann B-PER
+    Lee I-PER
+    """
+    i = -1
+    with writing(path) as file:
+        names: list[str] = []
+        for i, document in enumerate(documents):
+            try:
+                if i == 0:
+                    names = _names(document, columns, comments, file)
+                tags = None
+                if document.segments is not None and TAG in names:
+                    T = len(document)
+                    tags = to_tags(document.segments, scheme, T, outside, untyped=untyped)
+                rows = _written(document, names, tags, separator)
+            except InvalidInput as error:
+                raise InvalidInput(f"documents[{i}].{error}") from None
+            file.writelines(f"{line}\n" for line in _told(document) if comments)
+            file.writelines(f"{row}\n" for row in rows)
+            file.write("\n")
+    return i + 1
+
+
+def _names(
+    document: Document, columns: Sequence[str] | None, comments: bool, file: IO[str]
+) -> list[str]:
+    """Return the columns of a file, by its first document, and write them at its top."""
+    names = [TOKEN, *(document.columns if columns is None else columns)]
+    names += [TAG] if document.segments is not None else []
+    for name in names:
+        if not name or len(name.split()) != 1 or names.count(name) > 1 or not name.isprintable():
+            expected = "a name without spaces, other than token and tag"
+            raise InvalidInput(message("columns", name, expected, "rename the column"))
+    if comments:
+        file.write(f"# global.columns = {' '.join(names)}\n")
+    return names
+
+
+def _told(document: Document) -> Iterator[str]:
+    """Write comments from which text and offsets can be read again."""
+    text, offsets = document.text, document.offsets
+    if text is not None:
+        raw = text == text.strip() != "" and not _NOT_RAW.search(text)
+        yield f"# text = {text}" if raw else f"# text_json = {json.dumps(text)}"
+    if offsets is not None and (text is None or offsets != align(text, document.tokens)):
+        yield f"# offsets = {' '.join(f'{start}:{end}' for start, end in offsets)}"
+
+
+def _written(
+    document: Document, names: list[str], tags: list[str] | None, separator: str
+) -> list[str]:
+    """Return the lines of a document, or raise at what columns cannot hold."""
+    if not document.tokens:
+        raise InvalidInput(
+            "tokens: got none, expected at least one; leave it out or write JSON lines"
+        )
+    values: list[Sequence[str]] = []
+    for name in names:
+        column = document.tokens if name == TOKEN else document.columns.get(name)
+        if (column := tags if name == TAG else column) is None:
+            came = "segments: got None" if name == TAG else f"columns: got no {name!r}"
+            raise InvalidInput(f"{came}, expected what the first document has; leave it out there")
+        values.append(column)
+    if tags is None and document.segments is not None:
+        raise InvalidInput("segments: got some, expected None, as the first document has")
+    spaces = " \t" if separator == " " else separator
+    wrong = re.compile(f"[\r\n\ud800-\udfff{re.escape(spaces)}]")
+    for name, column in zip(names, values, strict=True):
+        for t, value in enumerate(column):
+            blank = not value.strip(" \t") and (name == TOKEN or separator == " ")
+            if blank or wrong.search(value) or (name == TOKEN and value == DOCUMENT_START):
+                what = {TOKEN: f"tokens[{t}]", TAG: f"tags[{t}]"}.get(name)
+                expected = "what fits into a column: no separator, line end, or nothing"
+                remedy = "pass separator='\\t' for spaces, or write JSON lines"
+                what = what or f"columns[{name!r}][{t}]"
+                raise InvalidInput(message(what, value, expected, remedy))
+    return [separator.join(row) for row in zip(*values, strict=True)]

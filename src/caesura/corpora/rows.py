@@ -1,0 +1,128 @@
+"""Lines with columns: the rows of each sequence, before anyone says what they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from caesura.corpora.files import Source
+from caesura.errors import InvalidInput
+
+__all__ = ["DOCUMENT_START", "TAG", "TOKEN", "Form", "Rows", "sequences"]
+
+DOCUMENT_START = "-DOCSTART-"
+TOKEN, TAG = "token", "tag"
+_METADATA = re.compile(r"# (global\.columns|text|text_json|offsets) = (.*)", re.DOTALL)
+_FIELD = re.compile(r"[^ \t]+")
+_LETTERED = re.compile(r"O|[BIESLUMC](-.*)?")
+
+
+class Rows(NamedTuple):
+    """The lines of one sequence."""
+
+    fields: list[list[str]]  # of each token
+    lines: list[int]  # the number of the line of each token
+    metadata: dict[str, tuple[str, int]]  # from comments, with the number of the line
+
+
+class Form(NamedTuple):
+    """How the lines of a file are to be read."""
+
+    columns: Sequence[str | None] | None
+    separator: str | None
+    comment: str | None
+
+    def split(self, line: str) -> list[str]:
+        """Return the fields of a line."""
+        return _FIELD.findall(line) if self.separator is None else line.split(self.separator)
+
+    def marked(self, line: str) -> bool:
+        """Say whether a line begins as a comment does."""
+        return self.comment is not None and line.startswith(self.comment)
+
+    def metadata(self, line: str) -> tuple[str, str] | None:
+        """Return the key and value in a comment that tells something."""
+        found = _METADATA.fullmatch(line) if self.comment == "#" else None
+        return None if found is None else (found[1], found[2])
+
+
+class _Shape(NamedTuple):
+    """What the first line with fields shows of all the others."""
+
+    width: int
+    layout: dict[str, int]  # the place of each column that is kept
+    line: int
+    example: str | None  # that line, if it is not the names of the columns
+
+    def is_row(self, line: str, fields: list[str], form: Form) -> bool:
+        """Say whether a line that begins as a comment does, and a sequence with it, is a row."""
+        if len(fields) != self.width or self.example is None:
+            return len(fields) == self.width
+        if line.count("\t") != self.example.count("\t"):
+            return False
+        tag = self.layout.get(TAG)
+        if tag is None or not _LETTERED.fullmatch(form.split(self.example)[tag]):
+            return True
+        return _LETTERED.fullmatch(fields[tag]) is not None
+
+
+def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]]]:
+    """Read the sequences of a file, each with the places of its columns."""
+    shape, numbered = _begin(source, form)
+    if shape is None:  # nothing but comments
+        return
+    rows = Rows([], [], {})
+    for number, line in numbered:
+        fields = form.split(line)
+        marked = form.marked(line)
+        told = form.metadata(line) if marked else None
+        if not line.strip(" \t") or fields[0] == DOCUMENT_START:
+            if rows.fields:
+                yield rows, shape.layout
+            rows = Rows([], [], {})
+        elif told is not None:
+            rows.metadata[told[0]] = told[1], number
+        elif marked and not rows.fields and not shape.is_row(line, fields, form):
+            continue
+        elif len(fields) == shape.width:
+            rows.fields.append(fields)
+            rows.lines.append(number)
+        elif not marked:
+            raise _error(source, number, len(fields), f"{shape.width}, as on line {shape.line}")
+    if rows.fields:
+        yield rows, shape.layout
+
+
+def _begin(source: Source, form: Form) -> tuple[_Shape | None, Iterator[tuple[int, str]]]:
+    """Read up to the line that shows the columns; return them, and all lines from the beginning."""
+    numbered = enumerate(source, 1)
+    read = []
+    for number, line in numbered:
+        read.append((number, line))
+        fields, told = form.split(line), form.metadata(line)
+        if told is not None and told[0] == "global.columns" and TOKEN in told[1].split():
+            names = told[1].split()
+            shape = _shape(source, form, number, len(names), names)
+            return shape, chain(read, numbered)
+        if line.strip(" \t") and fields[0] != DOCUMENT_START and not form.marked(line):
+            width = len(fields)
+            names = [TOKEN, *(f"column{i}" for i in range(1, width - 1)), TAG][:width]
+            shape = _shape(source, form, number, width, names)
+            return shape._replace(example=line), chain(read, numbered)
+    return None, iter(())
+
+
+def _shape(source: Source, form: Form, line: int, width: int, names: Sequence[str]) -> _Shape:
+    """Return the shape of a file whose columns have these names, unless others are given."""
+    given = names if form.columns is None else form.columns
+    if len(given) != width:
+        raise _error(source, line, width, f"{len(given)}, as columns names them")
+    layout = {name: i for i, name in enumerate(given) if name is not None}
+    return _Shape(width, layout, line, None)
+
+
+def _error(source: Source, line: int, came: int, expected: str) -> InvalidInput:
+    problem = f"got {came} fields, expected {expected}; correct the line, or pass separator"
+    return source.error(line, problem)

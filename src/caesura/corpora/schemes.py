@@ -1,0 +1,94 @@
+"""Find out which tag scheme tags are written in.
+
+In each scheme, whether tags are well formed is a matter of each tag and the one before it. So it is
+enough to count these pairs, however long the file: the scheme with the fewest wrong ones is it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from caesura.errors import InvalidInput
+from caesura.segments import _SCHEMES, _Scheme
+
+__all__ = ["TagCounts", "detect_scheme"]
+
+# In the order of preference; S/A is too like labels to be guessed.
+_CANDIDATES = [row for row in _SCHEMES if row.begin and row.name != "SA"]
+_LETTERS = {row.name: {row.begin, row.inside, row.end, row.single} for row in _CANDIDATES}
+_ALL_LETTERS = set().union(*_LETTERS.values())
+Pair = tuple[str | None, str | None]  # None before the first tag and after the last
+
+
+class TagCounts:
+    """The pairs of neighbouring tags in many sequences."""
+
+    def __init__(self) -> None:
+        self.pairs: Counter[Pair] = Counter()
+        self.lines: dict[str, int] = {}  # where each tag came first
+
+    def add(self, tags: Sequence[str], lines: Iterable[int]) -> None:
+        """Count the tags of a sequence, which stand on these lines."""
+        self.pairs.update(zip([None, *tags], [*tags, None], strict=True))
+        if not self.lines.keys() >= set(tags):
+            for tag, line in zip(tags, lines, strict=True):
+                self.lines.setdefault(tag, line)
+
+
+def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
+    """Return the scheme of tags, or raise if they are of no single one.
+
+    Examples
+    --------
+    >>> counts = TagCounts()
+    >>> counts.add(["I-NP", "B-NP", "I-NP", "O"], [1, 2, 3, 4])
+    >>> detect_scheme(counts)
+    'IOB1'
+    """
+    tags = [tag for tag in counts.lines if tag not in ("O", outside)]
+    lettered = [tag for tag in tags if tag.partition("-")[0] in _ALL_LETTERS]
+    bare = all("-" not in tag for tag in lettered)
+    if not tags:
+        return "BIO"
+    if len(lettered) < len(tags) and bare:  # a label may be a letter
+        return "plain"
+    if len(lettered) < len(tags):
+        other = next(tag for tag in tags if tag not in lettered)
+        raise InvalidInput(
+            f"tags: got {lettered[0]!r} (line {counts.lines[lettered[0]]}) and {other!r} (line "
+            f"{counts.lines[other]}), expected one scheme; correct the tags or name their scheme"
+        )
+    letters = {tag.partition("-")[0] for tag in tags}
+    rows = [row for row in _CANDIDATES if letters <= _LETTERS[row.name]]
+    wrong = {row.name: _wrong(counts.pairs, row) for row in rows}
+    if not rows or (bare and min(wrong.values())):
+        raise InvalidInput(
+            f"tags: got the letters {', '.join(sorted(letters))}, as in {tags[0]!r} (line "
+            f"{counts.lines[tags[0]]}), expected those of one scheme; correct the tags or name "
+            "their scheme, plain if they are labels"
+        )
+    return min(wrong, key=lambda name: wrong[name])
+
+
+def _wrong(pairs: Counter[Pair], row: _Scheme) -> int:
+    """Return how many pairs a scheme never writes."""
+    return sum(count for pair, count in pairs.items() if not _well_formed(*pair, row))
+
+
+def _well_formed(before: str | None, after: str | None, row: _Scheme) -> bool:
+    """Say whether a scheme may write two tags side by side."""
+    (left, left_label), (right, right_label) = _place(before), _place(after)
+    same_label = bool(left) and left_label == right_label
+    if not row.begin_always:
+        return right != row.begin or same_label
+    opened = left in (row.begin, row.inside)
+    if right and right not in (row.begin, row.single):
+        return opened and same_label
+    return not opened or left in (row.end, row.single)
+
+
+def _place(tag: str | None) -> tuple[str, str]:
+    """Return letter and label of a tag; no letter outside."""
+    letter, _, label = (tag or "O").partition("-")
+    return ("", "") if letter == "O" else (letter, label)

@@ -1,0 +1,16 @@
+"""Documents: the tokens of one sequence, what is known about them, and how text becomes tokens.
+
+::
+
+    str                           --+
+    list of str                   --+
+    list of attributes per token  --+-- as_document -->  Document
+    array (T, D)                  --+
+    dict of some of these         --+
+"""
+
+from caesura.documents.document import FIELDS, Document, as_document
+from caesura.documents.partial import Partial
+from caesura.documents.tokenisers import Tokeniser, align
+
+__all__ = ["FIELDS", "Document", "Partial", "Tokeniser", "align", "as_document"]

@@ -1,0 +1,115 @@
+"""What is known about the segments of a sequence that is labelled only in part."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.segments import Segment, _in_order
+
+__all__ = ["Partial"]
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Partial:
+    """Say what is known about the segments of one sequence; nothing is said about the rest.
+
+    Parameters
+    ----------
+    segments : iterable of (start, end, label)
+        Segments that are known, in order. What lies between them is unknown, not outside.
+    tokens : mapping of int to labels
+        For some tokens, the labels that the segment over each may have: one, or a set. This says
+        nothing about where that segment starts and ends.
+    boundaries, no_boundaries : iterable of int
+        Where a segment starts, or where none does: t stands between the tokens t - 1 and t.
+
+    Raises
+    ------
+    InvalidInput
+        If one thing that is said contradicts another.
+
+    Examples
+    --------
+    >>> known = Partial(segments=[(0, 2, "author")], tokens={5: {"venue", "title"}}, boundaries=[3])
+    >>> known.segments
+    (Segment(start=0, end=2, label='author'),)
+    >>> known.tokens
+    {5: ('title', 'venue')}
+    >>> known.check(length=4)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: y.tokens: got 5, expected a whole number, 0 to 3
+    """
+
+    segments: tuple[Segment, ...]
+    tokens: Mapping[int, tuple[str, ...]]  # the labels in order
+    boundaries: tuple[int, ...]  # in order
+    no_boundaries: tuple[int, ...]  # in order
+
+    def __init__(
+        self,
+        segments: Iterable[tuple[int, int, str]] = (),
+        tokens: Mapping[int, str | Iterable[str]] | None = None,
+        boundaries: Iterable[int] = (),
+        no_boundaries: Iterable[int] = (),
+    ) -> None:
+        if not isinstance(tokens, Mapping | None):
+            remedy = "pass labels by the index of their token"
+            raise InvalidInput(message("tokens", tokens, "a dict", remedy))
+        labels = {whole("tokens", t, 0): _labels(t, y) for t, y in (tokens or {}).items()}
+        put = functools.partial(object.__setattr__, self)
+        put("segments", tuple(_in_order(segments, None)))
+        put("tokens", dict(sorted(labels.items())))
+        put("boundaries", _positions("boundaries", boundaries))
+        put("no_boundaries", _positions("no_boundaries", no_boundaries))
+        self._check_agrees()
+
+    def _check_agrees(self) -> None:
+        """Raise if two things that are said cannot both be."""
+        there, absent = set(self.boundaries), set(self.no_boundaries)
+        for t in sorted(there & absent):
+            raise InvalidInput(f"no_boundaries: got {t}, which is also among boundaries")
+        for i, (start, end, label) in enumerate(self.segments):
+            segment = f"segments[{i}], {(start, end, label)},"
+            for t in sorted({start, end} & absent):
+                raise InvalidInput(f"no_boundaries: got {t}, where {segment} has a boundary")
+            for t in sorted(there.intersection(range(start + 1, end))):
+                raise InvalidInput(f"boundaries: got {t}, but {segment} has none inside")
+            for t in range(start, end):
+                if label not in self.tokens.get(t, (label,)):
+                    labels = self.tokens[t]
+                    raise InvalidInput(f"tokens[{t}]: got {labels}, but {segment} is over it")
+
+    def check(self, length: int, name: str = "y") -> None:
+        """Raise if something is said of tokens that a sequence of this length does not have."""
+        if self.segments and self.segments[-1].end > length:
+            came = tuple(self.segments[-1])
+            remedy = "count tokens from 0, with exclusive ends"
+            raise InvalidInput(message(f"{name}.segments", came, f"end <= {length}", remedy))
+        for t in self.tokens:
+            whole(f"{name}.tokens", t, 0, length - 1)
+        for t in self.boundaries:
+            whole(f"{name}.boundaries", t, 0, length)
+        for t in self.no_boundaries:
+            whole(f"{name}.no_boundaries", t, 1, length - 1)
+
+
+def _labels(t: int, labels: str | Iterable[str]) -> tuple[str, ...]:
+    """Return one or more labels in order, or raise."""
+    given = [labels] if isinstance(labels, str) else labels
+    known = list(given) if isinstance(given, Iterable) else []
+    if not known or not all(isinstance(label, str) for label in known):
+        remedy = "leave out tokens of which nothing is known"
+        raise InvalidInput(message(f"tokens[{t}]", labels, "a label or several", remedy))
+    return tuple(sorted(set(known)))
+
+
+def _positions(name: str, positions: Iterable[int]) -> tuple[int, ...]:
+    """Return boundaries in order, or raise."""
+    if not isinstance(positions, Iterable):
+        remedy = "pass the index of the token after each"
+        raise InvalidInput(message(name, positions, "a list of whole numbers", remedy))
+    return tuple(sorted({whole(name, position, 0) for position in positions}))

@@ -1,0 +1,131 @@
+"""How text becomes tokens that know where they stand in it."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["Offsets", "Tokeniser", "align"]
+
+Offsets = tuple[tuple[int, int], ...]
+
+
+@functools.cache
+def _marks() -> str:
+    """Return the characters that belong to the one before them, as ranges of a character class.
+
+    These are accents, vowel signs and joiners. Python does not count them among those of words.
+    """
+    codes = itertools.chain(range(0x300, 0x20000), range(0xE0100, 0xE01F0))
+    marks = [c for c in codes if unicodedata.category(chr(c))[0] == "M" or c in (0x200C, 0x200D)]
+    runs: list[list[int]] = []
+    for code in marks:
+        if runs and code == runs[-1][1] + 1:
+            runs[-1][1] = code
+        else:
+            runs.append([code, code])
+    return "".join(f"{chr(first)}-{chr(last)}" for first, last in runs)
+
+
+_NAMED = {
+    "words": "\\w[\\w{marks}]*(?:['’]\\w[\\w{marks}]*)*|[^\\w\\s][{marks}]*",
+    "whitespace": r"\S+",
+    "characters": "\\S[{marks}]*",
+}
+
+
+@functools.lru_cache(64)
+def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
+    """Return the pattern of a tokeniser, or raise."""
+    if regex is None:
+        return re.compile(_NAMED[name].replace("{marks}", _marks()))
+    try:
+        return re.compile(regex)
+    except re.error as error:
+        raise InvalidInput(
+            f"tokeniser: got the regular expression {regex!r}, which is wrong: {error}"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokeniser:
+    """Cut text into tokens that know where they stand in it.
+
+    Parameters
+    ----------
+    name : {"words", "whitespace", "characters", "regex"}
+        Words and each punctuation character by itself; what stands between white space; each
+        character that is not white space (for Chinese or Japanese). Accents and vowel signs stay
+        with their character, apostrophes inside a word with the word.
+    regex : str, optional
+        With the name "regex": each match that is not empty is a token.
+
+    Examples
+    --------
+    >>> words = Tokeniser("words")
+    >>> text = "Don't panic, Zoë (p. 42)."
+    >>> [text[start:end] for start, end in words.spans(text)]
+    ["Don't", 'panic', ',', 'Zoë', '(', 'p', '.', '42', ')', '.']
+    >>> Tokeniser.of({"regex": "[0-9]+|[a-z]+"}).spans("ab12")
+    ((0, 2), (2, 4))
+    >>> Tokeniser.of("characters").spec
+    'characters'
+    """
+
+    name: str = "words"
+    regex: str | None = None
+
+    def __post_init__(self) -> None:
+        named = isinstance(self.name, str) and self.name in _NAMED
+        if not named and (self.name != "regex" or not isinstance(self.regex, str)):
+            expected = f"{', '.join(_NAMED)} or {{'regex': '...'}}"
+            raise InvalidInput(message("tokeniser", self.name, expected, "pass one of these"))
+        if named and self.regex is not None:
+            raise InvalidInput(f"tokeniser: got {self.name!r} and a regular expression, not one")
+        _compiled(self.name, self.regex)
+
+    @classmethod
+    def of(cls, spec: Tokeniser | str | Mapping[str, str]) -> Tokeniser:
+        """Return the tokeniser of a name, of ``{"regex": ...}``, or a tokeniser as it is."""
+        if isinstance(spec, Tokeniser):
+            return spec
+        if isinstance(spec, Mapping) and set(spec) == {"regex"}:
+            return cls("regex", spec["regex"])
+        return cls(spec)  # type: ignore[arg-type]  # refused if it is not a name
+
+    @property
+    def spec(self) -> str | dict[str, str]:
+        """What `of` makes the same tokeniser from; it can be written as JSON."""
+        return self.name if self.regex is None else {"regex": self.regex}
+
+    def spans(self, text: str) -> Offsets:
+        """Return the character span of each token, half-open."""
+        matches = _compiled(self.name, self.regex).finditer(text)
+        return tuple(span for match in matches if (span := match.span())[0] < span[1])
+
+
+def align(text: str, tokens: Sequence[str]) -> Offsets | None:
+    """Find tokens in their text, each as early as it can be; None if they are not there in order.
+
+    Examples
+    --------
+    >>> align("New  York.", ["New", "York", "."])
+    ((0, 3), (5, 9), (9, 10))
+    >>> align("New York", ["York", "New"]) is None
+    True
+    """
+    offsets = []
+    reached = 0
+    for token in tokens:
+        start = text.find(token, reached)
+        if start < 0:
+            return None
+        reached = start + len(token)
+        offsets.append((start, reached))
+    return tuple(offsets)

@@ -1,0 +1,117 @@
+"""Features: what a model may look at, declared as plain objects.
+
+::
+
+    Column      strings for each token                     word, shape, prefix(3), column("pos")
+    Template    columns at offsets, at a place             word[-1] & word[0], first(word[0])
+    Segment-    what is said of whole segments             Length(), Dictionary(lexicon), Text()
+    Feature
+"""
+
+from caesura.features.columns import (
+    WordColumn,
+    bias,
+    case,
+    char_class,
+    folded,
+    hyphen,
+    in_lexicon,
+    lower,
+    lowered,
+    matches,
+    ngrams,
+    prefix,
+    punctuation,
+    shape,
+    short_shape,
+    suffix,
+    word,
+    word_length,
+    zeroed,
+)
+from caesura.features.dictionary import Dictionary, Text, matched
+from caesura.features.given import attributes, column, dense, function, position, repeats
+from caesura.features.lexicons import Lexicon
+from caesura.features.presets import PRESETS, default_for, preset
+from caesura.features.segment import (
+    Length,
+    Pattern,
+    SegmentFunction,
+    SegmentShape,
+    TokenAt,
+)
+from caesura.features.similar import Similar
+from caesura.features.spans import SegmentFeature
+from caesura.features.specs import declared, from_spec, lexicons_of, to_spec
+from caesura.features.templates import (
+    Column,
+    Template,
+    begin,
+    edge,
+    end,
+    first,
+    inside,
+    last,
+    single,
+    token,
+    window,
+    within,
+)
+
+__all__ = [
+    "PRESETS",
+    "Column",
+    "Dictionary",
+    "Length",
+    "Lexicon",
+    "Pattern",
+    "SegmentFeature",
+    "SegmentFunction",
+    "SegmentShape",
+    "Similar",
+    "Template",
+    "Text",
+    "TokenAt",
+    "WordColumn",
+    "attributes",
+    "begin",
+    "bias",
+    "case",
+    "char_class",
+    "column",
+    "declared",
+    "default_for",
+    "dense",
+    "edge",
+    "end",
+    "first",
+    "folded",
+    "from_spec",
+    "function",
+    "hyphen",
+    "in_lexicon",
+    "inside",
+    "last",
+    "lexicons_of",
+    "lower",
+    "lowered",
+    "matched",
+    "matches",
+    "ngrams",
+    "position",
+    "prefix",
+    "preset",
+    "punctuation",
+    "repeats",
+    "shape",
+    "short_shape",
+    "single",
+    "suffix",
+    "to_spec",
+    "token",
+    "window",
+    "within",
+    "word",
+    "word_length",
+    "zeroed",
+]

@@ -1,0 +1,94 @@
+"""Bags of attributes: what users write for a token, made plain."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["bag", "plain"]
+
+_EXPECTED = "strings, or a dict from strings to numbers, strings, dicts or lists"
+
+
+def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, float]:
+    """Return the attributes of a token: strings, or strings with values.
+
+    Parameters
+    ----------
+    given : iterable of str, or dict
+        Strings have the value 1. In a dict, {"a": 2.0} is a with the value 2, {"a": True} a with
+        1, {"a": "x"} is a:x, and {"a": {"b": 1}} and {"a": ["b"]} are a:b. This is the form that
+        python-crfsuite takes. What is there twice counts twice.
+    where : str
+        What an error names.
+
+    Examples
+    --------
+    >>> bag(["bias", "w=the"])
+    ('bias', 'w=the')
+    >>> bag({"w": "the", "length": 3, "is": {"title": False, "kind": ["a", "b"]}})
+    {'w:the': 1.0, 'length': 3.0, 'is:title': 0.0, 'is:kind:a': 1.0, 'is:kind:b': 1.0}
+    """
+    if isinstance(given, Mapping):
+        values: dict[str, float] = {}
+        for name, value in _walk(given, where):
+            values[name] = values.get(name, 0.0) + value
+        return values
+    return tuple(name for name, _ in _walk(given, where))
+
+
+def plain(bags: list[tuple[str, ...] | dict[str, float]]) -> Any:
+    """Return bags of one kind: tuples if all are, else mappings.
+
+    Examples
+    --------
+    >>> plain([("a",), ("b", "b")])
+    [('a',), ('b', 'b')]
+    >>> plain([{"a": 2.0}, ("b", "b")])
+    [{'a': 2.0}, {'b': 2.0}]
+    """
+    if not any(isinstance(one, dict) for one in bags):
+        return bags
+    return [one if isinstance(one, dict) else _counts(one) for one in bags]
+
+
+def _counts(names: Iterable[str]) -> dict[str, float]:
+    """Return how often each name is there."""
+    return {name: float(count) for name, count in Counter(names).items()}
+
+
+def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
+    """Yield the names and values of a bag, or raise."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise InvalidInput(message(where, given, _EXPECTED, "put a string alone into a list"))
+    for key in given:
+        if not isinstance(key, str):
+            raise InvalidInput(message(where, key, _EXPECTED, "name each attribute by a string"))
+        if not isinstance(given, Mapping):
+            yield key, 1.0
+            continue
+        value = given[key]
+        if isinstance(value, str):
+            yield f"{key}:{value}", 1.0
+        elif isinstance(value, Mapping | list | set | frozenset | tuple):
+            yield from ((f"{key}:{name}", number) for name, number in _walk(value, where))
+        else:
+            yield key, _number(value, f"{where}[{key!r}]")
+
+
+def _number(value: Any, where: str) -> float:
+    """Return a value as a finite float, or raise."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        remedy = "leave the attribute out where it has no value"
+        raise InvalidInput(
+            message(where, value, "a finite number, a string, a dict or a list", remedy)
+        )
+    return number

@@ -1,0 +1,400 @@
+"""Columns of words: strings that depend on nothing but the word.
+
+Each is a row of a table, `_KINDS`: a function from a word and the column's arguments to values.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+from caesura.features.lexicons import Lexicon
+from caesura.features.templates import Column
+
+__all__ = [
+    "Column",
+    "NormalisedColumn",
+    "WordColumn",
+    "bias",
+    "case",
+    "char_class",
+    "folded",
+    "hyphen",
+    "in_lexicon",
+    "lower",
+    "lowered",
+    "matches",
+    "ngrams",
+    "prefix",
+    "punctuation",
+    "shape",
+    "short_shape",
+    "suffix",
+    "word",
+    "word_length",
+    "zeroed",
+]
+
+# ---- what is said about a word ------------------------------------------------------------------
+
+_DATE = frozenset("年月日时時分秒")
+_CHINESE_NUMBERS = frozenset("〇零一二三四五六七八九十百千万亿两")
+_NO_LETTERS = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO")
+
+
+def fold(text: str) -> str:
+    """Return a text with the usual widths and forms of its characters (Unicode's NFKC).
+
+    Examples
+    --------
+    >>> fold("ＡＢＣ１２３")
+    'ABC123'
+    """
+    return unicodedata.normalize("NFKC", text)
+
+
+@lru_cache(maxsize=1 << 16)
+def _class(character: str) -> str:
+    """Return number, date, letter, punctuation or other, whatever the character's width."""
+    character = fold(character)[:1] or character
+    category = unicodedata.category(character)
+    if category[0] == "N" or character in _CHINESE_NUMBERS:
+        return "number"
+    if character in _DATE:
+        return "date"
+    if category[0] in "PS":
+        return "punctuation"
+    if category[0] == "L" and not unicodedata.name(character, "").startswith(_NO_LETTERS):
+        return "letter"
+    return "other"
+
+
+def _shape_of(word: str) -> str:
+    return "".join(
+        "X" if c.isupper() or c.istitle() else "x" if c.islower() else "d" if c.isdigit() else c
+        for c in word
+    )
+
+
+def _runs(text: str) -> str:
+    return "".join(c for c, _ in groupby(text))
+
+
+def _case_of(word: str) -> str:
+    if word.isupper():
+        return "upper"
+    if word.islower():
+        return "lower"
+    if word.istitle() or (word[:1].isupper() and word[1:].islower()):
+        return "title"
+    return "mixed" if any(c.isupper() or c.islower() for c in word) else "none"
+
+
+def _classes(word: str) -> tuple[str, ...]:
+    return ("+".join(name for name, _ in groupby(map(_class, word))),) if word else ()
+
+
+def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
+    marked = f"<{word}>"
+    spans = ((s, s + n) for n in range(low, high + 1) for s in range(len(marked) - n + 1))
+    return tuple(dict.fromkeys(marked[s:e] for s, e in spans))
+
+
+def _bucket(number: int, bounds: tuple[int, ...]) -> str:
+    """Return the bucket of a number; the bounds are where buckets begin."""
+    low = max((bound for bound in bounds if bound <= number), default=0)
+    above = [bound for bound in bounds if bound > number]
+    if not above:
+        return f"{low}+"
+    return str(low) if above[0] == low + 1 else f"{low}-{above[0] - 1}"
+
+
+@lru_cache(maxsize=64)
+def _known(lexicon: Lexicon, casefold: bool, part: bool) -> frozenset[str]:
+    """Return the words that are an entry, or a token of one."""
+    entries = (entry for entry in lexicon.entries if part or len(entry) == 1)
+    return frozenset(w.casefold() if casefold else w for entry in entries for w in entry)
+
+
+def _in_lexicon(word: str, lexicon: Lexicon, casefold: bool, part: bool) -> tuple[str, ...]:
+    known = _known(lexicon, casefold, part)
+    return ("yes",) if (word.casefold() if casefold else word) in known else ()
+
+
+def _yes(fact: object) -> tuple[str, ...]:
+    return ("yes" if fact else "no",)
+
+
+_KINDS: dict[str, Callable[..., tuple[str, ...]]] = {
+    "bias": lambda word: ("1",),
+    "word": lambda word: (word,),
+    "lower": lambda word: (word.casefold(),),
+    "shape": lambda word: (_shape_of(word),),
+    "short_shape": lambda word: (_runs(_shape_of(word)),),
+    "prefix": lambda word, n: (word[:n],) if len(word) >= n else (),
+    "suffix": lambda word, n: (word[-n:],) if len(word) >= n else (),
+    "ngrams": _ngrams_of,
+    "char_class": _classes,
+    "punctuation": lambda word: _yes(word and all(_class(c) == "punctuation" for c in word)),
+    "case": lambda word: (_case_of(word),),
+    "hyphen": lambda word: _yes(any(unicodedata.category(c) == "Pd" for c in word)),
+    "word_length": lambda word, bounds: (_bucket(len(word), bounds),),
+    "matches": lambda word, pattern: ("yes",) if re.fullmatch(pattern, word) else (),
+    "in_lexicon": _in_lexicon,
+}
+_NORMALISERS: dict[str, Callable[[str], str]] = {
+    "folded": fold,
+    "zeroed": lambda word: "".join("0" if c.isdigit() else c for c in word),
+    "lowered": str.casefold,
+}
+
+
+# ---- the columns --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class WordColumn(Column):
+    """A column of words: a kind, its arguments, and the name that attributes show.
+
+    Examples
+    --------
+    >>> shape.of_word("ELMo")
+    ('XXXx',)
+    >>> prefix(2)
+    prefix(2)
+    """
+
+    kind: str
+    arguments: tuple[Any, ...] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS:
+            raise InvalidInput(message("kind", self.kind, ", ".join(_KINDS), "pass one of them"))
+        if not self.name:
+            object.__setattr__(self, "name", self.kind)
+
+    def of_word(self, word: str) -> tuple[str, ...]:
+        """Return the values of a word."""
+        return _KINDS[self.kind](word, *self.arguments)
+
+    def __repr__(self) -> str:
+        inner = ", ".join(map(repr, self.arguments))
+        return f"{self.kind}({inner})" if inner else self.name
+
+
+@dataclass(frozen=True, repr=False)
+class NormalisedColumn(Column):
+    """A column of words that sees each word normalised: `folded`, `zeroed` or `lowered`.
+
+    Examples
+    --------
+    >>> folded(zeroed(word)).of_word("１９９２年")
+    ('0000年',)
+    """
+
+    column: Column
+    how: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, Column) or not self.column.per_word:
+            remedy = "normalise a column of words, as in folded(word)"
+            raise InvalidInput(message("column", self.column, "a column of words", remedy))
+        if self.how not in _NORMALISERS:
+            known = ", ".join(_NORMALISERS)
+            raise InvalidInput(message("how", self.how, known, "pass one of them"))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The normalisation around the column's name."""
+        return f"{self.how}({self.column.name})"
+
+    def of_word(self, word: str) -> tuple[str, ...]:
+        """Return the values of the normalised word."""
+        return self.column.of_word(_NORMALISERS[self.how](word))
+
+    def __repr__(self) -> str:
+        return f"{self.how}({self.column!r})"
+
+
+word = WordColumn("word")
+"""The word itself."""
+lower = WordColumn("lower")
+"""The word in lower case (by case folding, so that ß is ss)."""
+shape = WordColumn("shape")
+"""X for upper case, x for lower, d for digits, everything else itself: ELMo is XXXx."""
+short_shape = WordColumn("short_shape")
+"""The shape with runs made one: ELMo is Xx."""
+char_class = WordColumn("char_class")
+"""number, date (年月日时分秒), letter, punctuation or other; runs in longer words: 1992, is
+number+punctuation. Widths do not matter. Chinese numbers are numbers, and ideographs other."""
+punctuation = WordColumn("punctuation")
+"""yes if all characters are punctuation or symbols, else no."""
+case = WordColumn("case")
+"""upper, title, lower, mixed, or none if there is nothing to see case in."""
+hyphen = WordColumn("hyphen")
+"""yes if the word has a hyphen or a dash, else no."""
+bias = WordColumn("bias")
+"""1 at every token: what is said by the label alone."""
+
+
+def prefix(n: int) -> WordColumn:
+    """Return the column of the first n characters; none of a shorter word.
+
+    Examples
+    --------
+    >>> prefix(2).of_word("Chicago"), prefix(2).of_word("a")
+    (('Ch',), ())
+    """
+    return WordColumn("prefix", (_at_least_one("n", n),), f"prefix{n}")
+
+
+def suffix(n: int) -> WordColumn:
+    """Return the column of the last n characters; none of a shorter word.
+
+    Examples
+    --------
+    >>> suffix(2).of_word("Chicago")
+    ('go',)
+    """
+    return WordColumn("suffix", (_at_least_one("n", n),), f"suffix{n}")
+
+
+def ngrams(low: int, high: int) -> WordColumn:
+    """Return the column of the parts of a word of low to high characters, each once.
+
+    The word stands between < and >, which count as characters.
+
+    Examples
+    --------
+    >>> ngrams(2, 3).of_word("it")
+    ('<i', 'it', 't>', '<it', 'it>')
+    """
+    if _at_least_one("low", low) > high:
+        raise InvalidInput(message("high", high, f"at least low, which is {low}", "raise it"))
+    return WordColumn("ngrams", (low, high), f"ngrams{low}-{high}")
+
+
+def word_length(*bounds: int) -> WordColumn:
+    """Return the column of the number of characters, in buckets that begin at the bounds.
+
+    Examples
+    --------
+    >>> [word_length().of_word("x" * n)[0] for n in (1, 2, 5, 20)]
+    ['1', '2', '4-6', '10+']
+    >>> word_length(5).of_word("four")
+    ('0-4',)
+    """
+    name = "word_length" + ",".join(map(str, bounds))
+    return WordColumn("word_length", (tuple(sorted(bounds)) or (1, 2, 3, 4, 7, 10),), name)
+
+
+def matches(pattern: str, name: str | None = None) -> WordColumn:
+    r"""Return the column with yes where a regular expression matches the whole word.
+
+    Parameters
+    ----------
+    pattern : str
+        A regular expression.
+    name : str, optional
+        Shown in attributes in place of the pattern.
+
+    Examples
+    --------
+    >>> year = matches(r"(19|20)\d\d", name="year")
+    >>> year.of_word("1992"), year.of_word("1992a"), year.name
+    (('yes',), (), 'matches(year)')
+    """
+    check_pattern(pattern)
+    return WordColumn("matches", (pattern,), f"matches({name or pattern})")
+
+
+def in_lexicon(lexicon: Lexicon, casefold: bool = False, part: bool = False) -> WordColumn:
+    """Return the column with yes where the word is an entry of a lexicon.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+        Only its entries of one token count, unless `part`.
+    casefold : bool
+        Whether upper and lower case are the same.
+    part : bool
+        Whether a token of any entry counts.
+
+    Examples
+    --------
+    >>> places = Lexicon("places", ["Chicago", "New York"])
+    >>> in_lexicon(places).of_word("Chicago"), in_lexicon(places).of_word("York")
+    (('yes',), ())
+    >>> in_lexicon(places, casefold=True, part=True).of_word("YORK")
+    ('yes',)
+    """
+    check_lexicon(lexicon)
+    name = ("part of " if part else "in ") + lexicon.name + (", any case" if casefold else "")
+    return WordColumn("in_lexicon", (lexicon, bool(casefold), bool(part)), f"({name})")
+
+
+def folded(column: Column) -> NormalisedColumn:
+    """Return a column that sees words with their characters' usual widths (Unicode's NFKC).
+
+    Examples
+    --------
+    >>> folded(word).of_word("ＡＢＣ")
+    ('ABC',)
+    """
+    return NormalisedColumn(column, "folded")
+
+
+def zeroed(column: Column) -> NormalisedColumn:
+    """Return a column that sees words with every digit as 0.
+
+    Examples
+    --------
+    >>> zeroed(word).of_word("1185-1192")
+    ('0000-0000',)
+    """
+    return NormalisedColumn(column, "zeroed")
+
+
+def lowered(column: Column) -> NormalisedColumn:
+    """Return a column that sees words in lower case.
+
+    Examples
+    --------
+    >>> lowered(suffix(3)).of_word("STREET")
+    ('eet',)
+    """
+    return NormalisedColumn(column, "lowered")
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def check_pattern(pattern: str) -> None:
+    """Raise if a text is no regular expression."""
+    try:
+        re.compile(pattern)
+    except (re.error, TypeError) as error:
+        remedy = f"correct the pattern ({error})"
+        raise InvalidInput(message("pattern", pattern, "a regular expression", remedy)) from error
+
+
+def check_lexicon(lexicon: object) -> None:
+    """Raise if something is no lexicon."""
+    if not isinstance(lexicon, Lexicon):
+        remedy = "make one: Lexicon('cities', ['New York', ...])"
+        raise InvalidInput(message("lexicon", lexicon, "a Lexicon", remedy))
+
+
+def _at_least_one(argument: str, number: int) -> int:
+    """Return a number of characters, or raise."""
+    if not isinstance(number, int) or number < 1:
+        remedy = "count characters from 1"
+        raise InvalidInput(message(argument, number, "a whole number, 1 or more", remedy))
+    return number

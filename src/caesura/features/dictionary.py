@@ -1,0 +1,276 @@
+"""Features of whole segments that a dictionary gives: a lexicon's, or one learnt from segments."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.features.batch import Batch, Firings, Words
+from caesura.features.columns import check_lexicon
+from caesura.features.lexicons import Lexicon, bare
+from caesura.features.spans import Fired, SegmentFeature
+from caesura.features.templates import Column
+from caesura.features.trie import Trie
+from caesura.segments import Segment
+
+__all__ = ["Dictionary", "MatchedColumn", "Text", "matched"]
+
+_Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]
+_UNKNOWN, _PASSED = -1, -2  # keys of tokens that no entry has, and of those to be passed over
+_MARKS = 2  # of the marks beside a match, at most so many on each side are taken into a segment
+
+
+class _Finder:
+    """Find the entries of a lexicon in documents."""
+
+    def __init__(self, lexicon: Lexicon, casefold: bool, loose: bool) -> None:
+        self.casefold, self.loose = casefold, loose
+        self._ids: dict[str, int] = {}
+        self._trie = Trie()
+        kept: dict[tuple[str, ...], int] = {}  # what is one entry under casefold is one here
+        for payload, entry in enumerate(lexicon.entries):
+            keys = tuple(key for key in map(self._key, entry) if key or not loose)
+            if keys and keys not in kept:
+                kept[keys] = payload
+                ids = [self._ids.setdefault(key, len(self._ids)) for key in keys]
+                self._trie.add(np.array(ids, np.int32), payload)
+
+    def _key(self, token: str) -> str:
+        token = bare(token) if self.loose else token
+        return token.casefold() if self.casefold else token
+
+    def _keys(self, batch: Batch) -> npt.NDArray[np.int32]:
+        """Return the key of each token."""
+        types, inverse = np.unique(batch.types, return_inverse=True)
+        keys = (self._key(batch.words.words[t]) for t in types.tolist())
+        known = [
+            _PASSED if self.loose and not key else self._ids.get(key, _UNKNOWN) for key in keys
+        ]
+        return np.array(known, np.int32)[inverse] if known else np.empty(0, np.int32)
+
+    def find(self, batch: Batch, marks: bool = True) -> _Found:
+        """Return starts, ends and entries of all segments that are an entry."""
+        keys = self._keys(batch)
+        if not self.loose:
+            return self._trie.scan(keys, batch.offsets)
+        kept = np.flatnonzero(keys != _PASSED)
+        offsets = np.searchsorted(kept, batch.offsets)
+        found = self._trie.scan(keys[kept], offsets)
+        if not marks:
+            return kept[found[0]], kept[found[1] - 1] + 1, found[2]
+        return _with_marks(batch.offsets, kept, offsets, found)
+
+
+def _with_marks(
+    outer: npt.NDArray[np.int64],
+    kept: npt.NDArray[np.int64],
+    inner: npt.NDArray[np.int64],
+    found: _Found,
+) -> _Found:
+    """Return matches among the kept tokens as spans, with and without the marks beside them.
+
+    Document i has the tokens outer[i] to outer[i + 1], and of kept inner[i] to inner[i + 1].
+    """
+    i = np.searchsorted(inner, found[0], side="right") - 1  # the document of each match
+    columns = (*found, inner[i], inner[i + 1], outer[i], outer[i + 1])
+    at = kept.tolist()
+    out: list[tuple[int, int, int]] = []
+    for s, e, entry, low, high, first, last in zip(*(c.tolist() for c in columns), strict=True):
+        start, end = at[s], at[e - 1] + 1
+        before = max(start - _MARKS, at[s - 1] + 1 if s > low else first)
+        after = min(end + _MARKS, at[e] if e < high else last)
+        spans = product(range(before, start + 1), range(end, after + 1))
+        out += [(a, b, entry) for a, b in spans]
+    table = np.array(out, np.int64).reshape(-1, 3)
+    return table[:, 0], table[:, 1], table[:, 2].astype(np.int32)
+
+
+@lru_cache(maxsize=16)
+def _finder(lexicon: Lexicon, casefold: bool, loose: bool) -> _Finder:
+    return _Finder(lexicon, casefold, loose)
+
+
+@dataclass(frozen=True, repr=False)
+class MatchedColumn(Column):
+    """Where in an entry of a lexicon a token is; `matched` makes it.
+
+    Examples
+    --------
+    >>> cities = Lexicon("cities", ["New York", "York"])
+    >>> matched(cities).of_document(Document(("In", "New", "York")))
+    [(), ('begin',), ('end',)]
+    """
+
+    lexicon: Lexicon
+    casefold: bool = False
+    loose: bool = False
+    per_word: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_lexicon(self.lexicon)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like (matched cities, casefold)."""
+        options = [n for n in ("casefold", "loose") if getattr(self, n)]
+        return f"(matched {', '.join([self.lexicon.name, *options])})"
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return begin, inside, end or single for tokens in entries; longer entries win."""
+        finder = _finder(self.lexicon, self.casefold, self.loose)
+        starts, ends, _ = finder.find(Batch([document], Words()), marks=False)
+        places: list[tuple[str, ...]] = [()] * len(document)
+        for i in np.lexsort((starts, starts - ends)).tolist():
+            start, end = int(starts[i]), int(ends[i])
+            if not any(places[start:end]):
+                inner = [("inside",)] * (end - start - 2)
+                both = [("begin",), *inner, ("end",)]
+                places[start:end] = both if end - start > 1 else [("single",)]
+        return places
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def matched(lexicon: Lexicon, casefold: bool = False, loose: bool = False) -> MatchedColumn:
+    """Return the column that says where in an entry of a lexicon a token is.
+
+    This is what a dictionary of several tokens can tell a chain.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+        The entries.
+    casefold, loose : bool
+        As in `Dictionary`.
+
+    Examples
+    --------
+    >>> cities = Lexicon("cities", ["St. Paul"])
+    >>> matched(cities, loose=True).of_document(Document(("St", ".", "Paul,")))
+    [('begin',), ('inside',), ('end',)]
+    """
+    return MatchedColumn(lexicon, bool(casefold), bool(loose))
+
+
+@dataclass(frozen=True)
+class Dictionary(SegmentFeature):
+    """Fire if a whole segment is an entry of a lexicon.
+
+    Parameters
+    ----------
+    lexicon : Lexicon
+        The entries.
+    casefold : bool
+        Whether upper and lower case are the same.
+    loose : bool
+        Whether punctuation is passed over, beside words and between them, in entries and in
+        documents; of the marks beside a match, up to two on each side may be in the segment.
+    length : bool
+        Whether to fire also for the entry and its number of tokens together (1, 2, 3, 4+).
+
+    Examples
+    --------
+    >>> from caesura.features.batch import Words
+    >>> batch = Batch([Document(("In", "New", "York", ","))], Words())
+    >>> fired = Dictionary(Lexicon("cities", ["New York"])).firings(batch)
+    >>> fired.names, fired.starts.tolist(), fired.ends.tolist()
+    (['=cities'], [1], [3])
+    >>> Dictionary(Lexicon("cities", ["NEW YORK"]), True, True).firings(batch).ends.tolist()
+    [3, 4]
+    """
+
+    lexicon: Lexicon
+    casefold: bool = False
+    loose: bool = False
+    length: bool = False
+
+    def __post_init__(self) -> None:
+        check_lexicon(self.lexicon)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The word dictionary, with the options that change what matches."""
+        options = [n for n in ("casefold", "loose") if getattr(self, n)]
+        return "dictionary" + (f"({','.join(options)})" if options else "")
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        starts, ends, entries = _finder(self.lexicon, self.casefold, self.loose).find(batch)
+        fired = Fired()
+        fired.add_many(starts, ends, 0, f"={self.lexicon.name}")
+        if self.length:
+            tokens = [min(len(entry), 4) for entry in self.lexicon.entries]
+            names = [f"={self.lexicon.name}/{n}" for n in ("1", "2", "3", "4+")]
+            fired.add_many(starts, ends, 0, names, np.array(tokens, np.int64)[entries] - 1)
+        return fired.done()
+
+
+@dataclass(frozen=True)
+class Text(SegmentFeature):
+    """Fire for the whole text of a segment, if some labelled segment had the same.
+
+    Parameters
+    ----------
+    casefold : bool
+        Whether upper and lower case are the same.
+    min_count : int
+        How many segments of the training data must have the text. A text that only one has is
+        there for that one alone, and says little about others.
+    lexicon : Lexicon, optional
+        What was learnt; `fit` sets it.
+
+    Examples
+    --------
+    >>> from caesura.features.batch import Words
+    >>> batch = Batch([Document(("New", "York", "New", "York"))], Words())
+    >>> cities = [[Segment(0, 2, "LOC"), Segment(2, 4, "LOC")]]
+    >>> fired = Text().fit(batch, cities).firings(batch)
+    >>> fired.names, fired.starts.tolist(), fired.ends.tolist()
+    (['=New York'], [0, 2], [2, 4])
+    """
+
+    casefold: bool = False
+    min_count: int = 2
+    lexicon: Lexicon | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.min_count, int) or self.min_count < 1:
+            expected = "a whole number, 1 or more"
+            raise InvalidInput(message("min_count", self.min_count, expected, "raise it"))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The word text, or lower_text with casefold."""
+        return "lower_text" if self.casefold else "text"
+
+    def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> Text:
+        """Return the feature with the texts of the segments as its lexicon."""
+        counts: Counter[tuple[str, ...]] = Counter()
+        for document, labelled in zip(batch.documents, segments, strict=True):
+            for start, end, _ in labelled:
+                tokens = document.tokens[start:end]
+                counts[tuple(t.casefold() for t in tokens) if self.casefold else tokens] += 1
+        learnt = sorted(entry for entry, count in counts.items() if count >= self.min_count)
+        return replace(self, lexicon=Lexicon(f"learnt {self.name}", learnt))
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        if self.lexicon is None:
+            remedy = "call fit with labelled documents"
+            raise InvalidInput(message("lexicon", None, "the texts of labelled segments", remedy))
+        starts, ends, entries = _finder(self.lexicon, self.casefold, False).find(batch)
+        distinct, which = np.unique(entries, return_inverse=True)
+        fired = Fired()
+        names = [f"={' '.join(self.lexicon.entries[j])}" for j in distinct.tolist()]
+        fired.add_many(starts, ends, 0, names, which)
+        return fired.done()

@@ -1,0 +1,300 @@
+"""Columns of documents: what is given with a document, and where in it a token stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.features.bags import bag, plain
+from caesura.features.templates import Column
+
+__all__ = [
+    "AttributesColumn",
+    "DenseColumn",
+    "FunctionColumn",
+    "GivenColumn",
+    "PositionColumn",
+    "RepeatColumn",
+    "attributes",
+    "column",
+    "dense",
+    "function",
+    "position",
+    "repeats",
+]
+
+
+@dataclass(frozen=True, repr=False)
+class GivenColumn(Column):
+    """A column that the documents carry; `column` makes it.
+
+    Examples
+    --------
+    >>> column("pos").of_document(Document(("a", "dog"), columns={"pos": ("DT", "NN")}))
+    [('DT',), ('NN',)]
+    """
+
+    name: str
+    per_word: ClassVar[bool] = False
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return the value of each token; None is no value."""
+        values = document.columns.get(self.name)
+        if values is None or len(values) != len(document):
+            came = "no such column" if values is None else f"{len(values)} values"
+            expected = f"one value for each of {len(document)} tokens"
+            remedy = (
+                f"give every document this column; it has {', '.join(document.columns) or 'none'}"
+            )
+            raise InvalidInput(f"columns[{self.name!r}]: got {came}, expected {expected}; {remedy}")
+        return [() if value is None else (value,) for value in values]
+
+    def __repr__(self) -> str:
+        return f"column({self.name!r})"
+
+
+def column(name: str) -> GivenColumn:
+    """Return the column of this name that the documents carry, as column("pos").
+
+    Examples
+    --------
+    >>> (column("pos")[-1] & column("pos")[0]).prefix
+    'pos[-1]&pos[0]='
+    """
+    if not isinstance(name, str) or not name:
+        raise InvalidInput(message("name", name, "the name of a column", "pass its name"))
+    return GivenColumn(name)
+
+
+@dataclass(frozen=True, repr=False)
+class PositionColumn(Column):
+    """Where in its document a token stands; `position` makes it.
+
+    Examples
+    --------
+    >>> position("start", 2).of_document(Document(tuple("abcd")))
+    [('0',), ('1',), ('2+',), ('2+',)]
+    """
+
+    origin: str
+    limit: int = 4
+    per_word: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if self.origin not in ("start", "end", "part"):
+            expected = "'start', 'end' or 'part'"
+            raise InvalidInput(message("origin", self.origin, expected, "pass one of them"))
+        if not isinstance(self.limit, int) or self.limit < 1:
+            expected = "a whole number, 1 or more"
+            raise InvalidInput(message("limit", self.limit, expected, "raise it"))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like position_start4."""
+        return f"position_{self.origin}{self.limit}"
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return the place of each token."""
+        length, limit = len(document), self.limit
+        if self.origin == "part":
+            return [(f"{t * limit // length + 1}/{limit}",) for t in range(length)]
+        counts = range(length) if self.origin == "start" else range(length - 1, -1, -1)
+        return [(str(t) if t < limit else f"{limit}+",) for t in counts]
+
+    def __repr__(self) -> str:
+        return f"position({self.origin!r}, {self.limit})"
+
+
+def position(origin: str, limit: int = 4) -> PositionColumn:
+    """Return the column of the tokens' places in their document.
+
+    Parameters
+    ----------
+    origin : {"start", "end", "part"}
+        Tokens from the start, tokens to the end, or the part of the document (1/4 to 4/4).
+    limit : int
+        Where counting stops; the number of parts.
+
+    Examples
+    --------
+    >>> document = Document(tuple("abcdefgh"))
+    >>> [value for (value,) in position("end", 3).of_document(document)]
+    ['3+', '3+', '3+', '3+', '3+', '2', '1', '0']
+    >>> [value for (value,) in position("part").of_document(document)]
+    ['1/4', '1/4', '2/4', '2/4', '3/4', '3/4', '4/4', '4/4']
+    """
+    return PositionColumn(origin, limit)
+
+
+@dataclass(frozen=True, repr=False)
+class RepeatColumn(Column):
+    """Whether a token is the same as another near it; `repeats` makes it.
+
+    Examples
+    --------
+    >>> repeats(-1).of_document(Document(tuple("天天好")))
+    [('no',), ('yes',), ('no',)]
+    """
+
+    offset: int
+    per_word: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like repeats-1."""
+        return f"repeats{self.offset}"
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return yes or no for each token."""
+        tokens, length = document.tokens, len(document)
+        there = (t + self.offset for t in range(length))
+        same = (0 <= u < length and tokens[t] == tokens[u] for t, u in enumerate(there))
+        return [("yes" if one else "no",) for one in same]
+
+    def __repr__(self) -> str:
+        return f"repeats({self.offset})"
+
+
+def repeats(offset: int) -> RepeatColumn:
+    """Return the column with yes where a token is the same as the one so many places off.
+
+    Examples
+    --------
+    >>> repeats(-2)[0].prefix
+    'repeats-2[0]='
+    """
+    if not isinstance(offset, int) or offset == 0:
+        remedy = "-1 is the token before"
+        raise InvalidInput(message("offset", offset, "a whole number other than 0", remedy))
+    return RepeatColumn(offset)
+
+
+@dataclass(frozen=True, repr=False)
+class FunctionColumn(Column):
+    """A user's function of a document and a token; `function` makes it.
+
+    Examples
+    --------
+    >>> def doubled(document, t):
+    ...     return t > 0 and document.tokens[t] == document.tokens[t - 1] and "yes" or None
+    >>> function(doubled).of_document(Document(("had", "had")))
+    [(), ('yes',)]
+    """
+
+    function: Callable[[Document, int], Any]
+    name: str
+    per_word: ClassVar[bool] = False
+
+    def of_document(
+        self, document: Document
+    ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
+        """Return what the function says of each token."""
+        values = [
+            said(self.function(document, t), f"{self.name}(document, {t})")
+            for t in range(len(document))
+        ]
+        both: Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]] = plain(values)
+        return both
+
+    def __repr__(self) -> str:
+        return f"function({self.name})"
+
+
+def function(
+    f: Callable[[Document, int], str | Iterable[str] | Mapping[str, Any] | None],
+    name: str | None = None,
+) -> FunctionColumn:
+    """Return the column that a function f(document, t) gives.
+
+    Parameters
+    ----------
+    f : callable
+        Returns a string, some strings, a dict with values, or None for token t. To be saved with
+        a model it must be importable: no lambda and no function inside another.
+    name : str, optional
+        Shown in attributes; the function's own if not given.
+
+    Examples
+    --------
+    >>> def size(document, t):
+    ...     return {"characters": len(document.tokens[t])}
+    >>> function(size).of_document(Document(("New", "Zealand")))
+    [{'characters': 3.0}, {'characters': 7.0}]
+    """
+    if not callable(f):
+        remedy = "pass f(document, t)"
+        raise InvalidInput(message("f", f, "a function", remedy))
+    return FunctionColumn(f, name or str(getattr(f, "__name__", type(f).__name__)))
+
+
+def said(value: Any, where: str) -> tuple[str, ...] | dict[str, float]:
+    """Return what a user's function said as a bag."""
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, str) else bag(value, where)
+
+
+@dataclass(frozen=True, repr=False)
+class AttributesColumn(Column):
+    """The attributes that the documents carry; `attributes` is it.
+
+    Examples
+    --------
+    >>> attributes.of_document(Document(("a", "b"), attributes=[["w=a", "first"], ["w=b"]]))
+    [('w=a', 'first'), ('w=b',)]
+    """
+
+    name: str = field(default="attributes", init=False)
+    per_word: ClassVar[bool] = False
+
+    def of_document(
+        self, document: Document
+    ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
+        """Return the bag of each token."""
+        given = document.attributes
+        if given is None or len(given) != len(document):
+            came = None if given is None else f"{len(given)} bags"
+            expected = f"one bag of attributes for each of {len(document)} tokens"
+            remedy = "give every document its attributes"
+            raise InvalidInput(message("attributes", came, expected, remedy))
+        bags = [bag(one, f"attributes[{t}]") for t, one in enumerate(given)]
+        both: Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]] = plain(bags)
+        return both
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, repr=False)
+class DenseColumn(Column):
+    """The numbers that the documents carry for each token, as x0, x1, ...; `dense` is it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> dense.of_document(Document(("a",), dense=np.array([[0.5, -1.0]])))
+    [{'x0': 0.5, 'x1': -1.0}]
+    """
+
+    name: str = field(default="dense", init=False)
+    per_word: ClassVar[bool] = False
+
+    def of_document(self, document: Document) -> Sequence[Mapping[str, float]]:
+        """Return the numbers of each token."""
+        if document.dense is None or len(document.dense) != len(document):
+            came = None if document.dense is None else document.dense.shape
+            expected = f"an array of shape ({len(document)}, D)"
+            raise InvalidInput(message("dense", came, expected, "give every document one"))
+        return [{f"x{d}": x for d, x in enumerate(row)} for row in document.dense.tolist()]
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+attributes = AttributesColumn()
+"""The attributes that the documents carry, in the form of python-crfsuite."""
+dense = DenseColumn()
+"""The rows of the documents' dense arrays: values x0, x1, ... with their numbers."""

@@ -1,0 +1,135 @@
+"""Lexicons: named lists of entries, each one a sequence of tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["Lexicon", "bare", "tokens_of"]
+
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_EDGES = re.compile(r"^\W+|\W+$")
+
+
+def tokens_of(text: str) -> list[str]:
+    """Split a text into words and single marks.
+
+    Examples
+    --------
+    >>> tokens_of("Proc. of the ACM")
+    ['Proc', '.', 'of', 'the', 'ACM']
+    """
+    return _TOKEN.findall(text)
+
+
+@lru_cache(maxsize=1 << 16)
+def bare(token: str) -> str:
+    """Return a token without the punctuation around it; nothing is left of punctuation.
+
+    Examples
+    --------
+    >>> bare("(Osaka,"), bare("W.-P."), bare("...")
+    ('Osaka', 'W.-P', '')
+    """
+    return _EDGES.sub("", token)
+
+
+class Lexicon:
+    """Hold the entries of a dictionary under a name.
+
+    Parameters
+    ----------
+    name : str
+        Shown in attributes, and the name under which a model file keeps the entries.
+    entries : iterable of str or of sequences of str
+        Texts, which are split by `tokenise`, or tokens. Repeated entries count once.
+    tokenise : callable, optional
+        From a text to its tokens; use the one that made the tokens of the documents. The default
+        splits words from marks, `str.split` splits at spaces, `list` takes characters.
+
+    Examples
+    --------
+    >>> cities = Lexicon("cities", ["New York", "Aix-en-Provence"])
+    >>> cities.entries
+    (('New', 'York'), ('Aix', '-', 'en', '-', 'Provence'))
+    >>> len(cities)
+    2
+    """
+
+    __slots__ = ("entries", "name")
+
+    def __init__(
+        self,
+        name: str,
+        entries: Iterable[str | Sequence[str]],
+        tokenise: Callable[[str], Sequence[str]] = tokens_of,
+    ) -> None:
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(message("name", name, "a word", "name the lexicon"))
+        if isinstance(entries, str):
+            raise InvalidInput(message("entries", entries, "a list", "pass a list of texts"))
+        split = (tuple(tokenise(entry) if isinstance(entry, str) else entry) for entry in entries)
+        self.name = name
+        self.entries: tuple[tuple[str, ...], ...] = tuple(dict.fromkeys(e for e in split if e))
+
+    @classmethod
+    def read(
+        cls,
+        path: str | Path,
+        name: str | None = None,
+        tokenise: Callable[[str], Sequence[str]] = tokens_of,
+        comment: str = "#",
+        encoding: str = "utf-8",
+    ) -> Lexicon:
+        """Read a file with one entry on each line, up to the first tab.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        name : str, optional
+            The file's name without its ending, if not given.
+        tokenise : callable
+            As in the constructor.
+        comment : str
+            Lines that begin so are left out.
+        encoding : str
+            Of the file.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "surnames.txt")
+        ...     _ = path.write_text("# from a census" + chr(10) + "van der Berg" + chr(10))
+        ...     Lexicon.read(path)
+        Lexicon('surnames', 1 entry)
+        """
+        path = Path(path)
+        try:
+            lines = path.read_text(encoding=encoding).splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            remedy = f"check the path and the encoding ({error})"
+            raise InvalidInput(message("path", str(path), "a text file", remedy)) from error
+        texts = (line.split("\t")[0].strip() for line in lines if not line.startswith(comment))
+        return cls(path.stem if name is None else name, texts, tokenise)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __repr__(self) -> str:
+        many = "entry" if len(self) == 1 else "entries"
+        return f"Lexicon({self.name!r}, {len(self)} {many})"
+
+    def __hash__(self) -> int:
+        return hash((self.name, len(self.entries)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Lexicon):
+            return NotImplemented
+        same = self.entries is other.entries or self.entries == other.entries
+        return self.name == other.name and same

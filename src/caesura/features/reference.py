@@ -1,0 +1,124 @@
+"""Which rows a template fires on: the definition, in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
+from math import prod
+from typing import NamedTuple
+
+from caesura.documents import Document
+from caesura.features.batch import OPEN_END, OPEN_START
+from caesura.features.templates import AFTER, BEFORE, Column, Template
+
+__all__ = ["Row", "applies", "cores", "rows"]
+
+OPEN = OPEN_START | OPEN_END
+
+# The rows [t, t + 1) that single out a token by its place in the segment: flags and value.
+# any = begin + inside + end + single, first = begin + single, last = end + single.
+_BY_PLACE: dict[str, tuple[tuple[int, float], ...]] = {
+    "token": ((OPEN, 1.0),),
+    "single": ((0, 1.0),),
+    "begin": ((OPEN_END, 1.0), (0, -1.0)),
+    "end": ((OPEN_START, 1.0), (0, -1.0)),
+    "inside": ((OPEN, 1.0), (OPEN_END, -1.0), (OPEN_START, -1.0), (0, 1.0)),
+}
+
+
+class Row(NamedTuple):
+    """One firing. An empty span is the inner boundary before token `start`, for the place edge."""
+
+    start: int
+    end: int
+    flags: int  # OPEN_START | OPEN_END
+    attribute: str
+    value: float
+
+
+def applies(row: Row, start: int, end: int) -> bool:
+    """Say whether a row counts for the segment [start, end).
+
+    Examples
+    --------
+    >>> at_least_two = Row(4, 6, OPEN_END, "length>=2", 1.0)
+    >>> applies(at_least_two, 4, 9), applies(at_least_two, 4, 5), applies(at_least_two, 3, 9)
+    (True, False, False)
+    """
+    starts = start == row.start or (row.flags & OPEN_START and start <= row.start)
+    ends = end == row.end or (row.flags & OPEN_END and end >= row.end)
+    return bool(starts and ends) and row.start < row.end
+
+
+def cores(template: Template, t: int, length: int) -> list[tuple[int, int, int, float]]:
+    """Return (start, end, flags, value) of a template anchored at token t; none if out of range.
+
+    Examples
+    --------
+    >>> from caesura.features import first, inside, word
+    >>> cores(first(word[0] & word[1]), 3, 9)
+    [(3, 5, 2, 1.0)]
+    >>> cores(inside(word[0]), 3, 9)
+    [(3, 4, 3, 1.0), (3, 4, 2, -1.0), (3, 4, 1, -1.0), (3, 4, 0, 1.0)]
+    """
+    low, high = template.reach
+    if template.place == "edge":
+        return [(t, t, 0, 1.0)] if 0 < t < length else []
+    if template.place in _BY_PLACE:
+        return [(t, t + 1, flags, value) for flags, value in _BY_PLACE[template.place]]
+    start, end, flags = {
+        "within": (t + low, t + high + 1, OPEN),
+        "first": (t, t + high + 1, OPEN_END),
+        "last": (t + low, t + 1, OPEN_START),
+    }[template.place]
+    return [(start, end, flags, 1.0)] if start >= 0 and end <= length else []
+
+
+def rows(document: Document, templates: Iterable[Template]) -> list[Row]:
+    """Return all rows on which templates fire in a document.
+
+    Examples
+    --------
+    >>> from caesura.features import first, word
+    >>> for row in rows(Document(("of", "ACM")), [word[-1] & word[0], first(word[0])]):
+    ...     print(*row)
+    0 1 3 word[-1]&word[0]=<s>|of 1.0
+    1 2 3 word[-1]&word[0]=of|ACM 1.0
+    0 1 2 first:word[0]=of 1.0
+    1 2 2 first:word[0]=ACM 1.0
+    """
+    columns: dict[Column, list[dict[str, float]]] = {}
+    found: list[Row] = []
+    for template in templates:
+        for column, _ in template.parts:
+            if column not in columns:
+                columns[column] = [_weighted(values) for values in column.of_document(document)]
+        for t in range(len(document)):
+            for start, end, flags, sign in cores(template, t, len(document)):
+                for attribute, value in _combinations(template, t, columns):
+                    found.append(Row(start, end, flags, attribute, sign * value))
+    return found
+
+
+def _weighted(values: Iterable[str] | Mapping[str, float]) -> dict[str, float]:
+    """Return values with their numbers; a string counts as often as it is there."""
+    if isinstance(values, Mapping):
+        return dict(values)
+    counts: dict[str, float] = {}
+    for value in values:
+        counts[value] = counts.get(value, 0.0) + 1.0
+    return counts
+
+
+def _combinations(
+    template: Template, t: int, columns: Mapping[Column, list[dict[str, float]]]
+) -> Iterator[tuple[str, float]]:
+    """Yield the attributes at anchor t, with the product of the parts' numbers."""
+    parts: list[dict[str, float]] = []
+    for column, offset in template.parts:
+        values = columns[column]
+        at = t + offset
+        outside = BEFORE if at < 0 else AFTER
+        parts.append(values[at] if 0 <= at < len(values) else {outside: 1.0})
+    for combination in product(*(part.items() for part in parts)):
+        yield template.attribute([v for v, _ in combination]), prod(n for _, n in combination)

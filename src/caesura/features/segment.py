@@ -1,0 +1,333 @@
+"""Features of whole segments: length, shape, tokens at a place, patterns, a user's own function.
+
+Tokens inside, at the ends of and around a segment are templates, not features of this file:
+"contains" is `within(word[0])`, "contains the pair" `within(word[0] & word[1])`, "the token before"
+`first(word[-1])` and "the token after" `last(word[1])`. `single(bias[0])` counts segments of length
+1, and `first(bias[0])` counts segments.
+
+A feature that must see the whole segment looks at each span of up to `max_length` tokens, and so
+fires up to that many times for each token; the others need no bound.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.features.batch import OPEN_END, OPEN_START, Batch, Firings
+from caesura.features.columns import check_pattern, short_shape
+from caesura.features.given import said
+from caesura.features.spans import Fired, SegmentFeature, check_max_length, rooms, spans
+from caesura.features.templates import Column
+
+__all__ = [
+    "Length",
+    "Pattern",
+    "SegmentFeature",
+    "SegmentFunction",
+    "SegmentShape",
+    "TokenAt",
+]
+
+
+@dataclass(frozen=True)
+class Length(SegmentFeature):
+    """Fire for the number of tokens of a segment.
+
+    Parameters
+    ----------
+    exact : int or iterable of int
+        Each of these lengths; a number n means 1 to n.
+    at_least : int or iterable of int
+        These and all longer ones.
+    ranges : iterable of (int, int)
+        From the first to the second, both included.
+
+    Notes
+    -----
+    Nothing here bounds the length of segments: a range fires with 1 where it begins and with -1
+    behind its end.
+
+    Examples
+    --------
+    >>> Length(exact=3, at_least=[6], ranges=[(4, 8)])
+    Length(exact=(1, 2, 3), at_least=(6,), ranges=((4, 8),))
+    """
+
+    exact: Any = ()
+    at_least: Any = ()
+    ranges: Any = ()
+
+    name = "length"
+
+    def __post_init__(self) -> None:
+        exact = range(1, self.exact + 1) if isinstance(self.exact, int) else self.exact
+        at_least = [self.at_least] if isinstance(self.at_least, int) else self.at_least
+        ranges = tuple((low, high) for low, high in self.ranges)
+        for name, value in (("exact", exact), ("at_least", at_least), ("ranges", ranges)):
+            object.__setattr__(self, name, tuple(value))
+        numbers = [*self.exact, *self.at_least, *(n for pair in ranges for n in pair)]
+        if not numbers or not all(isinstance(n, int) and n >= 1 for n in numbers):
+            remedy = "give exact=, at_least= or ranges="
+            raise InvalidInput(message("lengths", numbers, "whole numbers, 1 or more", remedy))
+        if not all(low <= high for low, high in ranges):
+            raise InvalidInput(message("ranges", ranges, "the smaller number first", "swap them"))
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        room, fired = rooms(batch), Fired()
+
+        def add(length: int, flags: int, name: str, value: float = 1.0) -> None:
+            starts = np.flatnonzero(room >= length)
+            fired.add_many(starts, starts + length, flags, name, value=value)
+
+        for n in self.exact:
+            add(n, 0, f"={n}")
+        for n in self.at_least:
+            add(n, OPEN_END, f">={n}")
+        for low, high in self.ranges:
+            add(low, OPEN_END, f"={low}..{high}")
+            add(high + 1, OPEN_END, f"={low}..{high}", -1.0)
+        return fired.done()
+
+
+@dataclass(frozen=True)
+class TokenAt(SegmentFeature):
+    """Fire if one of some tokens of a segment, counted from an end, has a value.
+
+    Parameters
+    ----------
+    positions : int or iterable of int
+        0 is the first token, -1 the last; all counted from the same end.
+    column : Column
+        What is looked at.
+    value : str, optional
+        The value; every value has its attribute if not given.
+
+    Notes
+    -----
+    It fires once, at the first of the positions that has the value: all segments that go on at
+    least as far have it too.
+
+    Examples
+    --------
+    The third or fourth token is a hyphen:
+
+    >>> from caesura.features import word
+    >>> TokenAt((2, 3), word, "-").name
+    'at2,3:word'
+    """
+
+    positions: Any
+    column: Column
+    value: str | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.positions] if isinstance(self.positions, int) else self.positions
+        positions = tuple(given)
+        object.__setattr__(self, "positions", positions)
+        whole = positions and all(isinstance(p, int) for p in positions)
+        if not whole or len({p < 0 for p in positions}) > 1:
+            expected = "whole numbers, all counted from one end"
+            remedy = "0 is the first token, -1 the last; use two features for both ends"
+            raise InvalidInput(message("positions", positions, expected, remedy))
+        if not isinstance(self.column, Column):
+            raise InvalidInput(message("column", self.column, "a column", "pass word"))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like at2,3:word."""
+        return f"at{','.join(map(str, self.positions))}:{self.column.name}"
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        fired = Fired()
+        from_start = self.positions[0] >= 0
+        flags = OPEN_END if from_start else OPEN_START
+        steps = sorted(self.positions) if from_start else sorted(self.positions, reverse=True)
+        ends = pairwise(batch.offsets.tolist())
+        for (low, high), document in zip(ends, batch.documents, strict=True):
+            values = [self._looked_for(bag) for bag in self.column.of_document(document)]
+            for anchor in range(low, high):  # the first token of the segment, or the last
+                seen: set[str] = set()
+                for step in steps:
+                    t = anchor + step if from_start else anchor + step + 1
+                    if not low <= t < high:
+                        break
+                    start, end = (anchor, t + 1) if from_start else (t, anchor + 1)
+                    for value in values[t - low]:
+                        if value not in seen:
+                            fired.add(start, end, flags, f"={value}")
+                    seen.update(values[t - low])
+        return fired.done()
+
+    def _looked_for(self, values: Iterable[str]) -> Iterable[str]:
+        """Return the values that count, each once."""
+        return dict.fromkeys(v for v in values if self.value is None or v == self.value)
+
+
+@dataclass(frozen=True)
+class SegmentShape(SegmentFeature):
+    """Fire for the short shapes of all tokens of a segment, as Xx Xx d.
+
+    Parameters
+    ----------
+    max_length : int
+        The longest segment that it looks at.
+    collapse : bool
+        Whether runs of one shape are made one: Xx+ d.
+    column : Column
+        What is shown of each token.
+
+    Examples
+    --------
+    >>> from caesura.features.batch import Words
+    >>> batch = Batch([Document(("New", "York", "10001"))], Words())
+    >>> SegmentShape(3).firings(batch).names
+    ['=Xx', '=d', '=Xx Xx', '=Xx d', '=Xx Xx d']
+    """
+
+    max_length: int
+    collapse: bool = False
+    column: Column = short_shape
+
+    def __post_init__(self) -> None:
+        check_max_length(self.max_length)
+        if not isinstance(self.column, Column) or not self.column.per_word:
+            remedy = "pass short_shape or another"
+            raise InvalidInput(message("column", self.column, "a column of words", remedy))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like segment_short_shape."""
+        return f"segment_{self.column.name}{'+' if self.collapse else ''}"
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        fired, room = Fired(), rooms(batch)
+        shapes, tokens = _interned(batch, lambda word: "/".join(self.column.of_word(word)))
+        starts = np.arange(len(tokens))
+        ids = tokens.astype(np.int64)  # of the span at each start; each span goes on the one before
+        texts: list[tuple[str, ...]] = [(shape,) for shape in shapes]
+        for length in range(1, self.max_length + 1):
+            if length > 1:
+                keep = room[starts] >= length
+                starts, ids = starts[keep], ids[keep]
+                pairs = ids * len(shapes) + tokens[starts + length - 1]
+                distinct, ids = np.unique(pairs, return_inverse=True)
+                texts = [
+                    (*texts[p // len(shapes)], shapes[p % len(shapes)]) for p in distinct.tolist()
+                ]
+            fired.add_many(starts, starts + length, 0, [self._shown(t) for t in texts], ids)
+        return fired.done()
+
+    def _shown(self, shapes: Iterable[str]) -> str:
+        """Return the attribute of some shapes."""
+        if not self.collapse:
+            return "=" + " ".join(shapes)
+        runs = ((shape, len(list(run))) for shape, run in groupby(shapes))
+        return "=" + " ".join(shape + ("+" if n > 1 else "") for shape, n in runs)
+
+
+def _interned(batch: Batch, say: Callable[[str], str]) -> tuple[list[str], npt.NDArray[np.int64]]:
+    """Return the distinct strings said of words, and the index of each token's."""
+    types, inverse = np.unique(batch.types, return_inverse=True)
+    index: dict[str, int] = {}
+    ids = [index.setdefault(say(batch.words.words[t]), len(index)) for t in types.tolist()]
+    return list(index), np.array(ids, np.int64)[inverse] if ids else np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Pattern(SegmentFeature):
+    r"""Fire if a regular expression matches the whole text of a segment.
+
+    Parameters
+    ----------
+    pattern : str
+        A regular expression.
+    max_length : int
+        The longest segment that it looks at, in tokens.
+    name : str
+        Shown in attributes; the pattern if not given.
+    joiner : str
+        What stands between tokens: a space, or nothing for characters.
+
+    Examples
+    --------
+    >>> Pattern(r"pp?\. \d+ - \d+", max_length=4, name="pages").name
+    'pages'
+    """
+
+    pattern: str
+    max_length: int
+    name: str = ""
+    joiner: str = " "
+
+    def __post_init__(self) -> None:
+        check_pattern(self.pattern)
+        check_max_length(self.max_length)
+        object.__setattr__(self, "name", self.name or f"pattern({self.pattern})")
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        fired, fits = Fired(), re.compile(self.pattern).fullmatch
+        low = batch.offsets.tolist()
+        for i, start, end in spans(batch, self.max_length):
+            if fits(self.joiner.join(batch.documents[i].tokens[start:end])):
+                fired.add(low[i] + start, low[i] + end, 0, "")
+        return fired.done()
+
+
+@dataclass(frozen=True)
+class SegmentFunction(SegmentFeature):
+    """Fire as a user's function of a document and a span says.
+
+    Parameters
+    ----------
+    function : callable
+        f(document, start, end) returns a string, some strings, a dict with values, or None. To be
+        saved with a model it must be importable: no lambda and no function inside another.
+    max_length : int
+        The longest segment that it looks at.
+    name : str
+        Shown in attributes; the function's own if not given.
+
+    Examples
+    --------
+    >>> def balanced(document, start, end):
+    ...     text = "".join(document.tokens[start:end])
+    ...     return "yes" if text.count("(") == text.count(")") else "no"
+    >>> SegmentFunction(balanced, max_length=8).name
+    'balanced'
+    """
+
+    function: Callable[[Document, int, int], str | Iterable[str] | Mapping[str, Any] | None]
+    max_length: int
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        check_max_length(self.max_length)
+        if not callable(self.function):
+            remedy = "pass f(document, start, end)"
+            raise InvalidInput(message("function", self.function, "a function", remedy))
+        own = getattr(self.function, "__name__", type(self.function).__name__)
+        object.__setattr__(self, "name", self.name or str(own))
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        fired, low = Fired(), batch.offsets.tolist()
+        for i, start, end in spans(batch, self.max_length):
+            value = self.function(batch.documents[i], start, end)
+            bag = said(value, f"{self.name}(document, {start}, {end})")
+            numbers = bag.items() if isinstance(bag, dict) else ((name, 1.0) for name in bag)
+            for name, number in numbers:
+                fired.add(low[i] + start, low[i] + end, 0, f"={name}", number)
+        return fired.done()

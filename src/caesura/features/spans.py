@@ -1,0 +1,117 @@
+"""What features of whole segments have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.errors import InvalidInput, message
+from caesura.features.batch import Batch, Firings
+from caesura.segments import Segment
+
+__all__ = ["Fired", "SegmentFeature", "check_max_length", "rooms", "spans"]
+
+
+class SegmentFeature:
+    """Say something about segments: where in a batch which attributes fire.
+
+    Examples
+    --------
+    >>> from caesura.documents import Document
+    >>> from caesura.features import Length
+    >>> from caesura.features.batch import Words
+    >>> batch = Batch([Document(("New", "Zealand"))], Words())
+    >>> fired = Length(at_least=2).firings(batch)
+    >>> fired.names, fired.starts.tolist(), fired.ends.tolist(), fired.flags.tolist()
+    (['>=2'], [0], [2], [2])
+    """
+
+    name: str  # attributes begin with it
+
+    def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> SegmentFeature:
+        """Return the feature with what it learns from labelled documents; itself if nothing.
+
+        Parameters
+        ----------
+        batch : Batch
+            Documents.
+        segments : sequence of sequences of Segment
+            Of each document, in tokens of the document.
+        """
+        return self
+
+    def firings(self, batch: Batch) -> Firings:
+        """Return where its attributes fire."""
+        raise NotImplementedError
+
+
+class Fired:
+    """Collect firings."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._rows: list[tuple[int, int, int, int, float]] = []
+        self._arrays: list[tuple[npt.NDArray[Any], ...]] = []
+
+    def add(self, start: int, end: int, flags: int, name: str, value: float = 1.0) -> None:
+        """Add one firing."""
+        which = self._names.setdefault(name, len(self._names))
+        self._rows.append((start, end, flags, which, value))
+
+    def add_many(
+        self,
+        starts: npt.NDArray[Any],
+        ends: npt.NDArray[Any],
+        flags: int,
+        names: str | Sequence[str],
+        which: npt.NDArray[Any] | None = None,
+        value: float = 1.0,
+    ) -> None:
+        """Add firings of one attribute, or of those that `which` picks of several."""
+        each = [names] if isinstance(names, str) else names
+        ids = np.array([self._names.setdefault(n, len(self._names)) for n in each], np.int32)
+        picked = np.zeros(len(starts), np.int32) if which is None else which
+        same = np.full(len(starts), flags, np.uint8), np.full(len(starts), value)
+        self._arrays.append((starts, ends, same[0], ids[picked] if len(ids) else picked, same[1]))
+
+    def done(self) -> Firings:
+        """Return all of them."""
+        if self._rows:
+            table = np.array(self._rows, np.float64)
+            self._arrays.append(tuple(table.T))
+        none = (np.empty(0),) * 5
+        columns = [np.concatenate(column) for column in zip(none, *self._arrays, strict=True)]
+        starts, ends, flags, which, values = columns
+        return Firings(
+            starts.astype(np.int32),
+            ends.astype(np.int32),
+            flags.astype(np.uint8),
+            list(self._names),
+            which.astype(np.int32),
+            values.astype(np.float64),
+        )
+
+
+def rooms(batch: Batch) -> npt.NDArray[np.int64]:
+    """Return the number of tokens from each token to the end of its document, of shape (N,)."""
+    lengths = np.diff(batch.offsets)
+    return np.repeat(batch.offsets[1:], lengths) - np.arange(batch.offsets[-1])
+
+
+def spans(batch: Batch, max_length: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (document, start, end) of all spans of up to max_length tokens, in its own tokens."""
+    for i, document in enumerate(batch.documents):
+        length = len(document)
+        for start in range(length):
+            for end in range(start + 1, min(start + max_length, length) + 1):
+                yield i, start, end
+
+
+def check_max_length(max_length: object) -> None:
+    """Raise if a number of tokens is none."""
+    if not isinstance(max_length, int) or isinstance(max_length, bool) or max_length < 1:
+        remedy = "give the longest segment that the feature looks at"
+        raise InvalidInput(message("max_length", max_length, "a whole number, 1 or more", remedy))

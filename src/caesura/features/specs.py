@@ -1,0 +1,249 @@
+"""Features as plain data, for model files, and back.
+
+A feature is written as its type and its fields: {"type": "Length", "exact": [1, 2], ...}. A lexicon
+is written as {"lexicon": name}, for its entries are kept apart, and a function as {"function":
+"module:name"}.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields
+from functools import reduce
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+from caesura.features.columns import NormalisedColumn, WordColumn
+from caesura.features.dictionary import Dictionary, MatchedColumn, Text
+from caesura.features.given import (
+    AttributesColumn,
+    DenseColumn,
+    FunctionColumn,
+    GivenColumn,
+    PositionColumn,
+    RepeatColumn,
+)
+from caesura.features.lexicons import Lexicon
+from caesura.features.segment import Length, Pattern, SegmentFunction, SegmentShape, TokenAt
+from caesura.features.similar import Similar
+from caesura.features.spans import SegmentFeature
+from caesura.features.templates import Column, Template
+
+__all__ = ["declared", "from_spec", "lexicons_of", "to_spec"]
+
+_TYPES: dict[str, type] = {
+    one.__name__: one
+    for one in (
+        *(Template, WordColumn, NormalisedColumn, GivenColumn, PositionColumn, RepeatColumn),
+        *(FunctionColumn, AttributesColumn, DenseColumn, MatchedColumn),
+        *(Length, TokenAt, SegmentShape, Pattern, SegmentFunction, Dictionary, Text, Similar),
+    )
+}
+
+
+def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
+    """Return features as a list, or raise if one is none.
+
+    Parameters
+    ----------
+    features : iterable of Template, SegmentFeature or Column
+        A column alone stands for its offset 0.
+
+    Examples
+    --------
+    >>> from caesura.features import Length, word
+    >>> declared([word, word[-1], Length(exact=2)])
+    [word[0], word[-1], Length(exact=(1, 2), at_least=(), ranges=())]
+    >>> declared(["word"])
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: features[0]: got 'word', expected a template or a feature of
+    segments; write word[0] or Length(exact=3), or take a preset
+    """
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        remedy = "pass a list like [word[0], word[-1]]"
+        raise InvalidInput(message("features", features, "a list of features", remedy))
+    checked: dict[Template | SegmentFeature, int] = {}
+    columns: dict[str, Column] = {}
+    for i, given in enumerate(features):
+        one = given[0] if isinstance(given, Column) else given
+        if not isinstance(one, Template | SegmentFeature):
+            remedy = "write word[0] or Length(exact=3), or take a preset"
+            expected = "a template or a feature of segments"
+            raise InvalidInput(message(f"features[{i}]", given, expected, remedy))
+        if one in checked:
+            expected = f"each feature once; this is also features[{checked[one]}]"
+            raise InvalidInput(message(f"features[{i}]", given, expected, "leave one out"))
+        checked[one] = i
+        for column, _ in one.parts if isinstance(one, Template) else ():
+            if columns.setdefault(column.name, column) != column:
+                expected = f"a name other than that of {columns[column.name]!r}"
+                remedy = "give one of the two columns another name"
+                raise InvalidInput(message(f"features[{i}]", column.name, expected, remedy))
+    return list(checked)
+
+
+def to_spec(features: Iterable[Template | SegmentFeature]) -> list[Any]:
+    """Return features as lists, dicts, strings and numbers, which JSON can hold.
+
+    Raises
+    ------
+    InvalidInput
+        For a function that has no import name, such as a lambda, and for a feature of a class that
+        this library does not have.
+
+    Examples
+    --------
+    >>> from caesura.features import Length, first, prefix
+    >>> to_spec([first(prefix(3)[0])])  # doctest: +NORMALIZE_WHITESPACE
+    [{'type': 'Template', 'parts': [[{'type': 'WordColumn', 'kind': 'prefix', 'arguments': [3],
+      'name': 'prefix3'}, 0]], 'place': 'first'}]
+    >>> from_spec(to_spec([Length(at_least=3)]))
+    [Length(exact=(), at_least=(3,), ranges=())]
+    """
+    return [_written(feature) for feature in features]
+
+
+def from_spec(
+    spec: Iterable[Any], lexicons: Mapping[str, Lexicon] | None = None
+) -> list[Template | SegmentFeature]:
+    """Return the features that `to_spec` wrote.
+
+    Parameters
+    ----------
+    spec : list
+        What `to_spec` returned.
+    lexicons : mapping from str to Lexicon
+        The lexicons by name, as `lexicons_of` gives them.
+
+    Raises
+    ------
+    InvalidInput
+        For something that is not known here, a lexicon that is not given, or a function that
+        cannot be imported.
+
+    Examples
+    --------
+    >>> from caesura.features import Dictionary
+    >>> features = [Dictionary(Lexicon("cities", ["New York"]))]
+    >>> from_spec(to_spec(features), lexicons_of(features)) == features
+    True
+    """
+    return declared(_read(one, lexicons or {}) for one in spec)
+
+
+def lexicons_of(features: Iterable[Any]) -> dict[str, Lexicon]:
+    """Return all lexicons that features use, by name.
+
+    Examples
+    --------
+    >>> from caesura.features import in_lexicon
+    >>> lexicons_of([in_lexicon(Lexicon("cities", ["Chicago"]))[0]])
+    {'cities': Lexicon('cities', 1 entry)}
+    """
+    found: dict[str, Lexicon] = {}
+    for lexicon in _lexicons(list(features)):
+        if found.setdefault(lexicon.name, lexicon) != lexicon:
+            expected = "one lexicon of each name"
+            raise InvalidInput(message("lexicon", lexicon.name, expected, "rename one of them"))
+    return found
+
+
+def _lexicons(value: Any) -> Iterator[Lexicon]:
+    """Yield the lexicons in a feature, however deep."""
+    if isinstance(value, Lexicon):
+        yield value
+        return
+    parts = value if isinstance(value, list | tuple) else _fields(value)
+    for one in parts:
+        yield from _lexicons(one)
+
+
+def _fields(value: Any) -> list[Any]:
+    """Return the fields of a dataclass; none of anything else."""
+    return [getattr(value, name) for name in getattr(value, "__dataclass_fields__", ())]
+
+
+def _written(value: Any) -> Any:
+    """Return a feature, or a field of one, as plain data."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_written(one) for one in value]
+    if isinstance(value, Lexicon):
+        return {"lexicon": value.name}
+    if _TYPES.get(type(value).__name__) is type(value):
+        parts = {name: _written(getattr(value, name)) for name in _arguments(type(value))}
+        return {"type": type(value).__name__, **parts}
+    if callable(value) and not isinstance(value, Column | SegmentFeature):
+        return {"function": _import_name(value)}
+    remedy = "use function(f) or SegmentFunction(f, max_length) for your own"
+    raise InvalidInput(message("features", value, "features of this library", remedy))
+
+
+def _arguments(kind: Any) -> list[str]:
+    """Return the names of the arguments that make a feature of a type."""
+    return [field.name for field in fields(kind) if field.init]
+
+
+def _import_name(function: Callable[..., Any]) -> str:
+    """Return "module:name" of a function, or raise if that does not lead back to it."""
+    module = getattr(function, "__module__", None)
+    name = getattr(function, "__qualname__", None)
+    full = f"{module}:{name}"
+    if not module or not name or "<" in name or _resolved(full) is not function:
+        expected = "a function that can be imported by its name"
+        remedy = "define it at the top of a module: neither a lambda nor inside another function"
+        raise InvalidInput(message("function", function, expected, remedy))
+    return full
+
+
+def _resolved(full: str) -> Any:
+    """Return what an import name stands for; None if nothing."""
+    module, _, name = full.partition(":")
+    try:
+        return reduce(getattr, name.split("."), importlib.import_module(module))
+    except (ImportError, AttributeError, ValueError):
+        return None
+
+
+def _read(value: Any, lexicons: Mapping[str, Lexicon]) -> Any:
+    """Return what plain data stands for."""
+    if isinstance(value, list):
+        return tuple(_read(one, lexicons) for one in value)
+    if not isinstance(value, Mapping):
+        return value
+    if "type" in value:
+        return _made(value, lexicons)
+    if set(value) == {"lexicon"}:
+        if value["lexicon"] not in lexicons:
+            known = ", ".join(lexicons) or "none"
+            expected = f"one of the lexicons that are given: {known}"
+            raise InvalidInput(message("lexicon", value["lexicon"], expected, "give it too"))
+        return lexicons[value["lexicon"]]
+    if set(value) == {"function"} and isinstance(value["function"], str):
+        function = _resolved(value["function"])
+        if not callable(function):
+            expected = "a function that can be imported here"
+            remedy = "install or write the module that has it, under the same name"
+            raise InvalidInput(message("function", value["function"], expected, remedy))
+        return function
+    raise InvalidInput(message("spec", value, "what to_spec writes", "write it again"))
+
+
+def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon]) -> Any:
+    """Return a feature or a column of its type and fields."""
+    kind = _TYPES.get(str(value["type"]))
+    if kind is None:
+        remedy = "a newer version may have written it: update the library"
+        raise InvalidInput(message("type", value["type"], ", ".join(_TYPES), remedy))
+    parts = {name: _read(part, lexicons) for name, part in value.items() if name != "type"}
+    known = set(_arguments(kind))
+    try:
+        if not parts.keys() <= known:
+            raise TypeError(f"no field {min(parts.keys() - known)}")
+        return kind(**parts)
+    except (TypeError, AttributeError) as error:
+        expected = f"the fields of {kind.__name__}, which are {', '.join(sorted(known))}"
+        remedy = f"a newer version may have written it ({error})"
+        raise InvalidInput(message("spec", dict(value), expected, remedy)) from error

@@ -1,0 +1,301 @@
+"""Templates: what the tokens around a place say, as one attribute for each combination of values.
+
+::
+
+    word, shape, column("pos")     columns: some strings for each token
+    word[-1]                       a template: one column at an offset from the anchor
+    word[-1] & word[0]             a template: the values together
+    first(word[-1] & word[0])      the same, anchored at the first token of a segment
+
+A template fires on rows. A row has a core span [start, end), each side closed or open, and counts
+for every segment that begins at the core's start (open: there or before it) and ends at the core's
+end (open: there or after it). `caesura.features.reference` says which rows, in plain Python.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+
+__all__ = [
+    "AFTER",
+    "BEFORE",
+    "PLACES",
+    "Column",
+    "Template",
+    "begin",
+    "edge",
+    "end",
+    "first",
+    "inside",
+    "last",
+    "single",
+    "token",
+    "window",
+    "within",
+]
+
+BEFORE, AFTER = "<s>", "</s>"  # what a column is before the first token and after the last
+
+PLACES: tuple[str, ...] = (
+    "token",
+    "within",
+    "first",
+    "last",
+    "single",
+    "begin",
+    "inside",
+    "end",
+    "edge",
+)
+"""Where in a segment a template is anchored; each but the first is also a function."""
+
+
+class Column:
+    """Say something about each token: no string, one or several.
+
+    A column of words (`per_word`) has `of_word` and depends on nothing but the word, so that it
+    is computed once for each distinct word; the others have `of_document`.
+
+    Examples
+    --------
+    >>> from caesura.features import prefix, word
+    >>> prefix(3).of_word("Chicago")
+    ('Chi',)
+    >>> prefix(3)[-1] & word[0]
+    prefix(3)[-1] & word[0]
+    """
+
+    __slots__ = ()
+    __iter__ = None  # for `column[offset]` is no sequence of templates
+    name: str  # shown in attributes, another for each column
+    per_word: ClassVar[bool] = True
+
+    def of_word(self, word: str) -> tuple[str, ...]:
+        """Return the values of a word."""
+        raise NotImplementedError
+
+    def of_document(
+        self, document: Document
+    ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
+        """Return the values of each token; a mapping gives each value a number."""
+        return [self.of_word(word) for word in document.tokens]
+
+    def __getitem__(self, offset: int) -> Template:
+        try:
+            return Template(((self, operator.index(offset)),))
+        except TypeError:
+            remedy = f"write {self!r}[0] for the token itself, {self!r}[-1] for the one before"
+            raise InvalidInput(message("offset", offset, "a whole number", remedy)) from None
+
+
+@dataclass(frozen=True, repr=False)
+class Template:
+    """Fire for each combination of values of some columns, at offsets from an anchor.
+
+    Parameters
+    ----------
+    parts : tuple of (Column, int)
+        What is looked at; `word[-1] & word[0]` makes it.
+    place : str
+        Where in a segment the anchor is, one of `PLACES`; `first(...)` and the like set it.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> (word[-1] & word[0]).prefix
+    'word[-1]&word[0]='
+    >>> first(word[0]).prefix
+    'first:word[0]='
+    """
+
+    parts: tuple[tuple[Column, int], ...]
+    place: str = "token"
+
+    def __post_init__(self) -> None:
+        if self.place not in PLACES:
+            raise InvalidInput(message("place", self.place, ", ".join(PLACES), "pass one of them"))
+        if not self.parts or not all(isinstance(column, Column) for column, _ in self.parts):
+            remedy = "write word[0] or word[-1] & word[0]"
+            raise InvalidInput(message("parts", self.parts, "one part or more", remedy))
+
+    @property
+    def prefix(self) -> str:
+        """What its attributes begin with; the values follow, with `|` between them."""
+        place = "" if self.place == "token" else f"{self.place}:"
+        return place + "&".join(f"{column.name}[{offset}]" for column, offset in self.parts) + "="
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """The smallest and the largest offset, 0 included."""
+        offsets = [0, *(offset for _, offset in self.parts)]
+        return min(offsets), max(offsets)
+
+    def attribute(self, values: Sequence[str]) -> str:
+        r"""Return the name of the attribute for one value of each part.
+
+        With several parts, a backslash goes before `|` and the backslash in a value, so that no
+        two combinations have one name.
+        """
+        if len(values) > 1:
+            values = [value.replace("\\", "\\\\").replace("|", "\\|") for value in values]
+        return self.prefix + "|".join(values)
+
+    def __and__(self, other: Template) -> Template:
+        if not isinstance(other, Template):
+            return NotImplemented
+        if self.place != other.place:
+            remedy = "combine first, then place: first(word[0] & word[1])"
+            raise InvalidInput(message("place", other.place, repr(self.place), remedy))
+        return replace(self, parts=self.parts + other.parts)
+
+    def __repr__(self) -> str:
+        inner = " & ".join(f"{column!r}[{offset}]" for column, offset in self.parts)
+        return inner if self.place == "token" else f"{self.place}({inner})"
+
+
+def _placed(template: Template | Column, place: str) -> Template:
+    """Return a template at another place; a column alone stands for its offset 0."""
+    if isinstance(template, Column):
+        template = template[0]
+    if not isinstance(template, Template):
+        remedy = f"write {place}(word[0])"
+        raise InvalidInput(message("template", template, "a template", remedy))
+    return replace(template, place=place)
+
+
+def token(template: Template) -> Template:
+    """Anchor at every token of a segment: what templates do unless told otherwise.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> token(first(word[0])) == word[0]
+    True
+    """
+    return _placed(template, "token")
+
+
+def within(template: Template) -> Template:
+    """Anchor at every token such that all tokens looked at lie in the segment: "contains".
+
+    It counts occurrences. `within(word[0] & word[1])` is the pair of neighbours inside a segment.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> within(word[0] & word[1])
+    within(word[0] & word[1])
+    """
+    return _placed(template, "within")
+
+
+def first(template: Template) -> Template:
+    """Anchor at the first token of a segment; offset -1 is the token before the segment.
+
+    The segment must be long enough for the largest offset.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> first(word[0] & word[1])
+    first(word[0] & word[1])
+    """
+    return _placed(template, "first")
+
+
+def last(template: Template) -> Template:
+    """Anchor at the last token of a segment; offset 1 is the token after the segment.
+
+    The segment must be long enough for the smallest offset.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> last(word[-2] & word[-1] & word[0])
+    last(word[-2] & word[-1] & word[0])
+    """
+    return _placed(template, "last")
+
+
+def single(template: Template) -> Template:
+    """Anchor at the only token of a segment of length 1.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> single(word[0])
+    single(word[0])
+    """
+    return _placed(template, "single")
+
+
+def begin(template: Template) -> Template:
+    """Anchor at the first token of a segment of length 2 or more.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> begin(word[0])
+    begin(word[0])
+    """
+    return _placed(template, "begin")
+
+
+def inside(template: Template) -> Template:
+    """Anchor at each token of a segment that is neither its first nor its last.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> inside(word[0])
+    inside(word[0])
+    """
+    return _placed(template, "inside")
+
+
+def end(template: Template) -> Template:
+    """Anchor at the last token of a segment of length 2 or more.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> end(word[0])
+    end(word[0])
+    """
+    return _placed(template, "end")
+
+
+def edge(template: Template) -> Template:
+    """Anchor at the first token after an inner boundary, with both labels around it.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> edge(word[-1] & word[0])
+    edge(word[-1] & word[0])
+    """
+    return _placed(template, "edge")
+
+
+def window(
+    columns: Column | Iterable[Column], first: int, last: int, place: str = "token"
+) -> list[Template]:
+    """Return one template for each column and each offset from `first` to `last`, both included.
+
+    Examples
+    --------
+    >>> from caesura.features import shape, word
+    >>> window([word, shape], -1, 0)
+    [word[-1], word[0], shape[-1], shape[0]]
+    """
+    if first > last:
+        remedy = "give the smaller offset first, as window(word, -2, 2)"
+        raise InvalidInput(message("first", first, f"at most last, which is {last}", remedy))
+    each = [columns] if isinstance(columns, Column) else list(columns)
+    return [_placed(column[t], place) for column in each for t in range(first, last + 1)]

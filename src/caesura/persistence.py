@@ -1,0 +1,228 @@
+"""One file for a model: arrays and a header, whole or not at all, and never code.
+
+A file is a safetensors file whose metadata has one key, ``caesura``, with this JSON::
+
+    {"checksum": "<64 hex digits>", "version": 1, "kind": "SemiCRF", "header": {...}}
+
+The checksum is the SHA-256 of the whole file with zeros in the place of its digits, so that no bit
+can change unseen. This holds for every version; what is in the header may change with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors import SafetensorError
+from safetensors import numpy as safetensors
+
+from caesura.corpora.files import Name, replacing
+from caesura.errors import InvalidInput, message
+
+__all__ = ["VERSION", "pack", "read", "unpack", "write"]
+
+VERSION = 1  # of the files written; later ones are refused
+Arrays = dict[str, npt.NDArray[Any]]
+
+_KEY = "caesura"
+_ZEROS = b"0" * 64
+# After the eight bytes with the length of the header; safetensors puts the metadata first.
+_START = rb'{"__metadata__":{"caesura":"{\"checksum\":\"'
+_CHECKSUM = slice(8 + len(_START), 8 + len(_START) + len(_ZEROS))
+_TYPES = {f"{kind}{bits}" for kind in ("int", "uint", "float") for bits in (16, 32, 64)}
+_TYPES |= {"bool", "int8", "uint8"}
+_MOST_HEADER = 50_000_000  # bytes; safetensors refuses more than twice as many
+
+
+# ---- writing ----------------------------------------------------------------------------------
+
+
+def write(
+    path: Name, kind: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Write a file, which replaces an old one only once it is complete and on disk.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    kind : str
+        What is in it, as ``SemiCRF``; `read` asks for it.
+    header : mapping
+        What JSON can hold; tuples become lists. Long lists belong into an array, see `pack`.
+    arrays : mapping of str to array
+        Of whole numbers, floats or bools.
+
+    Raises
+    ------
+    InvalidInput
+        If something cannot be stored. Then, and at errors of the system, nothing is changed.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tiny.model")
+    ...     write(file, "tiny", {"labels": ["A", "B"]}, {"weights": np.array([0.5, 2.0])})
+    ...     read(file, "tiny")
+    ({'labels': ['A', 'B']}, {'weights': array([0.5, 2. ])})
+    """
+    envelope = {"checksum": _ZEROS.decode(), "version": VERSION, "kind": kind}
+    try:
+        text = json.dumps(
+            envelope | {"header": dict(header)}, separators=(",", ":"), allow_nan=False
+        )
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"header: got what JSON cannot hold: {error}") from None
+    if len(text) > _MOST_HEADER:
+        expected = f"at most {_MOST_HEADER}; put long lists into an array with pack"
+        raise InvalidInput(f"header: got {len(text)} characters, expected {expected}")
+    content = bytearray(safetensors.save(_storable(arrays), {_KEY: text}))
+    if content[8 : _CHECKSUM.stop] != _START + _ZEROS:
+        raise RuntimeError("this version of safetensors writes its header in another way")
+    content[_CHECKSUM] = _checksum(content)
+    with replacing(path) as file:
+        file.write(content)
+
+
+def _storable(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
+    """Return arrays as safetensors needs them: contiguous and little-endian."""
+    stored: Arrays = {}
+    for name, array in arrays.items():
+        given = np.asarray(array)
+        if given.dtype.name not in _TYPES:
+            expected = "whole numbers, floats or bools"
+            raise InvalidInput(f"arrays[{name!r}]: got type {given.dtype}, expected {expected}")
+        if not isinstance(name, str) or name == "__metadata__":
+            raise InvalidInput(message("arrays", name, "another name", "rename the array"))
+        stored[name] = np.asarray(given, given.dtype.newbyteorder("<"), order="C")
+    return stored
+
+
+def _checksum(content: bytes | bytearray) -> bytes:
+    """Return the checksum of a file, as if there were zeros in its place."""
+    view = memoryview(content)
+    digest = hashlib.sha256(view[: _CHECKSUM.start])
+    digest.update(_ZEROS)
+    digest.update(view[_CHECKSUM.stop :])
+    return digest.hexdigest().encode()
+
+
+# ---- reading ----------------------------------------------------------------------------------
+
+
+def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
+    """Read a file that `write` has written.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    kind : str
+        What must be in it.
+
+    Returns
+    -------
+    tuple
+        The header and the arrays.
+
+    Raises
+    ------
+    InvalidInput
+        If the file is foreign, cut off, damaged, of a later version or of another kind.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "tiny.model")
+    ...     write(file, "tiny", {}, {"weights": np.array([0.5, 2.0])})
+    ...     header, arrays = read(file, "tiny")
+    >>> arrays["weights"]
+    array([0.5, 2. ])
+    """
+    name = str(path)
+    content = Path(path).read_bytes()
+    if content[8 : 8 + len(_START)] != _START[: max(0, len(content) - 8)]:
+        raise InvalidInput(f"{name}: got another kind of file, expected one that Caesura wrote")
+    if len(content) < _length(content):
+        raise InvalidInput(
+            f"{name}: got a file that is cut off after {len(content)} bytes, expected a whole one; "
+            "copy or save it again"
+        )
+    envelope, arrays = _unpacked(content) or _damaged(name)
+    if envelope["version"] > VERSION:
+        raise InvalidInput(
+            f"{name}: got version {envelope['version']} of the format, expected {VERSION} or "
+            "earlier; a later Caesura wrote it: update this one"
+        )
+    if envelope["kind"] != kind:
+        expected = f"{kind!r}; use what reads that kind"
+        raise InvalidInput(f"{name}: got a file of kind {envelope['kind']!r}, expected {expected}")
+    return envelope["header"], arrays
+
+
+def _length(content: bytes) -> int:
+    """Return how many bytes a file must have, by its own account; more than it has if unknown."""
+    header = 8 + int.from_bytes(content[:8], "little")
+    if len(content) < max(header, _CHECKSUM.stop):
+        return len(content) + 1
+    try:
+        entries = json.loads(content[8:header])
+        ends = [entry["data_offsets"][1] for key, entry in entries.items() if key != "__metadata__"]
+        return header + max(ends, default=0)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError):
+        return 0  # damaged, which the checksum will say
+
+
+def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
+    """Return the envelope and the arrays; None if the file is damaged."""
+    if _checksum(content) != content[_CHECKSUM]:
+        return None
+    try:
+        header = 8 + int.from_bytes(content[:8], "little")
+        envelope = json.loads(json.loads(content[8:header])["__metadata__"][_KEY])
+        return envelope, safetensors.load(content)
+    except (ValueError, KeyError, SafetensorError):
+        return None
+
+
+def _damaged(name: str) -> Any:
+    raise InvalidInput(
+        f"{name}: got a damaged file, whose checksum is wrong, expected it as it was written; "
+        "copy or save it again"
+    )
+
+
+# ---- long lists -------------------------------------------------------------------------------
+
+
+def pack(value: object) -> npt.NDArray[np.uint8]:
+    """Write what JSON can hold as an array of bytes, for lists too long for a header.
+
+    Examples
+    --------
+    >>> unpack(pack(["word[0]=the", "word[0]=cat"]))
+    ['word[0]=the', 'word[0]=cat']
+    """
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"value: got what JSON cannot hold: {error}") from None
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def unpack(array: npt.NDArray[np.uint8]) -> Any:
+    """Read what `pack` has written.
+
+    Examples
+    --------
+    >>> unpack(pack({"a": [1, 2.5, None]}))
+    {'a': [1, 2.5, None]}
+    """
+    return json.loads(array.tobytes())

@@ -1,0 +1,431 @@
+"""Features of whole segments: what their rows sum to on a segment is what they mean."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rapidfuzz.fuzz import token_sort_ratio
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput
+from caesura.features import (
+    Dictionary,
+    Length,
+    Lexicon,
+    Pattern,
+    SegmentFeature,
+    SegmentFunction,
+    SegmentShape,
+    Similar,
+    Text,
+    TokenAt,
+    first,
+    last,
+    ngrams,
+    short_shape,
+    within,
+    word,
+)
+from caesura.features.batch import OPEN_END, OPEN_START, Batch, Words
+from caesura.features.lexicons import bare
+from caesura.features.reference import Row, applies, rows
+from caesura.features.trie import Trie
+from caesura.segments import Segment
+
+TOKENS = st.lists(st.sampled_from(["a", "B", "b", "-", ".", "c1"]), max_size=6)
+CORPORA = st.lists(TOKENS, min_size=1, max_size=3)
+
+
+def batch_of(corpus: Iterable[Sequence[str]]) -> Batch:
+    return Batch([Document(tuple(tokens)) for tokens in corpus], Words())
+
+
+def rows_of(feature: SegmentFeature, batch: Batch) -> list[Row]:
+    starts, ends, flags, names, which, values = feature.firings(batch)
+    assert starts.dtype == ends.dtype == which.dtype == np.int32
+    assert flags.dtype == np.uint8
+    assert values.dtype == np.float64
+    assert len(set(names)) == len(names)
+    attributes = [feature.name + names[w] for w in which.tolist()]
+    columns = (starts.tolist(), ends.tolist(), flags.tolist(), attributes, values.tolist())
+    return [Row(*row) for row in zip(*columns, strict=True)]
+
+
+def totals(fired: Iterable[Row], start: int, end: int) -> dict[str, float]:
+    total: dict[str, float] = {}
+    for row in fired:
+        if applies(row, start, end):
+            total[row.attribute] = total.get(row.attribute, 0.0) + row.value
+    return {name: value for name, value in total.items() if value}
+
+
+Meaning = Callable[[Document, int, int], Iterable[str]]
+
+
+def check(feature: SegmentFeature, corpus: Sequence[Sequence[str]], meaning: Meaning) -> None:
+    """On every segment of every document, the rows must sum to what a definition says."""
+    batch = batch_of(corpus)
+    fired = rows_of(feature, batch)
+    for low, high in pairwise(batch.offsets):
+        inside = [row for row in fired if low <= row.start < high]
+        assert all(row.start < row.end <= high for row in inside)
+    assert all(0 <= row.start < batch.offsets[-1] for row in fired)
+    for document, low in zip(batch.documents, batch.offsets.tolist(), strict=False):
+        for start in range(len(document)):
+            for end in range(start + 1, len(document) + 1):
+                counts = Counter(meaning(document, start, end))
+                said = {feature.name + name: n for name, n in counts.items()}
+                assert totals(fired, low + start, low + end) == said, (start, end)
+
+
+# -- the five examples of potentials, and those of the introduction -------------------------------
+
+TALK = ("by", "Prof.", "Dr", "Knuth", "-", "of", "the", "ACM")
+
+
+def test_five_examples() -> None:
+    """Half-open spans from 0; those printed for the first two are one token too long."""
+    society = Lexicon("societies", ["of the ACM"])
+    document, batch = Document(TALK), batch_of([TALK])
+    two = rows(document, [first(word[0] & word[1])])
+    assert [r[:3] for r in two if r.attribute.endswith("=Prof.|Dr")] == [(1, 3, OPEN_END)]
+    three = rows(document, [last(word[-2] & word[-1] & word[0])])
+    assert [r[:3] for r in three if r.attribute.endswith("=of|the|ACM")] == [(5, 8, OPEN_START)]
+    assert rows_of(Similar(society, "cosine", [0.95]), batch) == [
+        Row(5, 8, 0, "cosine(societies)>=0.95", 1.0)
+    ]
+    the = rows(document, [within(word[0])])
+    assert [r[:3] for r in the if r.attribute.endswith("=the")] == [(6, 7, OPEN_START | OPEN_END)]
+    longer_than_six = rows_of(Length(at_least=7), batch)
+    assert longer_than_six == [Row(t, t + 7, OPEN_END, "length>=7", 1.0) for t in (0, 1)]
+
+
+def test_third_or_fourth_token_is_a_hyphen() -> None:
+    feature = TokenAt((2, 3), word, "-")
+    assert rows_of(feature, batch_of([TALK])) == [
+        Row(1, 5, OPEN_END, "at2,3:word=-", 1.0),
+        Row(2, 5, OPEN_END, "at2,3:word=-", 1.0),
+    ]
+    both = rows_of(feature, batch_of([tuple("ab--")]))
+    assert both == [
+        Row(0, 3, OPEN_END, "at2,3:word=-", 1.0),
+        Row(1, 4, OPEN_END, "at2,3:word=-", 1.0),
+    ]
+
+
+def test_length_between_four_and_eight() -> None:
+    fired = rows_of(Length(ranges=[(4, 8)]), batch_of([["x"] * 12]))
+    sums = [totals(fired, 1, 1 + n).get("length=4..8", 0.0) for n in range(1, 12)]
+    assert sums == [0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0]
+
+
+def test_single_characters_of_a_sentence() -> None:
+    """我 吃 了 苹果: three of the words are single characters."""
+    fired = rows_of(Length(exact=[1]), batch_of(["我吃了苹果"]))
+    words = [(0, 1), (1, 2), (2, 3), (3, 5)]
+    assert sum(totals(fired, *span).get("length=1", 0.0) for span in words) == 3
+
+
+# -- by definition ---------------------------------------------------------------------------------
+
+
+@given(CORPORA, st.integers(1, 4), st.integers(1, 4), st.integers(0, 3), st.integers(1, 5))
+def test_length(corpus: list[list[str]], n: int, low: int, more: int, least: int) -> None:
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        length = end - start
+        yield from [f"={length}"] * (length <= n)
+        yield from [f"={low}..{low + more}"] * (low <= length <= low + more)
+        yield from [f">={least}"] * (length >= least)
+
+    feature = Length(exact=n, at_least=least, ranges=[(low, low + more)])
+    check(feature, corpus, meaning)
+
+
+@given(CORPORA, st.sets(st.integers(0, 3), min_size=1), st.booleans(), st.sampled_from(["-", None]))
+def test_token_at(
+    corpus: list[list[str]], positions: set[int], from_end: bool, value: str | None
+) -> None:
+    at = [-1 - p for p in positions] if from_end else list(positions)
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        tokens = document.tokens[start:end]
+        values = {tokens[p] for p in at if -len(tokens) <= p < len(tokens)}
+        return [f"={v}" for v in values if value in (None, v)]
+
+    check(TokenAt(at, word, value), corpus, meaning)
+
+
+@given(CORPORA)
+def test_token_at_with_columns_of_many_values(corpus: list[list[str]]) -> None:
+    grams = ngrams(1, 1)
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        return {f"={v}" for token in document.tokens[start:end][:2] for v in grams.of_word(token)}
+
+    check(TokenAt((0, 1), grams), corpus, meaning)
+
+
+@given(CORPORA, st.integers(1, 3), st.booleans())
+def test_shape(corpus: list[list[str]], max_length: int, collapse: bool) -> None:
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        if end - start > max_length:
+            return
+        shapes = " ".join(short_shape.of_word(token)[0] for token in document.tokens[start:end])
+        if collapse:
+            shapes = re.sub(r"(?<!\S)(\S+)( \1(?!\S))+", r"\1+", shapes)
+        yield f"={shapes}"
+
+    check(SegmentShape(max_length, collapse), corpus, meaning)
+
+
+@given(CORPORA)
+def test_pattern(corpus: list[list[str]]) -> None:
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        text = " ".join(document.tokens[start:end])
+        return [""] * bool(end - start <= 3 and re.fullmatch("(a|b)( -)*.*1?", text))
+
+    check(Pattern("(a|b)( -)*.*1?", 3, name="ab"), corpus, meaning)
+
+
+@given(CORPORA)
+def test_function(corpus: list[list[str]]) -> None:
+    def said(document: Document, start: int, end: int) -> dict[str, object] | None:
+        hyphens = document.tokens[start:end].count("-")
+        return {"hyphens": hyphens, "kind": "x"} if hyphens else None
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        hyphens = document.tokens[start:end].count("-")
+        return (["=hyphens"] * hyphens + ["=kind:x"]) if hyphens and end - start <= 4 else []
+
+    check(SegmentFunction(said, 4), corpus, meaning)
+
+
+ENTRIES = st.lists(
+    st.lists(st.sampled_from(["a", "B", "b", "-", "."]), min_size=1, max_size=3), max_size=5
+)
+
+
+@given(CORPORA, ENTRIES, st.booleans())
+def test_dictionary(corpus: list[list[str]], entries: list[list[str]], casefold: bool) -> None:
+    def key(tokens: Iterable[str]) -> tuple[str, ...]:
+        return tuple(t.casefold() if casefold else t for t in tokens)
+
+    known = set(map(key, entries))
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        found = key(document.tokens[start:end]) in known
+        return ["=known", f"=known/{end - start}"] * found
+
+    check(Dictionary(Lexicon("known", entries), casefold, length=True), corpus, meaning)
+
+
+@given(CORPORA, ENTRIES)
+def test_loose_dictionary(corpus: list[list[str]], entries: list[list[str]]) -> None:
+    def key(tokens: Iterable[str]) -> tuple[str, ...]:
+        return tuple(bare(t) for t in tokens if bare(t))
+
+    known = {key(entry) for entry in entries} - {()}
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        tokens = document.tokens[start:end]
+        words = [t for t, token in enumerate(tokens) if bare(token)]
+        found = words and key(tokens) in known and words[0] <= 2 and len(tokens) - words[-1] <= 3
+        return ["=known"] * bool(found)
+
+    check(Dictionary(Lexicon("known", entries), loose=True), corpus, meaning)
+
+
+def test_loose_dictionary_takes_marks_as_the_data_has_them() -> None:
+    places = Lexicon("places", ["St. Charles"])
+    feature = Dictionary(places, casefold=True, loose=True)
+    for tokens in (["in", "(", "ST", ".", "CHARLES", ",", ")"], ["in", "(", "St.", "Charles,"]):
+        fired = {(row.start, row.end) for row in rows_of(feature, batch_of([tokens]))}
+        assert (1, len(tokens)) in fired
+        assert (2, len(tokens)) in fired
+        assert (0, len(tokens)) not in fired
+
+
+@given(CORPORA, st.booleans(), st.integers(1, 2), st.data())
+def test_text(corpus: list[list[str]], casefold: bool, least: int, data: st.DataObject) -> None:
+    def key(tokens: Iterable[str]) -> str:
+        text = " ".join(tokens)
+        return text.casefold() if casefold else text
+
+    batch = batch_of(corpus)
+    gold = [_segments(data, len(tokens)) for tokens in corpus]
+    seen = Counter(
+        key(tokens[s:e]) for tokens, some in zip(corpus, gold, strict=True) for s, e, _ in some
+    )
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        text = key(document.tokens[start:end])
+        return [f"={text}"] * (seen[text] >= least)
+
+    learnt = Text(casefold, least).fit(batch, gold)
+    assert learnt != Text(casefold, least)
+    check(learnt, corpus, meaning)
+
+
+def _segments(data: st.DataObject, length: int) -> list[Segment]:
+    cuts = sorted(data.draw(st.sets(st.integers(0, length))))
+    return [Segment(s, e, "x") for s, e in pairwise(cuts)]
+
+
+def test_text_must_learn() -> None:
+    with pytest.raises(InvalidInput, match="fit"):
+        Text().firings(batch_of([["a"]]))
+
+
+# -- similarity ------------------------------------------------------------------------------------
+
+WORDS = st.sampled_from(["univ", "University", "of", "vienna", "Wien", "tech"])
+SCHOOLS = st.lists(st.lists(WORDS, min_size=1, max_size=4), min_size=1, max_size=6)
+
+
+def _thresholds(best: float) -> list[str]:
+    return [f">={x}" for x in (0.5, 0.75, 1) if best >= x - 1e-9]
+
+
+@given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=2), SCHOOLS)
+def test_token_sort(corpus: list[list[str]], entries: list[list[str]]) -> None:
+    """The best token sort ratio to an entry that shares a token."""
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        tokens = [t.casefold() for t in document.tokens[start:end]]
+        folded = [[t.casefold() for t in entry] for entry in entries]
+        near = [entry for entry in folded if set(entry) & set(tokens)]
+        ratios = [token_sort_ratio(" ".join(tokens), " ".join(entry)) for entry in near]
+        return _thresholds(max(ratios, default=0.0) / 100) if end - start <= 3 else []
+
+    feature = Similar(Lexicon("schools", entries), thresholds=[1, 0.5, 0.75], max_length=3)
+    check(feature, corpus, meaning)
+
+
+@given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=2), SCHOOLS)
+def test_cosine(corpus: list[list[str]], entries: list[list[str]]) -> None:
+    """The best cosine of counts of trigrams, to any entry."""
+
+    def counts(tokens: Sequence[str]) -> Counter[str]:
+        text = f" {' '.join(tokens)} ".casefold()
+        return Counter(text[i : i + 3] for i in range(len(text) - 2))
+
+    def cosine(a: Counter[str], b: Counter[str]) -> float:
+        norms = [sum(n * n for n in one.values()) for one in (a, b)]
+        return float(sum(a[g] * b[g] for g in a) / np.sqrt(np.prod(norms)))
+
+    def meaning(document: Document, start: int, end: int) -> Iterable[str]:
+        mine = counts(document.tokens[start:end])
+        return _thresholds(max(cosine(mine, counts(entry)) for entry in entries))
+
+    feature = Similar(Lexicon("schools", entries), "cosine", [0.5, 0.75, 1], 5)
+    check(feature, corpus, meaning)
+
+
+def test_similarity_does_not_look_at_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    import rapidfuzz.process
+
+    compared: list[int] = []
+    original = rapidfuzz.process.extractOne
+
+    def counting(query: str, choices: list[str], **options: object) -> object:
+        compared.append(len(choices))
+        return original(query, choices, **options)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(rapidfuzz.process, "extractOne", counting)
+    many = [f"journal of topic{i}" for i in range(5000)]
+    corpus = [["the", "journal", "of", "topic77", "."]] * 3
+    Similar(Lexicon("many journals", many), max_length=4).firings(batch_of(corpus))
+    assert compared
+    assert max(compared) <= 200
+    assert len(compared) <= 14  # the spans of one document: each text is looked up once
+
+
+# -- the trie --------------------------------------------------------------------------------------
+
+KEYS = st.lists(st.integers(0, 2), min_size=1, max_size=3)
+
+
+@given(st.lists(KEYS, max_size=4), st.lists(st.lists(st.integers(-1, 2), max_size=6), max_size=3))
+def test_trie_finds_all(entries: list[list[int]], documents: list[list[int]]) -> None:
+    trie = Trie()
+    for payload, entry in enumerate(entries):
+        trie.add(np.array(entry, np.int32), payload)
+    offsets = np.cumsum([0, *map(len, documents)])
+    row = np.array([key for document in documents for key in document], np.int32)
+    starts, ends, payloads = trie.scan(row, offsets)
+    expected = {
+        (low + s, low + s + len(entry), payload)
+        for (low, document), (payload, entry) in product(
+            zip(offsets.tolist(), documents, strict=False), enumerate(entries)
+        )
+        for s in range(len(document))
+        if document[s : s + len(entry)] == entry
+    }
+    found = list(zip(starts.tolist(), ends.tolist(), payloads.tolist(), strict=True))
+    assert len(found) == len(expected)
+    assert set(found) == expected
+
+
+def test_trie_refuses_nothing_and_negative_keys() -> None:
+    for bad in ([], [1, -1]):
+        with pytest.raises(InvalidInput, match="ids"):
+            Trie().add(bad, 0)
+
+
+# -- declarations ----------------------------------------------------------------------------------
+
+SOME = Lexicon("some", ["a"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Length(),
+        lambda: Length(exact=[0]),
+        lambda: Length(ranges=[(5, 4)]),
+        lambda: TokenAt((), word),
+        lambda: TokenAt((0, -1), word),
+        lambda: TokenAt((0,), "word"),  # type: ignore[arg-type]
+        lambda: SegmentShape(0),
+        lambda: Pattern("(", 3),
+        lambda: Pattern("a", None),  # type: ignore[arg-type]
+        lambda: SegmentFunction(len, 0),  # type: ignore[arg-type]
+        lambda: SegmentFunction("f", 1),  # type: ignore[arg-type]
+        lambda: Dictionary(["a"]),  # type: ignore[arg-type]
+        lambda: Text(min_count=0),
+        lambda: Similar(SOME, "edit"),
+        lambda: Similar(SOME, thresholds=()),
+        lambda: Similar(SOME, thresholds=(80,)),
+        lambda: Lexicon.read("no such file"),
+    ],
+)
+def test_wrong_declarations(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidInput, match="expected"):
+        wrong()
+
+
+def test_features_are_values() -> None:
+    assert len({Length(exact=3), Length(exact=[1, 2, 3]), Length(at_least=3)}) == 2
+    assert Similar(SOME, thresholds=[0.9]) == Similar(Lexicon("some", ["a"]), thresholds=(0.9,))
+
+
+def test_no_documents_and_empty_documents() -> None:
+    features: list[SegmentFeature] = [
+        Length(3, 2, [(1, 2)]),
+        TokenAt(0, word),
+        SegmentShape(3),
+        Pattern("a", 2),
+        SegmentFunction(lambda document, start, end: "x", 2),
+        Dictionary(SOME, loose=True),
+        Similar(SOME),
+        Similar(SOME, "cosine"),
+        Text(lexicon=SOME),
+    ]
+    for corpus in ([], [()]):
+        for feature in features:
+            assert rows_of(feature, batch_of(corpus)) == []
