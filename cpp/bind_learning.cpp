@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "bindings.hpp"
 #include "interner.hpp"
 #include "parameters.hpp"
+#include "trie.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -74,15 +76,15 @@ class BagReader {
     if (!list.is_valid()) throw nb::python_error();
     const Py_ssize_t T = PySequence_Fast_GET_SIZE(list.ptr());
     for (Py_ssize_t t = 0; t < T; ++t) {
-      token(PySequence_Fast_GET_ITEM(list.ptr(), t));
+      token(PySequence_Fast_GET_ITEM(list.ptr(), t), t);
       bags.ptr.push_back(static_cast<std::int64_t>(bags.ids.size()));
     }
     bags.offsets.push_back(static_cast<std::int64_t>(bags.ptr.size()) - 1);
   }
 
  private:
-  // Lists of strings are read here; whatever else a token may be, `flatten` turns into (string, value).
-  void token(PyObject* bag) {
+  // Lists of strings are read here; whatever else a token may be, `flatten` turns into (string, value), or raises.
+  void token(PyObject* bag, Py_ssize_t t) {
     if (PyList_CheckExact(bag) || PyTuple_CheckExact(bag)) {
       const Py_ssize_t count = PySequence_Fast_GET_SIZE(bag);
       PyObject** items = PySequence_Fast_ITEMS(bag);
@@ -94,7 +96,8 @@ class BagReader {
       }
     }
     if (PyDict_CheckExact(bag) && dict(bag)) return;
-    for (nb::handle pair : flatten_(nb::handle(bag))) {
+    const std::size_t i = bags.offsets.size() - 1;
+    for (nb::handle pair : flatten_(nb::handle(bag), i, t)) {
       const Text text(nb::handle(pair[0]).ptr());
       push(text.view, nb::cast<double>(pair[1]));
     }
@@ -129,7 +132,8 @@ class BagReader {
     PyObject *key, *value;
     Py_ssize_t at = 0;
     while (PyDict_Next(bag, &at, &key, &value)) {
-      const bool simple = PyUnicode_CheckExact(value) || PyFloat_CheckExact(value) || PyLong_CheckExact(value) || PyBool_Check(value);
+      const bool simple = PyUnicode_CheckExact(value) || PyBool_Check(value) || PyLong_CheckExact(value) ||
+                          (PyFloat_CheckExact(value) && std::isfinite(PyFloat_AS_DOUBLE(value)));
       if (!PyUnicode_CheckExact(key) || !simple) return false;
     }
     at = 0;
@@ -142,7 +146,9 @@ class BagReader {
         joined_ += text.view;
         push(joined_, 1.0);
       } else {
-        push(name.view, PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyLong_AsDouble(value));
+        const double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyLong_AsDouble(value);
+        if (PyErr_Occurred()) throw nb::python_error();
+        push(name.view, number);
       }
     }
     return true;
@@ -419,6 +425,26 @@ nb::tuple edges(const Scorer& self, const Design& d, int i) {
 }  // namespace
 
 void bind_learning(nb::module_& m) {
+  nb::class_<Trie>(m, "Trie", "Sequences of keys, and where they occur.")
+      .def(nb::init<>())
+      .def("add", [](Trie& self, Vector<std::int32_t> ids, int payload) {
+        require(ids.shape(0) > 0, "ids: expected one key or more");
+        for (std::size_t k = 0; k < ids.shape(0); ++k) require(ids(k) >= 0, "ids: expected keys of 0 or more");
+        self.add(ids.data(), ids.shape(0), payload);
+      }, "ids"_a, "payload"_a)
+      .def("scan", [](const Trie& self, Vector<std::int32_t> keys, Vector<std::int64_t> offsets) {
+        for (std::size_t i = 0; i < offsets.shape(0); ++i) {
+          require(offsets(i) >= (i == 0 ? 0 : offsets(i - 1)) && offsets(i) <= static_cast<std::int64_t>(keys.shape(0)),
+                  "offsets: out of range");
+        }
+        Trie::Found found;
+        {
+          const nb::gil_scoped_release release;
+          found = self.scan(keys.data(), offsets.data(), static_cast<int>(offsets.shape(0)) - 1);
+        }
+        return std::make_tuple(given(std::move(found.starts)), given(std::move(found.ends)), given(std::move(found.payloads)));
+      }, "keys"_a, "offsets"_a, "All entries inside each document: starts, ends, payloads.");
+
   nb::class_<Interner>(m, "Interner", "Strings to numbers, in the order of their first coming.")
       .def(nb::init<>())
       .def("__len__", &Interner::size)
