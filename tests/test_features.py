@@ -276,6 +276,14 @@ def test_bags_are_those_of_python_crfsuite(one: object) -> None:
     assert theirs == (ours if isinstance(ours, dict) else dict.fromkeys(ours, 1.0))
 
 
+def test_bytes_and_numbers_of_all_kinds() -> None:
+    one = {b"a": b"x", "b": np.float32(0.5), "c": np.bool_(True), "d": 2}
+    assert bag(one) == {"a:x": 1.0, "b": 0.5, "c": 1.0, "d": 2.0}
+    assert bag([b"a", "b"]) == ("a", "b")
+    assert bag([]) == ()
+    assert bag({"x"}) == ("x",)
+
+
 def test_bags_refuse() -> None:
     for bad in ["word", None, [1], {"a": None}, {"a": float("nan")}, {"a": [1]}, {1: 2.0}]:
         with pytest.raises(InvalidInput, match="attributes"):

@@ -1,6 +1,8 @@
 """Features as plain data and back, and the presets."""
 
+import copy
 import json
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +78,16 @@ def test_everything_comes_back() -> None:
     assert list(map(hash, back)) == list(map(hash, EVERYTHING))
     templates = [one for one in back if isinstance(one, f.Template)]
     assert rows(DOCUMENT, templates) == rows(DOCUMENT, EVERYTHING[: len(templates)])
+
+
+def test_features_can_be_copied_and_pickled() -> None:
+    assert copy.deepcopy(EVERYTHING) == EVERYTHING
+    back = pickle.loads(pickle.dumps(EVERYTHING))
+    assert back == EVERYTHING
+    batch = Batch([DOCUMENT], Words())
+    for one, other in zip(EVERYTHING, back, strict=True):
+        if isinstance(one, SegmentFeature) and one != f.Text():
+            assert one.firings(batch).names == other.firings(batch).names
 
 
 def test_lexicons_are_kept_apart() -> None:

@@ -131,6 +131,49 @@ def test_single_characters_of_a_sentence() -> None:
     assert sum(totals(fired, *span).get("length=1", 0.0) for span in words) == 3
 
 
+def of_word(document: Document, start: int, end: int) -> dict[str, str]:
+    """What the slides say of a word by its characters and its length."""
+    around = ("<s>", *document.tokens, "</s>")
+    begin, stop, n = document.tokens[start], document.tokens[end - 1], end - start
+    text = "".join(document.tokens[start:end])
+    return {
+        "first, length": f"{begin}{n}",
+        "last, length": f"{stop}{n}",
+        "first, last": begin + stop,
+        "word, next": text + around[end + 1],
+        "word, previous": text + around[start],
+    }
+
+
+def test_words_of_a_sentence() -> None:
+    """The slides' word templates that look at one word, for 苹果 in 我 吃 了 苹果.
+
+    Those that look at two words need a model that remembers the word before.
+    """
+    batch = batch_of(["我吃了苹果"])
+    words = [Segment(0, 1, "w"), Segment(1, 2, "w"), Segment(2, 3, "w"), Segment(3, 5, "w")]
+    said: dict[str, float] = {}
+    templates = [first(word[-1] & word[0]), within(word[0] & word[1])]
+    said |= totals(rows(batch.documents[0], templates), 3, 5)
+    learnt = Text(min_count=1).fit(batch, [words])
+    for feature in (learnt, Length(exact=2), SegmentFunction(of_word, 4)):
+        said |= totals(rows_of(feature, batch), 3, 5)
+    assert said == dict.fromkeys(
+        [
+            "text=苹 果",
+            "length=2",
+            "first:word[-1]&word[0]=了|苹",
+            "within:word[0]&word[1]=苹|果",
+            "of_word=first, length:苹2",
+            "of_word=last, length:果2",
+            "of_word=first, last:苹果",
+            "of_word=word, next:苹果</s>",
+            "of_word=word, previous:苹果了",
+        ],
+        1.0,
+    )
+
+
 # -- by definition ---------------------------------------------------------------------------------
 
 

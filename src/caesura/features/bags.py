@@ -38,6 +38,8 @@ def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, fl
         for name, value in _walk(given, where):
             values[name] = values.get(name, 0.0) + value
         return values
+    if type(given) in (list, tuple) and set(map(type, given)) == {str}:
+        return tuple(given)  # by far the most usual form
     return tuple(name for name, _ in _walk(given, where))
 
 
@@ -65,13 +67,16 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
     """Yield the names and values of a bag, or raise."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise InvalidInput(message(where, given, _EXPECTED, "put a string alone into a list"))
-    for key in given:
+    # the order of a set changes from run to run
+    for one in sorted(given, key=str) if isinstance(given, set | frozenset) else given:
+        key = one.decode() if isinstance(one, bytes) else one
         if not isinstance(key, str):
             raise InvalidInput(message(where, key, _EXPECTED, "name each attribute by a string"))
         if not isinstance(given, Mapping):
             yield key, 1.0
             continue
-        value = given[key]
+        value = given[one]
+        value = value.decode() if isinstance(value, bytes) else value
         if isinstance(value, str):
             yield f"{key}:{value}", 1.0
         elif isinstance(value, Mapping | list | set | frozenset | tuple):

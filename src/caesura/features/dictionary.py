@@ -254,7 +254,10 @@ class Text(SegmentFeature):
         return "lower_text" if self.casefold else "text"
 
     def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> Text:
-        """Return the feature with the texts of the segments as its lexicon."""
+        """Return the feature with the texts of the segments as its lexicon.
+
+        Text outside any segment is better left out of `segments`.
+        """
         counts: Counter[tuple[str, ...]] = Counter()
         for document, labelled in zip(batch.documents, segments, strict=True):
             for start, end, _ in labelled:

@@ -50,7 +50,7 @@ class GivenColumn(Column):
                 f"give every document this column; it has {', '.join(document.columns) or 'none'}"
             )
             raise InvalidInput(f"columns[{self.name!r}]: got {came}, expected {expected}; {remedy}")
-        return [() if value is None else (value,) for value in values]
+        return [() if value is None else (str(value),) for value in values]
 
     def __repr__(self) -> str:
         return f"column({self.name!r})"

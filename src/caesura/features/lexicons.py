@@ -131,5 +131,13 @@ class Lexicon:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Lexicon):
             return NotImplemented
-        same = self.entries is other.entries or self.entries == other.entries
-        return self.name == other.name and same
+        if self.name != other.name or len(self) != len(other):
+            return False
+        if self.entries is not other.entries:
+            if self.entries != other.entries:
+                return False
+            other.entries = self.entries  # so that comparing them again costs nothing
+        return True
+
+    def __deepcopy__(self, memo: object) -> Lexicon:
+        return self  # for it never changes, and may be large

@@ -22,6 +22,7 @@ __all__ = ["Similar"]
 
 _CANDIDATES = 200  # entries that are compared with a segment, those that share its rarest tokens
 _NGRAM = 3
+_ROUNDING = 1e-9  # what is at a threshold but for rounding has reached it
 _REMEMBERED = 1 << 18  # texts whose similarity is kept
 
 
@@ -187,11 +188,11 @@ class Similar(SegmentFeature):
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         fired, low = Fired(), batch.offsets.tolist()
-        index = _index(self.lexicon, self.measure, self.thresholds[0])
+        index = _index(self.lexicon, self.measure, self.thresholds[0] - _ROUNDING)
         folded = [tuple(t.casefold() for t in document.tokens) for document in batch.documents]
         for i, start, end in spans(batch, self.max_length):
-            best = index.best(folded[i][start:end]) + 1e-12  # for sums that are 1 but for rounding
+            best = index.best(folded[i][start:end])
             for threshold in self.thresholds:
-                if best >= threshold:
+                if best >= threshold - _ROUNDING:
                     fired.add(low[i] + start, low[i] + end, 0, f">={threshold:g}")
         return fired.done()
