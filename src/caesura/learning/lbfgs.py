@@ -175,6 +175,11 @@ class LBFGS:
         )
         return self._judged(_moved_to(point, after), state)
 
+    def reopened(self, state: State) -> State:
+        """Return a state that ended only because it was asked to, so that it goes on."""
+        asked = state.status == "max_iterations" and state.iteration < self._most()
+        return state._replace(status="") if asked or state.status == "callback" else state
+
     def _search(
         self, state: State, s: Sequence[Floats], y: Sequence[Floats], rho: Floats
     ) -> tuple[Point | None, int]:

@@ -60,7 +60,9 @@ def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:
     found = np.array(value, np.float64)
     if found.ndim > 1 or (found.ndim == 1 and found.shape != (n,)):
         remedy = "give one number, or one for each parameter"
-        raise InvalidInput(message(name, f"shape {found.shape}", f"a number or {n} of them", remedy))
+        raise InvalidInput(
+            message(name, f"shape {found.shape}", f"a number or {n} of them", remedy)
+        )
     if not (np.isfinite(found).all() and (found >= 0.0).all()):
         raise InvalidInput(message(name, value, "finite numbers, 0 or more", "correct them"))
     return np.atleast_1d(found) if found.any() else np.empty(0)
