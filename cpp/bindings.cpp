@@ -17,6 +17,8 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace caesura;
 
+void bind_vectors(nb::module_&);
+
 namespace {
 
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
@@ -390,4 +392,5 @@ NB_MODULE(_kernels, m) {
         nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
                 "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
   bind_learning(m);
+  bind_vectors(m);
 }

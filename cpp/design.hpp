@@ -28,7 +28,8 @@ struct Design {
   std::vector<Site> site;
 
   std::vector<std::int64_t> dense_ptr{0};   // [rows + 1]
-  std::vector<std::int32_t> dense;          // rows of the table
+  static constexpr int kAhead = 6;
+  std::vector<std::int32_t> dense;          // rows of the table, and kAhead zeros at the end
   std::vector<double> dense_value;           // empty: all are 1
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
   std::vector<std::int32_t> sparse;         // weights

@@ -7,6 +7,13 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
+// Rows of the table are far away: ask for one some attributes before it is used.  The ids of a design end
+// with kAhead more, for this.
+inline void expect(const std::int32_t* ids, const real* table, int stride, int width) {
+  const real* row = table + static_cast<std::ptrdiff_t>(ids[Design::kAhead]) * stride;
+  for (int q = 0; q < width; q += 64 / static_cast<int>(sizeof(real))) __builtin_prefetch(row + q);
+}
+
 // out += the rows of the table named by ids, B vectors at a time.
 template <int B, bool kValues>
 inline void gather_panel(const std::int32_t* ids, const double* values, int count, const real* table, int stride,
@@ -15,6 +22,7 @@ inline void gather_panel(const std::int32_t* ids, const double* values, int coun
   for (int b = 0; b < B; ++b) sums[b] = vec{};
   for (int k = 0; k < count; ++k) {
     const real* row = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
+    expect(ids + k, table, stride, B * W);
     for (int b = 0; b < B; ++b) {
       if (kValues) sums[b] += load(row + b * W) * static_cast<real>(values[k]);
       else sums[b] += load(row + b * W);
@@ -31,6 +39,7 @@ inline void scatter_panel(const std::int32_t* ids, const double* values, int cou
   for (int b = 0; b < B; ++b) held[b] = load(row + b * W);
   for (int k = 0; k < count; ++k) {
     real* to = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
+    expect(ids + k, table, stride, B * W);
     for (int b = 0; b < B; ++b) {
       if (kValues) store(to + b * W, load(to + b * W) + held[b] * static_cast<real>(values[k]));
       else store(to + b * W, load(to + b * W) + held[b]);

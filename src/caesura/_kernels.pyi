@@ -88,3 +88,33 @@ def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> 
 def n_best_limited(problem: Problem, n: int, limits: NDArray[numpy.uint8], method: int, most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]] | None: ...
 
 def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, n_threads: int) -> list[list[list[tuple[int, int, int]]]]: ...
+
+def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
+    """a.b, the same on any number of threads."""
+
+def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float:
+    """
+    out = -H gradient by the two-loop recursion over the pairs, oldest first; returns gradient.out.
+    """
+
+def penalise(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, float]:
+    """
+    out = gradient + 2 c2 w; returns the penalty, w.w, g.g of the (pseudo-)gradient, the weights not 0.
+    """
+
+def pseudo_gradient(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    """out = the gradient with c1 |w|_1, its least where there are two."""
+
+def move(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], step: float, gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """
+    out = w + step d, kept in its orthant where c1 > 0; returns gradient.(out - w).
+    """
+
+def subtract(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
+    """out = a - b; returns out.out."""
+
+def sgd_update(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], average: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: float, fraction: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, n_threads: int) -> None:
+    """One step of SGD, in place."""
+
+def adagrad_update(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], average: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: float, fraction: float, c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, n_threads: int) -> None:
+    """One step of AdaGrad, in place."""

@@ -183,6 +183,11 @@ class Encoder:
     def _text(self, column: int, number: int) -> str:
         return (AFTER, BEFORE)[number + 2] if number < 0 else self.values[column].text(number)
 
+    @property
+    def sources(self) -> Ints:
+        """The index of the feature of each attribute."""
+        return self._extractor.keys()[0]
+
     def state(self, attributes: Ints) -> dict[str, npt.NDArray[Any]]:
         """Return what `restore` needs to know these attributes again, as 0, 1, ..."""
         sources, ptr, values = self._extractor.keys()

@@ -12,7 +12,7 @@ from caesura import _kernels
 from caesura.errors import TooLarge
 from caesura.potentials import OPEN_END, OPEN_START, Potentials
 
-__all__ = ["MOST_TRACKED", "Rule", "problem_of", "rules_of", "structure_of"]
+__all__ = ["MOST_TRACKED", "Rule", "automaton_of", "problem_of", "rules_of", "structure_of"]
 
 MOST_TRACKED = 16  # labels with a limit on how often they occur: 2^16 subsets are still exact
 MOST_ARCS = 50_000_000  # of a label-history automaton: some hundred megabytes
@@ -128,6 +128,11 @@ def _potentials(
         for i in range(len(kinds))
     ]
     return tuple(np.concatenate(parts) for parts in chunks)  # type: ignore[return-value]
+
+
+def automaton_of(order: tuple[int, ...]) -> _kernels.Automaton:
+    """Return the automaton of a first-order model without rules."""
+    return _automaton(order, (), (), True)
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,124 @@
+"""Training that was interrupted, in one file.
+
+A run is a tuple of tuples, arrays and numbers; it is written by `caesura.persistence` as arrays
+and a header that says where each belongs.  Every float comes back with the bits that it had.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from caesura.errors import InvalidInput, message
+from caesura.learning.lbfgs import State
+from caesura.learning.objectives import Progress
+from caesura.learning.sgd import EpochState
+
+__all__ = ["KIND", "read", "write"]
+
+KIND = "training"
+TUPLES = {kind.__name__: kind for kind in (State, EpochState, Progress)}
+Path = str | os.PathLike[str]
+
+
+def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Write a run, and the settings that it depends on, in place of the file or not at all.
+
+    Parameters
+    ----------
+    path : path
+        Where to.
+    run : mapping
+        Numbers, strings, None, arrays, states, and tuples of them, by name.
+    settings : mapping
+        Numbers, strings and arrays: what must be equal for going on to make sense.
+
+    Examples
+    --------
+    >>> write("run.safetensors", {"w": np.zeros(2)}, {"c2": 1.0})  # doctest: +SKIP
+    """
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    header = {
+        "run": {name: _pack(name, value, arrays) for name, value in run.items()},
+        "settings": _digests(settings),
+    }
+    _persistence().write(path, KIND, header, arrays)
+
+
+def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the run in a file, if it was made with these settings.
+
+    Parameters
+    ----------
+    path : path
+        As written by `write`.
+    settings : mapping
+        What the run is to go on with.
+
+    Returns
+    -------
+    dict
+        What was written.
+
+    Examples
+    --------
+    >>> read("run.safetensors", {"c2": 1.0})  # doctest: +SKIP
+    {'w': array([0., 0.])}
+    """
+    header, arrays = _persistence().read(path, KIND)
+    expected, found = _digests(settings), header["settings"]
+    for name in expected | found:
+        if expected.get(name) != found.get(name):
+            remedy = "go on with the same data and settings, or remove the file to start anew"
+            came = f"a run with {name} {found.get(name)}"
+            text = message("checkpoint", came, f"{name} {expected.get(name)}", remedy)
+            raise InvalidInput(text)
+    return {name: _unpack(packed, arrays) for name, packed in header["run"].items()}
+
+
+def _persistence() -> Any:
+    return importlib.import_module("caesura.persistence")  # comes after this part of the package
+
+
+def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings, numbers exactly and arrays by their checksums."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, np.ndarray) and value.size > 1:
+            data = np.ascontiguousarray(value)
+            found[name] = f"{value.shape} crc32 {zlib.crc32(data.tobytes()):08x}"
+        elif isinstance(value, np.ndarray):
+            found[name] = [float(x) for x in value]
+        else:
+            found[name] = value
+    return found
+
+
+def _pack(name: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+    """Return what the header says about a value; arrays go where they are kept."""
+    if isinstance(value, np.ndarray):
+        arrays[name] = value
+        return {"array": name}
+    if isinstance(value, tuple):
+        kind = type(value).__name__
+        fields = getattr(value, "_fields", range(len(value)))
+        items = [_pack(f"{name}.{f}", v, arrays) for f, v in zip(fields, value, strict=True)]
+        return {"tuple": kind if kind in TUPLES else "", "items": items}
+    if isinstance(value, float):
+        return {"float": float(value).hex()}  # exact, and NaN and infinity too
+    return {"value": value}
+
+
+def _unpack(packed: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:
+    """Return the value that `_pack` was given."""
+    if "array" in packed:
+        return np.array(arrays[packed["array"]])
+    if "tuple" in packed:
+        items = [_unpack(item, arrays) for item in packed["items"]]
+        return TUPLES[packed["tuple"]](*items) if packed["tuple"] else tuple(items)
+    return float.fromhex(packed["float"]) if "float" in packed else packed["value"]

@@ -1,0 +1,285 @@
+"""L-BFGS, and OWL-QN where there is an L1 penalty: one recursion, one path.
+
+::
+
+    F(w) = f(w) + c1 |w|_1 + c2 |w|_2^2
+
+A step looks at the (pseudo-)gradient, asks the kernels for a direction, and searches along it.
+Under c1 (Andrew and Gao, 2007) the direction keeps only what goes downhill, and no weight passes
+through zero within one step; the pairs of the recursion are those of the smooth part.
+
+A state is a tuple that is never changed: going on from a state gives the same numbers, bit by bit,
+whether it was just made or read from a file, and on any number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.inference.door import threads_of
+from caesura.learning.objectives import Objective, evaluate, penalty, weights
+from caesura.learning.search import Point, search
+
+__all__ = ["LBFGS", "State"]
+
+Floats = npt.NDArray[np.float64]
+LEAST_CURVATURE = 1e-12  # s.y / |s||y|: pairs below it tell nothing
+
+
+class State(NamedTuple):
+    """Hold all that the next step needs.
+
+    Examples
+    --------
+    >>> state = LBFGS(lambda w: (float(w @ w), 2.0 * w)).start([1.0, 2.0])
+    >>> state.objective, state.status
+    (5.0, '')
+    """
+
+    w: Floats  # (n,)
+    gradient: Floats  # (n,) of f(w) + c2 |w|^2
+    objective: float  # F(w)
+    gradient_norm: float  # of the pseudo-gradient under c1
+    w_norm: float
+    n_active: int  # weights other than zero
+    s: tuple[Floats, ...]  # changes of w, oldest first
+    y: tuple[Floats, ...]  # changes of the gradient
+    rho: Floats  # 1 / s.y
+    recent: Floats  # the objective after each of the last iterations
+    iteration: int
+    evaluations: int
+    step: float
+    drafting: bool  # the cheaper objective is in use
+    status: str  # why it ended; empty while it goes on
+
+    @property
+    def weights(self) -> Floats:
+        """The weights to use."""
+        return self.w
+
+
+class LBFGS:
+    """Minimise ``f(w) + c1 |w|_1 + c2 |w|_2^2``.
+
+    Parameters
+    ----------
+    objective : callable
+        ``f(w) -> (value, gradient)``, without the penalty.
+    c1, c2 : float or array-like
+        Penalties, for all parameters or for each; with any `c1` the method is OWL-QN.
+    memory : int
+        Pairs that the direction is made of.
+    epsilon : float
+        Stop when ``|gradient| < epsilon * max(1, |w|)``.
+    period, delta : int, float
+        Stop when the objective has fallen by less than `delta`, relatively, in `period` iterations.
+    max_iterations : int, optional
+        Stop after so many; without end where not given.
+    max_search : int
+        Evaluations in one search.
+    n_threads : int, optional
+        For the vectors; all cores where not given.  The result does not depend on it.
+    draft : callable, optional
+        A cheaper objective (in single precision, on part of the data) to begin with.
+    draft_delta : float
+        The draft is left for the objective itself when one iteration lowers it by less than this,
+        relatively, or when it converges or fails.  The weights and the pairs are kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> target = np.array([3.0, -0.2])
+    >>> def distance(w):
+    ...     return float((w - target) @ (w - target)) / 2, w - target
+    >>> optimiser = LBFGS(distance, c1=1.0)
+    >>> state = optimiser.start(np.zeros(2))
+    >>> while not state.status:
+    ...     state = optimiser.step(state)
+    >>> state.w, state.status
+    (array([2., 0.]), 'gradient')
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        c1: npt.ArrayLike = 0.0,
+        c2: npt.ArrayLike = 0.0,
+        *,
+        memory: int = 6,
+        epsilon: float = 1e-5,
+        period: int = 10,
+        delta: float = 1e-5,
+        max_iterations: int | None = None,
+        max_search: int = 20,
+        n_threads: int | None = None,
+        draft: Objective | None = None,
+        draft_delta: float = 1e-3,
+    ) -> None:
+        self.objective, self.draft = objective, draft
+        self.c1, self.c2 = c1, c2
+        self.memory = whole("memory", memory, 1)
+        self.period = whole("period", period, 1)
+        self.max_search = whole("max_search", max_search, 1)
+        most = None if max_iterations is None else whole("max_iterations", max_iterations, 0)
+        self.max_iterations = most
+        self.epsilon, self.delta, self.draft_delta = epsilon, delta, draft_delta
+        self.n_threads = threads_of(n_threads)
+        self._penalties: tuple[Floats, Floats] | None = None
+
+    # -- for those who keep states -----------------------------------------------------------------
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        c1, c2 = self._of_size(n)
+        return {"optimiser": "lbfgs", "memory": self.memory, "c1": c1, "c2": c2}
+
+    # -- the steps ---------------------------------------------------------------------------------
+
+    def start(self, w0: npt.ArrayLike) -> State:
+        """Return the state at the weights to start from; evaluates the objective once."""
+        w = weights(w0)
+        drafting = self.draft is not None
+        point = self._evaluate(w, drafting)
+        if not math.isfinite(point.objective) or not math.isfinite(point.norm):
+            expected = "a finite value and gradient at w0"
+            remedy = "start from other weights, or look for NaN in the data"
+            raise InvalidInput(message("objective", point.objective, expected, remedy))
+        none = np.empty(0)
+        blank = State(w, w, 0.0, 0.0, 0.0, 0, (), (), none, none, 0, 1, 0.0, drafting, "")
+        state = _moved_to(point, blank)
+        return self._judged(state, state)
+
+    def step(self, state: State) -> State:
+        """Return the state after one iteration; a state that has ended is returned as it is."""
+        if state.status:
+            return state
+        point, tried = self._search(state, state.s, state.y, state.rho)
+        evaluations = state.evaluations + tried
+        if point is None and state.s:  # the pairs mislead: forget them
+            state = state._replace(s=(), y=(), rho=np.empty(0))
+            point, tried = self._search(state, (), (), state.rho)
+            evaluations += tried
+        if point is None:
+            state = state._replace(evaluations=evaluations)
+            return self._undraft(state) if state.drafting else state._replace(status="search")
+        after = self._remember(state, point)._replace(
+            iteration=state.iteration + 1, evaluations=evaluations, step=point.step
+        )
+        return self._judged(_moved_to(point, after), state)
+
+    def reopened(self, state: State) -> State:
+        """Return a state that ended only because it was asked to, so that it goes on."""
+        asked = state.status == "max_iterations" and state.iteration < self._most()
+        return state._replace(status="") if asked or state.status == "callback" else state
+
+    def _search(
+        self, state: State, s: Sequence[Floats], y: Sequence[Floats], rho: Floats
+    ) -> tuple[Point | None, int]:
+        """Return the next point, or None, and how often the objective was evaluated."""
+        c1, _ = self._of_size(len(state.w))
+        gradient, threads = state.gradient, self.n_threads
+        if c1.size:
+            gradient = np.empty_like(state.w)
+            _kernels.pseudo_gradient(state.w, state.gradient, c1, threads, gradient)
+        d = np.empty_like(state.w)
+        slope = _kernels.direction(gradient, s, y, rho, c1, threads, d)
+        if not slope < 0.0:
+            return None, 0
+        tried = 0
+
+        def at(step: float) -> Point:
+            nonlocal tried
+            tried += 1
+            w = np.empty_like(d)
+            promise = _kernels.move(state.w, d, step, gradient, c1, threads, w)
+            point = self._evaluate(w, state.drafting)._replace(step=step, promise=promise)
+            if c1.size:
+                return point
+            return point._replace(slope=_kernels.dot(point.gradient, d, threads))
+
+        first = 1.0 if s else 1.0 / state.gradient_norm
+        return search(at, state.objective, slope, first, self.max_search), tried
+
+    def _evaluate(self, w: Floats, drafting: bool) -> Point:
+        """Return the point at the weights, with the penalty."""
+        objective = self.draft if drafting and self.draft is not None else self.objective
+        c1, c2 = self._of_size(len(w))
+        value, plain = evaluate(objective(w), len(w))
+        gradient = np.empty_like(w)
+        cost, ww, gg, active = _kernels.penalise(w, plain, c1, c2, self.n_threads, gradient)
+        total = value + cost
+        total = total if math.isfinite(gg) and math.isfinite(total) else math.inf
+        return Point(
+            0.0, total, math.nan, 0.0, w, gradient, math.sqrt(gg), math.sqrt(ww), int(active)
+        )
+
+    def _remember(self, state: State, point: Point) -> State:
+        """Return the state with the pair from it to the point, unless the pair tells nothing."""
+        s, y = np.empty_like(state.w), np.empty_like(state.w)
+        ss = _kernels.subtract(point.w, state.w, self.n_threads, s)
+        yy = _kernels.subtract(point.gradient, state.gradient, self.n_threads, y)
+        sy = _kernels.dot(s, y, self.n_threads)
+        if not sy > LEAST_CURVATURE * math.sqrt(ss * yy):
+            return state
+        keep = 1 - self.memory if self.memory > 1 else len(state.s)
+        rho = np.append(state.rho[keep:], 1.0 / sy)
+        return state._replace(s=(*state.s[keep:], s), y=(*state.y[keep:], y), rho=rho)
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _judged(self, state: State, before: State) -> State:
+        """Return the state with the objective noted, and the status if it is the last one."""
+        recent = state.recent[-self.period :]
+        status = ""
+        if state.gradient_norm <= self.epsilon * max(1.0, state.w_norm):
+            status = "gradient"
+        elif len(recent) == self.period and self._fell(recent[0], state) < self.delta:
+            status = "objective"
+        state = state._replace(recent=np.append(recent, state.objective))
+        if state.drafting:
+            slow = state.iteration > before.iteration and (
+                self._fell(before.objective, state) < self.draft_delta
+            )
+            if status or slow:
+                state, status = self._undraft(state), ""
+        if not status and state.iteration >= self._most():
+            status = "max_iterations"
+        return state._replace(status=status or state.status)
+
+    def _most(self) -> float:
+        return math.inf if self.max_iterations is None else self.max_iterations
+
+    @staticmethod
+    def _fell(before: float, state: State) -> float:
+        return (before - state.objective) / max(abs(state.objective), 1e-300)
+
+    def _undraft(self, state: State) -> State:
+        """Return the state under the objective itself, at the same weights, with the same pairs."""
+        point = self._evaluate(state.w, drafting=False)
+        after = _moved_to(point, state._replace(drafting=False, recent=np.empty(0)))
+        return self._judged(after._replace(evaluations=state.evaluations + 1), after)
+
+    def _of_size(self, n: int) -> tuple[Floats, Floats]:
+        """Return c1 and c2 as the kernels take them."""
+        if self._penalties is None:
+            self._penalties = penalty("c1", self.c1, n), penalty("c2", self.c2, n)
+        return self._penalties
+
+
+def _moved_to(point: Point, state: State) -> State:
+    return state._replace(
+        w=point.w,
+        gradient=point.gradient,
+        objective=point.objective,
+        gradient_norm=point.norm,
+        w_norm=point.w_norm,
+        n_active=point.n_active,
+    )

@@ -1,0 +1,183 @@
+"""The loop around an optimiser: callbacks, early stopping, checkpoints."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.checks import whole
+from caesura.learning import checkpoint as files
+from caesura.learning.objectives import Progress
+
+__all__ = ["Optimiser", "Result", "minimise"]
+
+Floats = npt.NDArray[np.float64]
+S = TypeVar("S")
+
+
+class Optimiser(Protocol[S]):
+    """What `LBFGS`, `SGD` and `AdaGrad` have in common."""
+
+    def start(self, w0: npt.ArrayLike) -> S:
+        """Return the first state."""
+
+    def step(self, state: S) -> S:
+        """Return the next state."""
+
+    def reopened(self, state: S) -> S:
+        """Return a state that can go on where another end is asked for."""
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on."""
+
+
+class Result(NamedTuple):
+    """Hold the weights that were found, and how.
+
+    Examples
+    --------
+    >>> Result._fields
+    ('w', 'objective', 'status', 'history', 'state')
+    """
+
+    w: Floats  # the last weights, or those with the best score on development data
+    objective: float  # with the penalty, of the last weights
+    status: str  # gradient, objective, max_iterations, callback, patience, search or diverged
+    history: tuple[Progress, ...]  # one for each iteration
+    state: Any  # of the optimiser, to go on from
+
+
+class _Run(NamedTuple):
+    """What a checkpoint holds."""
+
+    state: Any
+    history: tuple[Progress, ...]
+    best: Floats  # weights with the best score; empty without development data
+    best_score: float
+    best_iteration: int
+
+    @property
+    def seconds(self) -> float:
+        return self.history[-1].seconds if self.history else 0.0
+
+
+def minimise(
+    optimiser: Optimiser[Any],
+    w0: npt.ArrayLike,
+    *,
+    callback: Callable[[Progress], bool | None] | None = None,
+    dev_score: Callable[[Floats], float] | None = None,
+    patience: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    save_every: int = 10,
+    about: Mapping[str, Any] | None = None,
+) -> Result:
+    """Run an optimiser to its end.
+
+    Parameters
+    ----------
+    optimiser : LBFGS, SGD or AdaGrad
+        With its objective and its settings.
+    w0 : array-like
+        Weights to start from.
+    callback : callable, optional
+        Called with the `Progress` after each iteration; True ends the run.
+    dev_score : callable, optional
+        Scores weights on development data after each iteration; higher is better.  The best weights
+        are returned.
+    patience : int, optional
+        Iterations without a better score before the run ends; as many as there are if not given.
+    checkpoint : path, optional
+        File to go on from if it is there, and to write every `save_every` iterations, at the end,
+        and when interrupted from the keyboard.
+    save_every : int
+        Iterations between two writings.
+    about : mapping, optional
+        What else the run depends on, such as a checksum of the data; kept in the checkpoint, and
+        compared when it is read.
+
+    Returns
+    -------
+    Result
+        The status ``"search"`` says that no lower point was found along the last direction, which
+        is mostly the end of what the precision allows; the weights are the lowest seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caesura.learning import LBFGS
+    >>> result = minimise(LBFGS(lambda w: (float(w @ w), 2.0 * w)), [1.0, 2.0])
+    >>> result.status, np.abs(result.w).max() < 1e-5
+    ('gradient', np.True_)
+    """
+    whole("save_every", save_every, 1)
+    if patience is not None:
+        whole("patience", patience, 1)
+    settings = {**optimiser.settings(np.size(w0)), "n": int(np.size(w0)), **(about or {})}
+    run = _started(optimiser, w0, checkpoint, settings)
+    if not run.state.status:
+        run = run._replace(state=_ended(run, patience, stop=False))
+    before = time.perf_counter() - run.seconds
+    saved = run
+    try:
+        while not run.state.status:
+            run = _stepped(run, optimiser.step(run.state), before, dev_score)
+            stop = callback is not None and callback(run.history[-1])
+            if not run.state.status:
+                run = run._replace(state=_ended(run, patience, bool(stop)))
+            if checkpoint is not None and len(run.history) % save_every == 0:
+                files.write(checkpoint, run._asdict(), settings)
+                saved = run
+    finally:  # also when interrupted: `run` is whole between two iterations
+        if checkpoint is not None and run is not saved:
+            files.write(checkpoint, run._asdict(), settings)
+    w = run.best if run.best.size else run.state.weights
+    return Result(w, run.state.objective, run.state.status, run.history, run.state)
+
+
+def _started(
+    optimiser: Optimiser[Any],
+    w0: npt.ArrayLike,
+    checkpoint: str | os.PathLike[str] | None,
+    settings: Mapping[str, Any],
+) -> _Run:
+    """Return the run in the checkpoint, ready to go on, or a new one."""
+    if checkpoint is None or not Path(checkpoint).exists():
+        return _Run(optimiser.start(w0), (), np.empty(0), -np.inf, 0)
+    run = _Run(**files.read(checkpoint, settings))
+    return run._replace(state=optimiser.reopened(run.state))
+
+
+def _stepped(
+    run: _Run, state: Any, before: float, dev_score: Callable[[Floats], float] | None
+) -> _Run:
+    """Return the run after one iteration, with the best weights so far."""
+    score = None if dev_score is None else float(dev_score(state.weights))
+    progress = Progress(
+        state.iteration,
+        state.objective,
+        state.gradient_norm,
+        state.step,
+        state.evaluations,
+        state.n_active,
+        time.perf_counter() - before,
+        score,
+    )
+    run = run._replace(state=state, history=(*run.history, progress))
+    if score is not None and (score > run.best_score or not run.best.size):
+        run = run._replace(best=state.weights, best_score=score, best_iteration=state.iteration)
+    return run
+
+
+def _ended(run: _Run, patience: int | None, stop: bool) -> Any:
+    """Return the state, with its end if it was asked for."""
+    waited = run.state.iteration - run.best_iteration
+    if patience is not None and run.best.size and waited >= patience:
+        return run.state._replace(status="patience")
+    return run.state._replace(status="callback") if stop else run.state

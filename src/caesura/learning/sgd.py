@@ -1,0 +1,357 @@
+"""SGD and AdaGrad over mini-batches, with averaged weights.
+
+::
+
+    F(w) = sum_i f_i(w) + c1 |w|_1 + c2 |w|_2^2
+
+A batch of B out of N sequences sees the penalty times B / N.  A step is one epoch; a state holds
+the random generator's state too, so that going on from one gives the same numbers bit by bit.
+
+Gradients are dense: a batch costs a pass over all parameters, besides its own work.  The kernels
+make one pass only, but batches that are small for the number of parameters pay mostly for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.inference.door import threads_of
+from caesura.learning.objectives import BatchObjective, evaluate, penalty, weights
+
+__all__ = ["SGD", "AdaGrad", "EpochState"]
+
+Floats = npt.NDArray[np.float64]
+RECENT = 3.0  # the average weighs the t-th batch by about t ** RECENT
+SAMPLE = 1000  # sequences on which learning rates are tried
+CANDIDATES = 12  # learning rates that are tried, at most
+
+
+class EpochState(NamedTuple):
+    """Hold all that the next epoch needs.
+
+    Examples
+    --------
+    >>> EpochState._fields[:3]
+    ('w', 'average', 'squares')
+    """
+
+    w: Floats  # (n,)
+    average: Floats  # (n,) of w over the batches, the last ones weighing most
+    squares: Floats  # (n,) sums of squared gradients; one entry only for SGD
+    averaged: bool  # the average is what to use
+    objective: float  # summed over the batches of the epoch, each before its step
+    gradient_norm: float  # NaN: nobody knows it
+    n_active: int  # weights to use, other than zero
+    recent: Floats  # the objective of each of the last epochs
+    iteration: int  # epochs
+    evaluations: int  # epochs, with those for the learning rate
+    batches: int  # steps taken
+    step: float  # the learning rate of the last batch
+    rate: float  # the learning rate to begin with
+    generator: str  # the state of the random generator, as JSON
+    status: str  # why it ended; empty while it goes on
+
+    @property
+    def weights(self) -> Floats:
+        """The weights to use."""
+        return self.average if self.averaged else self.w
+
+
+class SGD:
+    """Minimise a sum over sequences by stochastic gradient descent.
+
+    The learning rate falls as ``rate / (1 + rate * (2 c2 / N) * t) ** p``, t counting batches, p
+    being 3/4 where weights are averaged and 1 where not; gradients are means over the batch.
+
+    Parameters
+    ----------
+    objective : BatchObjective
+        ``len(f)`` sequences; ``f.batch(w, sequences) -> (value, gradient)``, without the penalty.
+    c2 : float or array-like
+        Penalty, for all parameters or for each.
+    rate : float, optional
+        Learning rate; where not given, the best of several on a sample of 1000 sequences.
+    batch_size : int
+        Sequences in a batch.
+    average : bool
+        Use the average of the weights over the batches, the last ones weighing most.
+    period, delta : int, float
+        Stop when the objective has fallen by less than `delta`, relatively, in `period` epochs.
+    max_iterations : int
+        Epochs.
+    seed : int
+        Of the order of sequences.
+    n_threads : int, optional
+        For the vectors; all cores where not given.  The result does not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Distance:
+    ...     points = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]])
+    ...     def __len__(self):
+    ...         return 3
+    ...     def batch(self, w, sequences):
+    ...         away = w - self.points[sequences]
+    ...         return float((away * away).sum()) / 2, away.sum(axis=0)
+    >>> optimiser = SGD(Distance(), batch_size=1, rate=0.1, max_iterations=300)
+    >>> state = optimiser.start(np.zeros(2))
+    >>> while not state.status:
+    ...     state = optimiser.step(state)
+    >>> np.abs(state.weights - [3.0, 2.0]).max() < 0.2
+    np.True_
+    """
+
+    name: ClassVar[str] = "sgd"
+
+    def __init__(
+        self,
+        objective: BatchObjective,
+        c2: npt.ArrayLike = 0.0,
+        *,
+        rate: float | None = None,
+        batch_size: int = 32,
+        average: bool = True,
+        period: int = 10,
+        delta: float = 1e-4,
+        max_iterations: int = 100,
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.objective, self.c2 = objective, c2
+        self.c1: npt.ArrayLike = 0.0
+        if rate is not None and not (math.isfinite(rate) and rate > 0.0):
+            raise InvalidInput(message("rate", rate, "a number above 0", "leave it out to have it"))
+        self.rate, self.average = rate, average
+        self.batch_size = whole("batch_size", batch_size, 1)
+        self.period, self.delta = whole("period", period, 1), delta
+        self.max_iterations = whole("max_iterations", max_iterations, 0)
+        self.seed = whole("seed", seed, 0)
+        self.n_threads = threads_of(n_threads)
+        self._penalties: tuple[Floats, Floats] | None = None
+        if len(objective) < 1:
+            raise InvalidInput(message("objective", "no sequences", "at least one", "give data"))
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        c1, c2 = self._of_size(n)
+        return {
+            "optimiser": self.name,
+            "sequences": len(self.objective),
+            "batch_size": self.batch_size,
+            "seed": self.seed,
+            "average": self.average,
+            "c1": c1,
+            "c2": c2,
+        }
+
+    # -- the steps ---------------------------------------------------------------------------------
+
+    def start(self, w0: npt.ArrayLike) -> EpochState:
+        """Return the state before the first epoch; finds the learning rate if there is none."""
+        w = weights(w0)
+        random = np.random.default_rng(self.seed)
+        state = EpochState(
+            w,
+            w.copy(),
+            np.zeros(len(w) if self._squares else 1),
+            self.average,
+            *(math.nan, math.nan, int(np.count_nonzero(w)), np.empty(0), 0, 0, 0, 0.0),
+            *(self.rate or 0.0, json.dumps(random.bit_generator.state), ""),
+        )
+        if self.rate is None:
+            state = self._calibrated(state, random)
+        return state._replace(status="" if self.max_iterations else "max_iterations")
+
+    def step(self, state: EpochState) -> EpochState:
+        """Return the state after one epoch; a state that has ended is returned as it is."""
+        if state.status:
+            return state
+        random = np.random.default_rng()
+        random.bit_generator.state = json.loads(state.generator)
+        order = random.permutation(len(self.objective))
+        after, value = self._epoch(state, order)
+        w = after.weights
+        c1, c2 = self._of_size(len(w))
+        value += _penalty(w, c1, c2, self.n_threads)
+        after = after._replace(
+            objective=value,
+            n_active=int(np.count_nonzero(w)),
+            iteration=state.iteration + 1,
+            evaluations=state.evaluations + 1,
+            generator=json.dumps(random.bit_generator.state),
+        )
+        return self._judged(after)
+
+    def _epoch(self, state: EpochState, order: npt.NDArray[np.int64]) -> tuple[EpochState, float]:
+        """Return the state after these sequences in batches, and the sum of the values seen."""
+        w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
+        batches, step, total = state.batches, state.rate, 0.0
+        for begin in range(0, len(order), self.batch_size):
+            sequences = order[begin : begin + self.batch_size]
+            value, gradient = evaluate(self.objective.batch(w, sequences), len(w))
+            total += value
+            step = self._rate_at(state.rate, batches, len(w))
+            batches += 1
+            weight = (1.0 + RECENT) / (batches + RECENT)  # 1 for the first batch
+            self._update(w, average, squares, gradient, step, len(sequences), weight)
+        moved = state._replace(w=w, average=average, squares=squares, batches=batches, step=step)
+        return moved, total
+
+    def reopened(self, state: EpochState) -> EpochState:
+        """Return a state that ended only because it was asked to, so that it goes on."""
+        asked = state.status == "max_iterations" and state.iteration < self.max_iterations
+        return state._replace(status="") if asked or state.status == "callback" else state
+
+    # -- what AdaGrad does in another way ----------------------------------------------------------
+
+    _squares: ClassVar[bool] = False
+
+    def _rate_at(self, rate: float, batches: int, n: int) -> float:
+        _, c2 = self._of_size(n)
+        slowing = 2.0 * float(c2.mean()) / len(self.objective) if c2.size else 0.0
+        return rate / float((1.0 + rate * slowing * batches) ** (0.75 if self.average else 1.0))
+
+    def _update(
+        self,
+        w: Floats,
+        average: Floats,
+        squares: Floats,
+        gradient: Floats,
+        step: float,
+        size: int,
+        weight: float,
+    ) -> None:
+        _, c2 = self._of_size(len(w))
+        fraction = size / len(self.objective)
+        step /= size
+        _kernels.sgd_update(w, average, gradient, step, fraction, c2, weight, self.n_threads)
+
+    # -- the learning rate -------------------------------------------------------------------------
+
+    def _calibrated(self, state: EpochState, random: np.random.Generator) -> EpochState:
+        """Return the state with the rate that lowers the objective most in one epoch over a sample.
+
+        Rates are doubled as long as that helps; if the first one did not help, they are halved.
+        """
+        n = len(self.objective)
+        sample = random.choice(n, min(n, SAMPLE), replace=False).astype(np.int64)
+        best_rate, best = 0.0, self._on_sample(state.w, sample)
+        rate, factor, tried = 0.1, 2.0, 0
+        while tried < CANDIDATES:
+            with np.errstate(all="ignore"):  # a rate may be far too high
+                moved, _ = self._epoch(state._replace(rate=rate), sample)
+                value = self._on_sample(moved.w, sample)
+            tried += 1
+            if value < best:
+                best_rate, best = rate, value
+            elif best_rate == 0.0:
+                factor = 0.5
+            elif factor == 2.0 and best_rate == 0.1:  # upwards did not help: downwards may
+                factor, rate = 0.5, 0.1
+            else:
+                break
+            rate *= factor
+        spent = math.ceil(2 * tried * len(sample) / n)
+        generator = json.dumps(random.bit_generator.state)
+        return state._replace(rate=best_rate or rate, evaluations=spent, generator=generator)
+
+    def _on_sample(self, w: Floats, sample: npt.NDArray[np.int64]) -> float:
+        value, _ = self.objective.batch(w, sample)
+        c1, c2 = self._of_size(len(w))
+        cost = _penalty(w, c1, c2, self.n_threads) * len(sample) / len(self.objective)
+        return value + cost if math.isfinite(value + cost) else math.inf
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def _judged(self, state: EpochState) -> EpochState:
+        recent = state.recent[-self.period :]
+        status = ""
+        if not math.isfinite(state.objective):
+            status = "diverged"
+        elif len(recent) == self.period:
+            fell = (recent[0] - state.objective) / max(abs(state.objective), 1e-300)
+            status = "objective" if fell < self.delta else ""
+        if not status and state.iteration >= self.max_iterations:
+            status = "max_iterations"
+        return state._replace(status=status, recent=np.append(recent, state.objective))
+
+    def _of_size(self, n: int) -> tuple[Floats, Floats]:
+        """Return c1 and c2 as the kernels take them."""
+        if self._penalties is None:
+            self._penalties = penalty("c1", self.c1, n), penalty("c2", self.c2, n)
+        return self._penalties
+
+
+class AdaGrad(SGD):
+    """Minimise a sum over sequences by AdaGrad: each weight has a learning rate of its own.
+
+    Parameters
+    ----------
+    objective : BatchObjective
+        As for `SGD`.
+    c1, c2 : float or array-like
+        Penalties; after each step weights are moved towards zero by `c1`, and stop there.  A weight
+        that the next batch pushes away is not zero at the end: OWL-QN finds more zeros.
+    rate : float
+        What every first step moves a weight by.
+    average : bool, optional
+        As for `SGD`; where not given, only without `c1`, since an average is hardly ever zero.
+    **settings
+        As for `SGD`.
+
+    Examples
+    --------
+    >>> AdaGrad.name
+    'adagrad'
+    """
+
+    name: ClassVar[str] = "adagrad"
+    _squares: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        objective: BatchObjective,
+        c1: npt.ArrayLike = 0.0,
+        c2: npt.ArrayLike = 0.0,
+        *,
+        rate: float = 0.1,
+        average: bool | None = None,
+        **settings: Any,
+    ) -> None:
+        chosen = not np.any(c1) if average is None else average
+        super().__init__(objective, c2, rate=rate, average=bool(chosen), **settings)
+        self.c1 = c1
+
+    def _rate_at(self, rate: float, batches: int, n: int) -> float:
+        return rate
+
+    def _update(
+        self,
+        w: Floats,
+        average: Floats,
+        squares: Floats,
+        gradient: Floats,
+        step: float,
+        size: int,
+        weight: float,
+    ) -> None:
+        c1, c2 = self._of_size(len(w))
+        fraction = size / len(self.objective)
+        _kernels.adagrad_update(
+            w, average, squares, gradient, step, fraction, c1, c2, weight, self.n_threads
+        )
+
+
+def _penalty(w: Floats, c1: Floats, c2: Floats, n_threads: int) -> float:
+    """Return ``c1 * |w|_1 + c2 * |w|_2^2``."""
+    zeros = np.zeros_like(w)
+    return _kernels.penalise(w, zeros, c1, c2, n_threads, np.empty_like(w))[0]
