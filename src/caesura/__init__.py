@@ -3,11 +3,13 @@
 ::
 
     text, tokens -> features -> potentials -> inference -> learning -> models -> records, pages
-                                ^^^^^^^^^^    ^^^^^^^^^
-                                here so far
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    here so far
 """
 
+from caesura.documents import Document, Partial
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
+from caesura.evaluation import Comparison, Report, compare, evaluate
 from caesura.inference import (
     Marginals,
     Path,
@@ -22,6 +24,7 @@ from caesura.inference import (
     score,
     viterbi,
 )
+from caesura.models import ChainCRF, SemiCRF, load
 from caesura.potentials import Potentials
 from caesura.segments import (
     Segment,
@@ -34,18 +37,27 @@ from caesura.segments import (
 
 __all__ = [
     "CaesuraError",
+    "ChainCRF",
+    "Comparison",
+    "Document",
     "Impossible",
     "InvalidInput",
     "Marginals",
+    "Partial",
     "Path",
     "Potentials",
+    "Report",
     "Segment",
+    "SemiCRF",
     "TooLarge",
+    "compare",
     "drop_outside",
     "entropy",
+    "evaluate",
     "fill_gaps",
     "from_tags",
     "kl_divergence",
+    "load",
     "log_partition",
     "log_probability",
     "marginals",

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from caesura._kernels import Trie
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings, Words
@@ -19,7 +20,6 @@ from caesura.features.columns import check_lexicon
 from caesura.features.lexicons import Lexicon, bare
 from caesura.features.spans import Fired, SegmentFeature
 from caesura.features.templates import Column
-from caesura.features.trie import Trie
 from caesura.segments import Segment
 
 __all__ = ["Dictionary", "MatchedColumn", "Text", "matched"]

@@ -92,7 +92,7 @@ class Model:
     # -- what differs -------------------------------------------------------------------------
 
     def _structure(
-        self, targets: Sequence[Target], scheme: str | None
+        self, targets: Sequence[Target], lengths: Sequence[int], scheme: str | None
     ) -> tuple[Structure, tuple[str, ...], str | None]:
         """Return the structure, the labels, and the scheme of tags if states are tags."""
         raise NotImplementedError
@@ -262,9 +262,8 @@ class Model:
         """Return everything that learning needs."""
         targets = read.targets
         found = scheme_of(targets, self.outside)
-        structure, labels, scheme = self._structure(targets, found)
         lengths = read.corpus.lengths
-        index = {state: k for k, state in enumerate(structure.states)}
+        structure, labels, scheme = self._structure(targets, lengths.tolist(), found)
         hints: dict[int, Hint] = {}
         rows: list[list[tuple[int, int, int]]] = []
         for i, (target, length) in enumerate(zip(targets, lengths.tolist(), strict=True)):
@@ -281,7 +280,6 @@ class Model:
                     remedy = "raise max_length or shorten the segment"
                     raise InvalidInput(message(f"y[{i}]", segment, expected, remedy))
             rows.append(full)
-        del index
         weight = np.ones(len(targets))
         if sample_weight is not None:
             weight = np.ascontiguousarray(sample_weight, np.float64)

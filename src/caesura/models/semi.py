@@ -141,30 +141,29 @@ class SemiCRF(Answers):
         self.verbose = verbose
 
     def _structure(
-        self, targets: Sequence[Target], scheme: str | None
+        self, targets: Sequence[Target], lengths: Sequence[int], scheme: str | None
     ) -> tuple[Structure, tuple[str, ...], str | None]:
         found: set[str] = set()
-        gaps = False
+        gaps = False  # without any in the training data, there is no text outside
         for i, target in enumerate(targets):
             if isinstance(target, Partial):
                 found.update(segment.label for segment in target.segments)
                 found.update(label for some in target.tokens.values() for label in some)
-                gaps |= self.outside in found
                 continue
             segments = segments_of(target, scheme, self.outside, f"y[{i}]")
             found.update(segment.label for segment in segments)
-            # A list of segments does not say how long its sequence is: see _rows.
+            gaps |= sum(segment.length for segment in segments) < lengths[i]
+        gaps |= self.outside in found
         found.discard(self.outside)
         labels = tuple(sorted(found))
         if not labels:
             raise InvalidInput("y: got no segment at all, expected some; label at least one")
-        states = (*labels, self.outside)
+        states = (*labels, self.outside) if gaps else labels
         Y = len(states)
         barred = np.zeros((Y, Y), np.uint8)
-        if self.outside_length is None:
-            barred[Y - 1, Y - 1] = 1
-        if not self.same_label_adjacent:
-            barred[np.arange(Y - 1), np.arange(Y - 1)] = 1
+        for k, state in enumerate(states):
+            is_outside = state == self.outside
+            barred[k, k] = self.outside_length is None if is_outside else not self.same_label_adjacent
         bounds = self._bounds(states)
         none = np.zeros(Y, np.uint8)
         return Structure(states, bounds, barred, none, none.copy()), labels, None
@@ -180,7 +179,7 @@ class SemiCRF(Answers):
             bounds = [whole("max_length", given[s], 1) if s in given else 0 for s in states]
         else:
             bounds = [0 if given is None else whole("max_length", given, 1)] * len(states)
-        if self.outside_length is not None:
+        if self.outside_length is not None and states[-1] == self.outside:
             bounds[-1] = 1
         return np.array(bounds, np.int32)
 
@@ -196,6 +195,5 @@ class SemiCRF(Answers):
         return hint_of(known, length, {s: k for k, s in enumerate(structure.states)}, name)
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        states = fitted.structure.states
-        outside = len(states) - 1
+        states, outside = fitted.structure.states, len(fitted.labels)
         return [Segment(s, e, states[k]) for s, e, k in path if k != outside]

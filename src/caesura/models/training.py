@@ -152,15 +152,19 @@ def train(
             else None,
         )
     elif options.learner in ("sgd", "adagrad"):
-        kind = SGD if options.learner == "sgd" else AdaGrad
-        optimiser = kind(
-            objective,
-            c1,
-            c2,
-            batch_size=options.batch_size,
-            max_epochs=options.max_iterations or 20,
-            seed=options.random_state,
-        )
+        settings: dict[str, Any] = {
+            "batch_size": options.batch_size,
+            "seed": options.random_state,
+            "n_threads": threads,
+        }
+        if options.max_iterations is not None:
+            settings["max_iterations"] = options.max_iterations
+        if options.learner == "adagrad":
+            optimiser = AdaGrad(objective, c1, c2, **settings)
+        elif np.any(c1):
+            raise InvalidInput(message("c1", options.c1, "0 with sgd", "take adagrad or lbfgs for it"))
+        else:
+            optimiser = SGD(objective, c2, **settings)
     else:
         expected = f"one of {', '.join(LEARNERS)}"
         raise InvalidInput(message("learner", options.learner, expected, "pass one of them"))
