@@ -83,8 +83,8 @@ def same_bits(a: Any, b: Any) -> bool:
     if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_bits, a, b))
     if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and a.tobytes() == b.tobytes()
-    return a == b or (a != a and b != b)
+        return bool(a.dtype == b.dtype) and a.tobytes() == bytes(b.tobytes())
+    return bool(a == b or (a != a and b != b))
 
 
 # -- the kernels -----------------------------------------------------------------------------------
@@ -150,10 +150,10 @@ def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int) -> None:
             _kernels.direction(gradient, s, y, rho, NONE, n_threads, outs[0]),
             _kernels.direction(gradient, s, y, rho, c1, n_threads, outs[1]),
             _kernels.penalise(sparse, gradient, c1, c2, n_threads, outs[2]),
-            _kernels.pseudo_gradient(sparse, gradient, c1, n_threads, outs[3]),
             _kernels.move(sparse, outs[1], 0.7, gradient, c1, n_threads, outs[4]),
             _kernels.subtract(s[1], y[1], n_threads, outs[5]),
         ]
+        _kernels.pseudo_gradient(sparse, gradient, c1, n_threads, outs[3])
         w, average, squares = s[0].copy(), s[1].copy(), np.zeros(n)
         _kernels.sgd_update(w, average, gradient, 0.1, 0.5, c2, 0.25, n_threads)
         _kernels.adagrad_update(w, average, squares, gradient, 0.1, 0.5, c1, c2, 0.25, n_threads)
@@ -336,7 +336,7 @@ def test_sgd_comes_close(c2: float, average: bool) -> None:
 def test_adagrad_comes_close(c1: float, c2: float) -> None:
     f = Logistic()
     best = minimise(LBFGS(f, c1, c2, epsilon=1e-8), np.zeros(30))
-    result = minimise(AdaGrad(f, c1, c2, **STOCHASTIC), np.zeros(30))
+    result = minimise(AdaGrad(f, c1, c2, rate=0.1, **STOCHASTIC), np.zeros(30))
     value = regularised(f, result.w, c1, c2)
     assert best.objective * (1 - 1e-9) <= value <= best.objective * (1 + 1e-3)
     if c1 == 2.0:

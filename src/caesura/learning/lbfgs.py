@@ -88,10 +88,11 @@ class LBFGS:
     n_threads : int, optional
         For the vectors; all cores where not given.  The result does not depend on it.
     draft : callable, optional
-        A cheaper objective (in single precision, on part of the data) to begin with.
+        A cheaper objective to begin with: the same in single precision.
     draft_delta : float
         The draft is left for the objective itself when one iteration lowers it by less than this,
-        relatively, or when it converges or fails.  The weights and the pairs are kept.
+        relatively, or when it converges or fails.  The weights and the pairs are kept; what has
+        converged is judged anew.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class LBFGS:
         max_search: int = 20,
         n_threads: int | None = None,
         draft: Objective | None = None,
-        draft_delta: float = 1e-3,
+        draft_delta: float = 1e-5,
     ) -> None:
         self.objective, self.draft = objective, draft
         self.c1, self.c2 = c1, c2

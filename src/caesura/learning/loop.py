@@ -22,7 +22,15 @@ S = TypeVar("S")
 
 
 class Optimiser(Protocol[S]):
-    """What `LBFGS`, `SGD` and `AdaGrad` have in common."""
+    """What `LBFGS`, `SGD` and `AdaGrad` have in common.
+
+    Examples
+    --------
+    >>> from caesura.learning import LBFGS
+    >>> optimiser = LBFGS(lambda w: (float(w @ w), 2.0 * w))
+    >>> optimiser.step(optimiser.start([1.0, 2.0])).iteration
+    1
+    """
 
     def start(self, w0: npt.ArrayLike) -> S:
         """Return the first state."""
@@ -124,7 +132,7 @@ def minimise(
     if not run.state.status:
         run = run._replace(state=_ended(run, patience, stop=False))
     before = time.perf_counter() - run.seconds
-    saved = run
+    saved = len(run.history)  # a number: the state itself is large
     try:
         while not run.state.status:
             run = _stepped(run, optimiser.step(run.state), before, dev_score)
@@ -133,9 +141,9 @@ def minimise(
                 run = run._replace(state=_ended(run, patience, bool(stop)))
             if checkpoint is not None and len(run.history) % save_every == 0:
                 files.write(checkpoint, run._asdict(), settings)
-                saved = run
+                saved = len(run.history)
     finally:  # also when interrupted: `run` is whole between two iterations
-        if checkpoint is not None and run is not saved:
+        if checkpoint is not None and len(run.history) != saved:
             files.write(checkpoint, run._asdict(), settings)
     w = run.best if run.best.size else run.state.weights
     return Result(w, run.state.objective, run.state.status, run.history, run.state)

@@ -22,7 +22,20 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 class BatchObjective(Protocol):
-    """An objective that is a sum over sequences, and can be asked about some of them."""
+    """An objective that is a sum over sequences, and can be asked about some of them.
+
+    Examples
+    --------
+    >>> class Distance:
+    ...     points = np.array([[1.0, 2.0], [3.0, 4.0]])
+    ...     def __len__(self):
+    ...         return 2
+    ...     def batch(self, w, sequences):
+    ...         away = w - self.points[sequences]
+    ...         return float((away * away).sum()) / 2, away.sum(axis=0)
+    >>> Distance().batch(np.zeros(2), np.array([1]))
+    (12.5, array([-3., -4.]))
+    """
 
     def __len__(self) -> int: ...
 

@@ -301,8 +301,8 @@ class AdaGrad(SGD):
     c1, c2 : float or array-like
         Penalties; after each step weights are moved towards zero by `c1`, and stop there.  A weight
         that the next batch pushes away is not zero at the end: OWL-QN finds more zeros.
-    rate : float
-        What every first step moves a weight by.
+    rate : float, optional
+        What the first step moves a weight by; None: the best of several, as for `SGD`.
     average : bool, optional
         As for `SGD`; where not given, only without `c1`, since an average is hardly ever zero.
     **settings
@@ -310,8 +310,20 @@ class AdaGrad(SGD):
 
     Examples
     --------
-    >>> AdaGrad.name
-    'adagrad'
+    >>> import numpy as np
+    >>> class Distance:
+    ...     points = np.array([[1.0, 0.1], [3.0, -0.2], [5.0, 0.1]])
+    ...     def __len__(self):
+    ...         return 3
+    ...     def batch(self, w, sequences):
+    ...         away = w - self.points[sequences]
+    ...         return float((away * away).sum()) / 2, away.sum(axis=0)
+    >>> optimiser = AdaGrad(Distance(), c1=1.5, batch_size=3, rate=1.0)
+    >>> state = optimiser.start(np.zeros(2))
+    >>> while not state.status:
+    ...     state = optimiser.step(state)
+    >>> np.round(state.weights, 1)
+    array([2.5, 0. ])
     """
 
     name: ClassVar[str] = "adagrad"
@@ -323,7 +335,7 @@ class AdaGrad(SGD):
         c1: npt.ArrayLike = 0.0,
         c2: npt.ArrayLike = 0.0,
         *,
-        rate: float = 0.1,
+        rate: float | None = 0.3,
         average: bool | None = None,
         **settings: Any,
     ) -> None:
