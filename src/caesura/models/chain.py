@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
+from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
 from caesura.models.schemes import bars_of, tags_of
 from caesura.models.structure import Fitted, Structure
@@ -18,6 +20,8 @@ from caesura.potentials import Potentials
 from caesura.segments import Segment, from_tags, to_tags
 
 __all__ = ["ChainCRF"]
+
+Floats = npt.NDArray[np.float64]
 
 
 class ChainCRF(Answers):
@@ -182,6 +186,25 @@ class ChainCRF(Answers):
         tags = [fitted.structure.states[k] for _, _, k in path]
         return from_tags(tags, fitted.scheme or "plain", self.outside, "repair")
 
+    def _chance(self, m: Marginals, p: Potentials, segment: Segment) -> float:
+        """Return the probability of all tags that say this segment, however they say it."""
+        fitted = self._known
+        tags = self._parts(fitted.structure.states, fitted.scheme or "plain")
+        mine = np.array([tag.label == segment.label for tag in tags])
+        joined = np.array([[a.open and b.continues and a.label == b.label for b in tags] for a in tags])
+        follows = _conditional(p)
+        start, end = segment.start, segment.end
+        if start == 0:
+            reached = m.tokens[0] * mine
+        else:
+            pairs = m.tokens[start - 1][:, None] * follows(start)
+            reached = np.where(joined, 0.0, pairs).sum(axis=0) * mine
+        for t in range(start + 1, end):
+            reached = reached @ np.where(joined, follows(t), 0.0)
+        if end < p.length:
+            reached = reached @ np.where(joined, 0.0, follows(end))
+        return float(reached.sum())
+
     # -- what is known, as sets of tags -------------------------------------------------------
 
     def _hint(self, known: Partial, length: int, structure: Structure, name: str) -> Hint:
@@ -224,3 +247,30 @@ class ChainCRF(Answers):
         self._found = fitted.scheme
         tags, _ = self._hint(partial, p.length, fitted.structure, "constraints")
         return {"allowed": {t: np.flatnonzero(row).tolist() for t, row in enumerate(tags)}}
+
+
+def _conditional(p: Potentials) -> Callable[[int], Floats]:
+    """Return the function t -> P(tag of t | tag of t - 1), of shape (Y, Y), for the potentials of a chain."""
+    T, Y = p.length, len(p.labels)
+    pairs: dict[int, Floats] = {}
+    for t, a, b, score in p._edges:
+        pairs.setdefault(t, p.transition.copy())[a, b] += score
+    emission = p.emission
+    if p._constraints.allowed is not None:
+        emission = np.where(p._constraints.allowed, emission, -np.inf)
+    rest = np.zeros((T, Y))  # ln of the sum over all that may follow
+    rest[T - 1] = p.end
+    with np.errstate(invalid="ignore"):
+        for t in range(T - 1, 0, -1):
+            scores = pairs.get(t, p.transition) + (emission[t] + rest[t])
+            top = scores.max(axis=1, keepdims=True)
+            top = np.where(np.isneginf(top), 0.0, top)
+            with np.errstate(divide="ignore"):
+                rest[t - 1] = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0]
+
+    def follows(t: int) -> Floats:
+        scores = pairs.get(t, p.transition) + (emission[t] + rest[t])
+        base = np.where(np.isneginf(rest[t - 1]), 0.0, rest[t - 1])
+        return np.exp(scores - base[:, None])
+
+    return follows
