@@ -117,7 +117,13 @@ def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Va
             remedy = "give every sequence its attributes, or leave attributes out of features"
             raise InvalidInput(message(f"X[{i}].attributes", None, expected, remedy))
     given = [document.attributes for document in batch.documents]
-    _, ptr, ids, weights = values.bags(given, grow, flatten)
+    try:
+        _, ptr, ids, weights = values.bags(given, grow, flatten)
+    except OverflowError:  # a whole number beyond the floats: say where
+        for i, bags in enumerate(given):
+            for t, one in enumerate(bags or ()):
+                flatten(one, i, t)
+        raise
     return ptr, ids, weights
 
 
@@ -131,7 +137,7 @@ def _dense(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> V
             remedy = "give every sequence one, or leave dense out of features"
             raise InvalidInput(message(f"X[{i}].dense", None, expected, remedy))
         width = document.dense.shape[1]
-        D = D or (width if grow else 0)
+        D = D or (width if grow and len(document) else 0)
         if width != D and len(document):
             expected = f"({len(document)}, {D}), with as many columns as in the sequences before"
             remedy = "give every sequence the same columns"
