@@ -15,6 +15,7 @@
 #include "bindings.hpp"
 #include "interner.hpp"
 #include "parameters.hpp"
+#include "sharing.hpp"
 #include "trie.hpp"
 
 namespace nb = nanobind;
@@ -311,7 +312,9 @@ void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters
   const int n = design->n_sequences(), Y = parameters->layout()->Y;
   require(static_cast<int>(weight.shape(0)) == n && static_cast<int>(gold->hints.size()) == n, "weight, gold: one for each sequence");
   require(!cost || (static_cast<std::int64_t>(cost->shape(0)) == design->tokens[n] && static_cast<int>(cost->shape(1)) == Y), "cost: wrong shape");
-  new (self) BoundObjective{parameters, design, gold, std::make_unique<Objective>(parameters->layout(), design)};
+  auto shared = std::make_shared<Design>(*design);
+  share(*shared);
+  new (self) BoundObjective{parameters, design, gold, std::make_unique<Objective>(parameters->layout(), shared)};
   Objective& objective = *self->objective;
   objective.weight = copied(weight);
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
@@ -346,7 +349,7 @@ void make_scorer(Scorer* self, const Parameters& parameters, Vector<double> w, c
   if (barred) layout.barred.assign(barred->data(), barred->data() + Y * Y);
   if (barred_start) layout.barred_start = copied(*barred_start);
   if (barred_end) layout.barred_end = copied(*barred_end);
-  self->weights.set(layout, w.data(), trainer<double>().width);
+  self->weights.set(layout, Design{}, w.data(), trainer<double>().width);
   self->layout = std::make_shared<Layout>(std::move(layout));
   self->automaton = std::move(automaton);
   self->order = copied(order);
