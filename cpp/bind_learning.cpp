@@ -306,22 +306,23 @@ struct BoundObjective {
   }
 };
 
-void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters, std::shared_ptr<const Design> design,
+// The design is used up: its attributes are shared, and it serves this objective only.
+void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters, std::shared_ptr<Design> design,
                     std::shared_ptr<Gold> gold, Vector<double> weight, const std::optional<Matrix<double>>& cost,
                     std::shared_ptr<const Automaton> automaton, Vector<std::int32_t> order) {
   const int n = design->n_sequences(), Y = parameters->layout()->Y;
   require(static_cast<int>(weight.shape(0)) == n && static_cast<int>(gold->hints.size()) == n, "weight, gold: one for each sequence");
   require(!cost || (static_cast<std::int64_t>(cost->shape(0)) == design->tokens[n] && static_cast<int>(cost->shape(1)) == Y), "cost: wrong shape");
-  auto shared = std::make_shared<Design>(*design);
-  share(*shared);
-  new (self) BoundObjective{parameters, design, gold, std::make_unique<Objective>(parameters->layout(), shared)};
+  std::vector<double> observed = parameters->count(*design, *gold, weight.data(), nullptr, n);
+  share(*design);
+  new (self) BoundObjective{parameters, design, gold, std::make_unique<Objective>(parameters->layout(), design)};
   Objective& objective = *self->objective;
+  objective.observed = std::move(observed);
   objective.weight = copied(weight);
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
   objective.automaton = std::move(automaton);
   objective.order = copied(order);
   objective.hints = gold->hints;
-  objective.observed = parameters->count(*design, *gold, objective.weight.data(), nullptr, n);
 }
 
 // Fixed weights, for prediction.

@@ -37,6 +37,7 @@ struct Design {
   std::vector<double> dense_value;           // empty: all are 1
   std::vector<Sum> sums;                    // rows that are sums of two others, those made first
   std::vector<std::int32_t> place;          // [n_dense] where in the table a row is; empty: in order
+  std::vector<std::int32_t> content;        // [table rows] the row that is there, or -1 - its sum; empty: in order
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
   std::vector<std::int32_t> sparse;         // weights, and kAhead zeros at the end
   std::vector<std::uint16_t> sparse_label;
@@ -49,6 +50,19 @@ struct Design {
   std::vector<double> edge_value;
 
   std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
+  // Calls visit(row) for the rows that add up to a row of the table.
+  template <class Visit>
+  void for_parts(std::int32_t at, Visit visit) const {
+    if (content.empty()) {
+      visit(at);
+    } else if (content[at] >= 0) {
+      visit(content[at]);
+    } else {
+      const Sum& sum = sums[-1 - content[at]];
+      for_parts(sum.first, visit);
+      for_parts(sum.second, visit);
+    }
+  }
   std::int64_t place_of(std::int64_t row) const { return place.empty() ? row : place[row]; }
   int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }

@@ -59,9 +59,14 @@ std::uint64_t pair_of(std::int32_t a, std::int32_t b) {
 // One pass over all rows; false if nothing was shared.
 bool pass(Design& d) {
   const auto n_rows = static_cast<std::int64_t>(d.dense_ptr.size()) - 1;
+  std::vector<std::int32_t> uses(d.table_rows(), 0);
+  for (const std::int32_t row : d.dense) ++uses[row];
+  auto often = [&](std::int64_t k) { return uses[d.dense[k]] >= kOften && uses[d.dense[k + 1]] >= kOften; };
   Counter counts(d.dense.size() / 8);
   for (std::int64_t r = 0; r < n_rows; ++r) {
-    for (std::int64_t k = d.dense_ptr[r]; k + 1 < d.dense_ptr[r + 1]; ++k) ++counts[pair_of(d.dense[k], d.dense[k + 1])];
+    for (std::int64_t k = d.dense_ptr[r]; k + 1 < d.dense_ptr[r + 1]; ++k) {
+      if (often(k)) ++counts[pair_of(d.dense[k], d.dense[k + 1])];
+    }
   }
   const std::size_t before = d.sums.size();
   std::int64_t out = 0;
@@ -70,7 +75,7 @@ bool pass(Design& d) {
     d.dense_ptr[r] = out;
     for (std::int64_t k = begin; k < end; ++k) {
       std::int32_t row = d.dense[k];
-      if (k + 1 < end) {
+      if (k + 1 < end && often(k)) {
         std::int32_t& known = counts[pair_of(row, d.dense[k + 1])];  // a count, or the row of the sum as -1 - row
         if (known >= kOften) {
           const auto sum = static_cast<std::int32_t>(d.table_rows());
@@ -100,6 +105,9 @@ void sort_rows(Design& d) {
   for (std::int64_t k = 0; k < n; ++k) place[order[k]] = static_cast<std::int32_t>(k);
   for (std::int32_t& row : d.dense) row = place[row];
   for (Sum& sum : d.sums) sum = {place[sum.row], place[sum.first], place[sum.second]};
+  d.content.resize(n);
+  for (std::int64_t row = 0; row < d.n_dense; ++row) d.content[place[row]] = static_cast<std::int32_t>(row);
+  for (std::size_t k = 0; k < d.sums.size(); ++k) d.content[d.sums[k].row] = -1 - static_cast<std::int32_t>(k);
   place.resize(d.n_dense);
   d.place = std::move(place);
 }
