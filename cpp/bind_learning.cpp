@@ -15,6 +15,7 @@
 #include "bindings.hpp"
 #include "interner.hpp"
 #include "parameters.hpp"
+#include "sharing.hpp"
 #include "trie.hpp"
 
 namespace nb = nanobind;
@@ -305,20 +306,23 @@ struct BoundObjective {
   }
 };
 
-void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters, std::shared_ptr<const Design> design,
+// The design is used up: its attributes are shared, and it serves this objective only.
+void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters, std::shared_ptr<Design> design,
                     std::shared_ptr<Gold> gold, Vector<double> weight, const std::optional<Matrix<double>>& cost,
                     std::shared_ptr<const Automaton> automaton, Vector<std::int32_t> order) {
   const int n = design->n_sequences(), Y = parameters->layout()->Y;
   require(static_cast<int>(weight.shape(0)) == n && static_cast<int>(gold->hints.size()) == n, "weight, gold: one for each sequence");
   require(!cost || (static_cast<std::int64_t>(cost->shape(0)) == design->tokens[n] && static_cast<int>(cost->shape(1)) == Y), "cost: wrong shape");
+  std::vector<double> observed = parameters->count(*design, *gold, weight.data(), nullptr, n);
+  share(*design);
   new (self) BoundObjective{parameters, design, gold, std::make_unique<Objective>(parameters->layout(), design)};
   Objective& objective = *self->objective;
+  objective.observed = std::move(observed);
   objective.weight = copied(weight);
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
   objective.automaton = std::move(automaton);
   objective.order = copied(order);
   objective.hints = gold->hints;
-  objective.observed = parameters->count(*design, *gold, objective.weight.data(), nullptr, n);
 }
 
 // Fixed weights, for prediction.
@@ -346,7 +350,7 @@ void make_scorer(Scorer* self, const Parameters& parameters, Vector<double> w, c
   if (barred) layout.barred.assign(barred->data(), barred->data() + Y * Y);
   if (barred_start) layout.barred_start = copied(*barred_start);
   if (barred_end) layout.barred_end = copied(*barred_end);
-  self->weights.set(layout, w.data(), trainer<double>().width);
+  self->weights.set(layout, Design{}, w.data(), trainer<double>().width);
   self->layout = std::make_shared<Layout>(std::move(layout));
   self->automaton = std::move(automaton);
   self->order = copied(order);

@@ -18,6 +18,10 @@ struct Site {
   std::uint8_t flags;  // PotentialFlags
 };
 
+struct Sum {
+  std::int32_t row, first, second;
+};
+
 // Attributes seen with several labels have a row of a dense table; the others are single weights.
 struct Design {
   int Y = 0;
@@ -28,11 +32,14 @@ struct Design {
   std::vector<Site> site;
 
   std::vector<std::int64_t> dense_ptr{0};   // [rows + 1]
-  static constexpr int kAhead = 6;
+  static constexpr int kAhead = 12;
   std::vector<std::int32_t> dense;          // rows of the table, and kAhead zeros at the end
   std::vector<double> dense_value;           // empty: all are 1
+  std::vector<Sum> sums;                    // rows that are sums of two others, those made first
+  std::vector<std::int32_t> place;          // [n_dense] where in the table a row is; empty: in order
+  std::vector<std::int32_t> content;        // [table rows] the row that is there, or -1 - its sum; empty: in order
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
-  std::vector<std::int32_t> sparse;         // weights
+  std::vector<std::int32_t> sparse;         // weights, and kAhead zeros at the end
   std::vector<std::uint16_t> sparse_label;
   std::vector<double> sparse_value;  // empty: all are 1
 
@@ -42,6 +49,21 @@ struct Design {
   std::vector<std::int32_t> edge_pair;  // previous label * Y + label
   std::vector<double> edge_value;
 
+  std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
+  // Calls visit(row) for the rows that add up to a row of the table.
+  template <class Visit>
+  void for_parts(std::int32_t at, Visit visit) const {
+    if (content.empty()) {
+      visit(at);
+    } else if (content[at] >= 0) {
+      visit(content[at]);
+    } else {
+      const Sum& sum = sums[-1 - content[at]];
+      for_parts(sum.first, visit);
+      for_parts(sum.second, visit);
+    }
+  }
+  std::int64_t place_of(std::int64_t row) const { return place.empty() ? row : place[row]; }
   int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
   int n_sites(int i) const { return static_cast<int>(sites[i + 1] - sites[i]); }
@@ -53,6 +75,7 @@ struct Panel {
   int begin, width;
   const std::int32_t* sources;
   int count;
+  bool dense;  // all rows
 };
 
 // The weights of one evaluation, in the precision of the kernel.

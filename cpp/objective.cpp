@@ -17,13 +17,13 @@ int rounded(int n, int width) { return (n + width - 1) / width * width; }
 // One gradient in the precision of a kernel, and its memory.
 template <class Real>
 struct Buffer {
-  std::vector<Real> memory;
+  Table<Real> memory;
   Gradient<Real> view;
   double loss = 0.0;
   std::vector<int> failed;
 
-  void make(const Layout& layout, int stride) {
-    const std::size_t dense = static_cast<std::size_t>(layout.n_dense) * stride, square = stride * stride;
+  void make(const Layout& layout, const Design& design, int stride) {
+    const std::size_t dense = design.table_rows() * stride, square = stride * stride;
     loss = 0.0;
     failed.clear();
     memory.assign(dense + layout.n_sparse + layout.n_edges + 2 * square + 2 * stride, Real{0});
@@ -36,11 +36,22 @@ struct Buffer {
     view.starts = at += square;
     view.ends = at += stride;
   }
+
+  // What was added to a sum of rows belongs to both.
+  void unshare(const Design& design, int stride) {
+    for (std::size_t k = design.sums.size(); k-- > 0;) {
+      const Real* sum = view.dense + static_cast<std::ptrdiff_t>(design.sums[k].row) * stride;
+      for (const std::int32_t part : {design.sums[k].first, design.sums[k].second}) {
+        Real* to = view.dense + static_cast<std::ptrdiff_t>(part) * stride;
+        for (int y = 0; y < stride; ++y) to[y] += sum[y];
+      }
+    }
+  }
 };
 
 // to[k] += the gradient of weight k, for k in a range.
 template <class Real>
-void add_packed(const Layout& layout, const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,
+void add_packed(const Layout& layout, const Design& design, const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,
                 std::int64_t end, double* to) {
   const int Y = layout.Y, stride = w.stride;
   auto over = [&](std::int64_t first, std::int64_t count, auto value) {
@@ -48,7 +59,7 @@ void add_packed(const Layout& layout, const Weights<Real>& w, const Gradient<Rea
   };
   over(0, layout.first_sparse(), [&](std::int64_t k) {
     const std::int64_t slot = layout.dense_slot[k];
-    return g.dense[slot / Y * stride + slot % Y];
+    return g.dense[design.place_of(slot / Y) * stride + slot % Y];
   });
   over(layout.first_sparse(), layout.n_sparse, [&](std::int64_t k) { return g.sparse[k]; });
   over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
@@ -64,15 +75,21 @@ void add_packed(const Layout& layout, const Weights<Real>& w, const Gradient<Rea
 }  // namespace
 
 template <class Real>
-bool Unpacked<Real>::set(const Layout& layout, const double* w, int width) {
+bool Unpacked<Real>::set(const Layout& layout, const Design& design, const double* w, int width) {
   const int Y = layout.Y, stride = rounded(Y, width);
   view_ = {};
   view_.Y = Y;
   view_.stride = stride;
-  dense_.assign(static_cast<std::size_t>(layout.n_dense) * stride, Real{0});
+  dense_.assign((layout.n_dense + design.sums.size()) * stride, Real{0});
   for (std::size_t k = 0; k < layout.dense_slot.size(); ++k) {
     const std::int64_t slot = layout.dense_slot[k];
-    dense_[slot / Y * stride + slot % Y] = static_cast<Real>(w[k]);
+    dense_[design.place_of(slot / Y) * stride + slot % Y] = static_cast<Real>(w[k]);
+  }
+  auto row = [&](std::int32_t k) { return dense_.data() + static_cast<std::ptrdiff_t>(k) * stride; };
+  for (const Sum& sum : design.sums) {
+    Real* to = row(sum.row);
+    const Real *first = row(sum.first), *second = row(sum.second);
+    for (int y = 0; y < stride; ++y) to[y] = first[y] + second[y];
   }
   sparse_.assign(w + layout.first_sparse(), w + layout.first_edge());
   edge_.assign(w + layout.first_edge(), w + layout.first_transition());
@@ -159,7 +176,8 @@ std::vector<Panel> Unpacked<Real>::make_panels(const std::vector<Real>& matrix,
       const Real* row = matrix.data() + i * stride + begin * width;
       if (std::any_of(row, row + wide * width, [](Real x) { return x != 0; })) sources.push_back(i);
     }
-    panels.push_back({begin, wide, nullptr, static_cast<int>(sources.size() - begins.back())});
+    const int count = static_cast<int>(sources.size() - begins.back());
+    panels.push_back({begin, wide, nullptr, count, count == Y});
   }
   for (std::size_t p = 0; p < panels.size(); ++p) panels[p].sources = sources.data() + begins[p];
   return panels;
@@ -217,9 +235,9 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
     : layout_(std::move(layout)), design_(std::move(design)) {
   weight.assign(design_->n_sequences(), 1.0);
   hints.resize(design_->n_sequences());
-  // Each shard costs two passes over the weights: there is one for as many attributes.
+  // A power of two of them, for any number of threads; each costs some passes over the weights.
   const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
-  n_shards_ = static_cast<int>(std::clamp<std::int64_t>(work / (2 * layout_->size() + 20000), 1, 8));
+  while (n_shards_ < 8 && 2 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
 }
 
 Known Objective::known_of(int i, bool constrained) const {
@@ -285,7 +303,7 @@ template <class Real>
 double Objective::run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient) {
   const Trainer<Real>& kernel = trainer<Real>();
   Unpacked<Real>& weights = scratch<Real>().weights;
-  const bool near = weights.set(*layout_, w, kernel.width);
+  const bool near = weights.set(*layout_, *design_, w, kernel.width);
   auto sequence = [&](int k) { return some == nullptr ? k : some[k]; };
 
   // Shards of about as many rows each.
@@ -304,7 +322,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   buffers.resize(n_shards);
   for_each(n_shards, n_threads, [&](int s, Workspace& work) {
     Buffer<Real>& buffer = buffers[s];
-    buffer.make(*layout_, weights.view().stride);
+    buffer.make(*layout_, *design_, weights.view().stride);
     Gradient<Real>* g = gradient == nullptr ? nullptr : &buffer.view;
     for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
       const int i = sequence(k);
@@ -317,6 +335,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       }
       buffer.loss += loss;
     }
+    buffer.unshare(*design_, weights.view().stride);
   });
 
   double loss = 0.0;
@@ -330,8 +349,8 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {
-        exact.set(*layout_, w, trainer<double>().width);
-        extra.make(*layout_, exact.view().stride);
+        exact.set(*layout_, *design_, w, trainer<double>().width);
+        extra.make(*layout_, *design_, exact.view().stride);
         any_failed = true;
       }
       const double sign = constrained ? -weight[i] : weight[i];
@@ -341,13 +360,14 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
     }
   }
   if (gradient == nullptr) return loss;
+  if (any_failed) extra.unshare(*design_, exact.view().stride);
   constexpr std::int64_t kBlock = 1 << 15;
   const std::int64_t size = layout_->size();
   for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads, [&](int b, Workspace&) {
     const std::int64_t begin = b * kBlock, end = std::min(size, begin + kBlock);
     std::fill(gradient + begin, gradient + end, 0.0);
-    for (Buffer<Real>& buffer : buffers) add_packed(*layout_, weights.view(), buffer.view, begin, end, gradient);
-    if (any_failed) add_packed(*layout_, exact.view(), extra.view, begin, end, gradient);
+    for (Buffer<Real>& buffer : buffers) add_packed(*layout_, *design_, weights.view(), buffer.view, begin, end, gradient);
+    if (any_failed) add_packed(*layout_, *design_, exact.view(), extra.view, begin, end, gradient);
   });
   return loss;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "design.hpp"
+#include "pages.hpp"
 #include "problem.hpp"
 #include "trainers.hpp"
 
@@ -39,7 +40,7 @@ template <class Real>
 class Unpacked {
  public:
   // False: a transition is out of the kernels' range, ask the general sweeps.
-  bool set(const Layout& layout, const double* w, int width);
+  bool set(const Layout& layout, const Design& design, const double* w, int width);
   const Weights<Real>& view() const { return view_; }
   // Transitions, starts and ends as they are, -inf where barred.
   std::vector<double> transition, start, end;
@@ -48,7 +49,8 @@ class Unpacked {
   void set_labels(const Layout& layout);
   std::vector<Panel> make_panels(const std::vector<Real>& matrix, std::vector<std::int32_t>& sources) const;
   Weights<Real> view_;
-  std::vector<Real> dense_, sparse_, edge_, transition_, transposed_, first_, last_, open_, fits_;
+  Table<Real> dense_, sparse_;
+  std::vector<Real> edge_, transition_, transposed_, first_, last_, open_, fits_;
   std::vector<Panel> panels_, back_panels_;
   std::vector<std::int32_t> sources_, back_sources_;
 };

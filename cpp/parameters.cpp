@@ -58,14 +58,18 @@ struct Seen {
     nodes.push_back({label, head[attribute], value});
     head[attribute] = static_cast<std::int32_t>(nodes.size()) - 1;
   }
-  std::vector<std::int32_t> labels(std::int32_t attribute, double min_frequency) const {
-    std::vector<std::int32_t> out;
+  // The labels of an attribute in order, good until it is asked again.
+  const std::vector<std::int32_t>& labels(std::int32_t attribute, double min_frequency) {
+    found_.clear();
     for (std::int32_t k = head[attribute]; k >= 0; k = nodes[k].next) {
-      if (nodes[k].frequency >= min_frequency) out.push_back(nodes[k].label);
+      if (nodes[k].frequency >= min_frequency) found_.push_back(nodes[k].label);
     }
-    std::sort(out.begin(), out.end());
-    return out;
+    std::sort(found_.begin(), found_.end());
+    return found_;
   }
+
+ private:
+  std::vector<std::int32_t> found_;
 };
 
 // Calls visit(site, row) for the rows of sequence i; a token is a site that is open at both ends.
@@ -235,6 +239,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
     d.sites.push_back(static_cast<std::int64_t>(d.site.size()));
   }
   d.dense.resize(d.dense.size() + Design::kAhead, 0);
+  d.sparse.resize(d.sparse.size() + Design::kAhead, 0);
   if (l.n_edges == 0 || corpus.edge_ptr.empty()) return out;
   d.edge_ptr.push_back(0);
   for (std::int64_t t = 0; t < corpus.tokens.back(); ++t) {
@@ -275,10 +280,12 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
       const int label = label_at(site, segments, at.data());
       if (label < 0) return;
       for (std::int64_t k = d.dense_ptr[row]; k < d.dense_ptr[row + 1]; ++k) {
-        const std::int64_t first = dense_first_[d.dense[k]], last = dense_first_[d.dense[k] + 1];
-        const auto found = std::lower_bound(pairs_.label.begin() + first, pairs_.label.begin() + last, label);
-        if (found == pairs_.label.begin() + last || *found != label) continue;
-        counts[found - pairs_.label.begin()] += w * (d.dense_value.empty() ? 1.0 : d.dense_value[k]);
+        const double value = w * (d.dense_value.empty() ? 1.0 : d.dense_value[k]);
+        d.for_parts(d.dense[k], [&](std::int32_t part) {
+          const auto first = pairs_.label.begin() + dense_first_[part], last = pairs_.label.begin() + dense_first_[part + 1];
+          const auto found = std::lower_bound(first, last, label);
+          if (found != last && *found == label) counts[found - pairs_.label.begin()] += value;
+        });
       }
       for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
         if (d.sparse_label[k] != label) continue;

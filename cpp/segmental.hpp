@@ -54,6 +54,14 @@ inline void panel_product(const Panel& panel, const real* x, const real* m, int 
   for (int b = 0; b < B; ++b) even[b] = odd[b] = vec{};
   const real* columns = m + panel.begin * W;
   int k = 0;
+  for (; panel.dense && k + 2 <= panel.count; k += 2, columns += 2 * stride) {
+    const vec xi = splat(x[k]), xj = splat(x[k + 1]);
+    for (int b = 0; b < B; ++b) {
+      even[b] += xi * load(columns + b * W);
+      odd[b] += xj * load(columns + stride + b * W);
+    }
+  }
+  columns = m + panel.begin * W;
   for (; k + 2 <= panel.count; k += 2) {
     const int i = panel.sources[k], j = panel.sources[k + 1];
     const vec xi = splat(x[i]), xj = splat(x[j]);
@@ -132,6 +140,13 @@ class Segmental {
   bool forward(real* rows, real* edges, double* log_z) {
     x = rows;
     edge = edges;
+    chain = w.longest == 1 && !w.has_open && n_sites == 0;
+    if (chain) {
+      const std::size_t size = static_cast<std::size_t>(T + 1) * n;
+      alpha = reals(work, size);
+      hat = reals(work, size);
+      return exps() && sweep_chain() && finish(log_z);
+    }
     prepare();
     return exps() && sweep() && finish(log_z);
   }
@@ -166,7 +181,11 @@ class Segmental {
   int ring = 1;
   bool closes = false;       // a site with an open start and a closed end exists
   double log_scale = 0.0;
+  real mass = 1;             // of the row before, which the next row is divided by
+  double masses = 1.0;       // their product since log_scale was last added to
+  ivec small = ivec{};       // lanes with an entry that is too small
   real last_mass = 1;        // alpha[T] . last
+  bool chain = false;        // segments of length 1 and rows of tokens only: the loops are much shorter
 
   real* row(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * n; }
@@ -178,6 +197,10 @@ class Segmental {
   void prepare();
   bool exps();
   bool sweep();
+  bool sweep_chain();
+  bool carry(const real* a, const real* o, int e);
+  void start_back(real weight, Gradient<real>& gradient, real* back) const;
+  void backward_chain(real weight, Gradient<real>& gradient);
   bool finish(double* log_z);
   void step_back(int e, const real* back, const real* open_back, real* gathered, real* sums);
   void pass_back(int e, const real* ratio, real* back, real* total);
@@ -277,9 +300,6 @@ inline bool Segmental::sweep() {
     fill(row(open, 0), n, 0);
     fill(row(joined, 0), n, 0);
   }
-  real mass = 1;
-  ivec small = ivec{};
-  double product_of_masses = 1.0;
   for (int e = 1; e <= T; ++e) {
     const real scale = 1 / mass;
     real* g = row(step, e);
@@ -349,27 +369,45 @@ inline bool Segmental::sweep() {
       }
     }
     if (e == T) break;
-    vec total = vec{};
-    for (int q = 0; q < n; q += W) {
-      const vec value = load(a + q);
-      if (kDouble) small |= (value < kLeast) & (value > 0);
-      total += value;
-      if (w.has_open) total += load(o + q);
-    }
-    mass = sum(total);
-    if (!(mass > kLeast && mass < 1 / kLeast)) {
-      if (mass != 0) return false;
-      mass = 1;  // all segments are still live
-    }
-    product_of_masses *= mass;
-    if (product_of_masses < 1e-100 || product_of_masses > 1e100) {
-      log_scale += std::log(product_of_masses);
-      product_of_masses = 1.0;
-    }
-    product(w.panels, w.n_panels, a, edge != nullptr ? pairs(e) : w.transition, n, row(hat, e));
+    if (!carry(a, o, e)) return false;
   }
-  log_scale += std::log(product_of_masses);
   return !any(small);
+}
+
+inline bool Segmental::sweep_chain() {
+  std::memcpy(hat, w.first, sizeof(real) * n);
+  for (int e = 1; e <= T; ++e) {
+    const real scale = 1 / mass;
+    const real *before = row(hat, e - 1), *token = row(x, e - 1);
+    real* a = row(alpha, e);
+    for (int q = 0; q < n; q += W) store(a + q, load(before + q) * (load(token + q) * scale));
+    if (known.boundary != nullptr && e < T && barred(e)) fill(a, n, 0);
+    if (e < T && !carry(a, nullptr, e)) return false;
+  }
+  return !any(small);
+}
+
+// From alpha[e] (and open[e]) to hat[e], and the scale of what comes after.
+inline bool Segmental::carry(const real* a, const real* o, int e) {
+  vec total = vec{};
+  for (int q = 0; q < n; q += W) {
+    const vec value = load(a + q);
+    if (kDouble) small |= (value < kLeast) & (value > 0);
+    total += value;
+    if (o != nullptr) total += load(o + q);
+  }
+  mass = sum(total);
+  if (!(mass > kLeast && mass < 1 / kLeast)) {
+    if (mass != 0) return false;
+    mass = 1;  // all segments are still live
+  }
+  masses *= mass;
+  if (masses < 1e-100 || masses > 1e100) {
+    log_scale += std::log(masses);
+    masses = 1.0;
+  }
+  product(w.panels, w.n_panels, a, edge != nullptr ? pairs(e) : w.transition, n, row(hat, e));
+  return true;
 }
 
 inline bool Segmental::finish(double* log_z) {
@@ -377,7 +415,7 @@ inline bool Segmental::finish(double* log_z) {
   for (int q = 0; q < n; q += W) total += load(row(alpha, T) + q) * load(w.last + q);
   last_mass = sum(total);
   if (!(last_mass > kLeast)) return false;
-  *log_z = log_scale + std::log(static_cast<double>(last_mass));
+  *log_z = log_scale + std::log(masses) + std::log(static_cast<double>(last_mass));
   return std::isfinite(*log_z);
 }
 
@@ -433,8 +471,12 @@ inline void Segmental::step_back(int e, const real* back, const real* open_back,
   std::memcpy(row(x, e - 1), covering, sizeof(real) * n);
 }
 
-// back = transition ratio, where each boundary has transitions of its own; they become expected counts.
+// back = transition ratio.  Where each boundary has transitions of its own, they become expected counts.
 inline void Segmental::pass_back(int e, const real* ratio, real* back, real* total) {
+  if (edge == nullptr) {
+    product(w.back_panels, w.n_back_panels, ratio, w.transposed, n, back);
+    return;
+  }
   fill(back, n, 0);
   for (int i = 0; i < w.Y; ++i) {
     real* m = pairs(e) + i * n;
@@ -450,7 +492,40 @@ inline void Segmental::pass_back(int e, const real* ratio, real* back, real* tot
   }
 }
 
+// back[T] and the expected last labels.
+inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* back) const {
+  const real share = weight / last_mass;
+  for (int q = 0; q < n; q += W) {
+    const vec b = load(w.last + q) * share;
+    store(back + q, b);
+    store(gradient.ends + q, load(gradient.ends + q) + load(row(alpha, T) + q) * b);
+  }
+}
+
+inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
+  real* back = reals(work, n);
+  real* ratio = reals(work, static_cast<std::size_t>(T) * n);
+  start_back(weight, gradient, back);
+  for (int e = T; e >= 1; --e) {
+    if (e < T && barred(e)) fill(back, n, 0);
+    const real *a = row(alpha, e), *h = row(hat, e - 1);
+    real *out = row(x, e - 1), *r = row(ratio, e - 1);
+    for (int q = 0; q < n; q += W) {
+      const vec p = load(a + q) * load(back + q);
+      store(out + q, p);
+      store(r + q, p / max(load(h + q), splat(kNothing)));
+    }
+    if (e > 1) pass_back(e - 1, r, back, gradient.pairs);
+  }
+  add(gradient.starts, row(x, 0), n);
+  if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+}
+
 inline void Segmental::backward(real weight, Gradient<real>& gradient) {
+  if (chain) {
+    backward_chain(weight, gradient);
+    return;
+  }
   real* back = reals(work, n);
   real* open_back = reals(work, n);
   real* sums = reals(work, 2 * n);
@@ -461,12 +536,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient) {
     if (sites[i].start < low[sites[i].end]) fill(row(x, T + i), n, 0);
   }
   fill(open_back, n, 0);
-  const real share = weight / last_mass;
-  for (int q = 0; q < n; q += W) {
-    const vec b = load(w.last + q) * share;
-    store(back + q, b);
-    store(gradient.ends + q, load(gradient.ends + q) + load(row(alpha, T) + q) * b);
-  }
+  start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
     if (e < T && barred(e)) fill(back, n, 0);
     if (e < T && forced(e)) fill(open_back, n, 0);
@@ -490,11 +560,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient) {
       store(r + q, load(begun + q) / max(load(h + q), splat(kNothing)));
       store(begun + q, vec{});
     }
-    if (edge == nullptr) {
-      product(w.back_panels, w.n_back_panels, r, w.transposed, n, back);
-    } else {
-      pass_back(e - 1, r, back, gradient.pairs);
-    }
+    pass_back(e - 1, r, back, gradient.pairs);
   }
   if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
 }

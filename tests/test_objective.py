@@ -262,3 +262,64 @@ def test_batches_add_up(seed: int) -> None:
     ]
     assert sum(part[0] for part in parts) == pytest.approx(loss, rel=1e-9, abs=1e-9)
     assert sum(part[1] for part in parts) == pytest.approx(gradient, rel=1e-9, abs=1e-9)
+
+
+def test_shared_sums_change_nothing() -> None:
+    """A corpus so large that attributes which come together are added up once."""
+    rng = np.random.default_rng(0)
+    n, T, Y = 400, 20, 4
+    words = rng.zipf(1.5, size=n * T).clip(max=50).astype(np.int32)
+    offsets = np.arange(n + 1, dtype=np.int64) * T
+    parts = [[(0, o)] for o in (-1, 0, 1)] + [[(0, 0), (0, 1)], [(0, -1), (0, 0)]]
+    extractor = _kernels.Extractor([(p, place) for p in parts for place in (0, 2)])
+    none = np.zeros(0, np.int32)
+
+    def corpus_of(first: int, last: int) -> _kernels.Corpus:
+        corpus = _kernels.Corpus()
+        tokens = np.ascontiguousarray(words[first * T : last * T])
+        extractor.extract(
+            corpus,
+            offsets[: last - first + 1],
+            [(None, tokens, None)],
+            none,
+            none,
+            none.astype(np.uint8),
+            none,
+            none,
+            np.zeros(0),
+            True,
+        )
+        return corpus
+
+    def gold_of(first: int, last: int) -> _kernels.Gold:
+        starts = np.tile(np.arange(0, T, 2, dtype=np.int32), last - first)
+        labels = (words.reshape(n, T)[first:last, ::2] % Y).ravel().astype(np.int32)
+        ptr = np.arange(last - first + 1, dtype=np.int64) * (T // 2)
+        lengths = np.full(last - first, T, np.int64)
+        return _kernels.Gold(lengths, Y, ptr, starts, starts + 2, labels)
+
+    whole = corpus_of(0, n)
+    bounds = np.zeros(Y, np.int32)
+    parameters = _kernels.Parameters(
+        whole, gold_of(0, n), Y, len(extractor), bounds, None, None, None, 0.0, False, True, True
+    )
+    automaton = _kernels.Automaton(Y, [], [], True, 1000)
+    order = np.arange(Y, dtype=np.int32)
+
+    def objective(first: int, last: int) -> _kernels.Objective:
+        design = parameters.compile(corpus_of(first, last))
+        gold = gold_of(first, last)
+        return _kernels.Objective(
+            parameters, design, gold, np.ones(last - first), None, automaton, order
+        )
+
+    w = rng.normal(size=len(parameters))
+    loss, gradient = objective(0, n).evaluate(w, None, False, 1)
+    small = [objective(i, i + 2).evaluate(w, None, False, 1) for i in range(0, n, 2)]
+    assert loss == pytest.approx(sum(part[0] for part in small), rel=1e-12)
+    assert gradient == pytest.approx(sum(part[1] for part in small), rel=1e-9, abs=1e-9)
+    some = np.arange(50, 60, dtype=np.int32)
+    loss, gradient = objective(0, n).evaluate(w, some, False, 1)
+    small = [objective(i, i + 2).evaluate(w, None, False, 1) for i in range(50, 60, 2)]
+    assert loss == pytest.approx(sum(part[0] for part in small), rel=1e-12)
+    assert gradient == pytest.approx(sum(part[1] for part in small), rel=1e-9, abs=1e-9)
