@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from caesura import inference
 from caesura.checks import whole
+from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import Impossible, InvalidInput, message
 from caesura.inference.results import Marginals
@@ -190,7 +191,14 @@ class SemiCRF(Answers):
         return np.array([(s, e, index[label]) for s, e, label in full], np.int32).reshape(-1, 3)
 
     def _hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
-        return known_labels(known, length, labelling.structure.states, self.outside, name)
+        states = labelling.structure.states
+        allowed, marks = known_labels(known, length, states, self.outside, name)
+        if self.outside_length is not None and states[-1] == self.outside:
+            outside = np.flatnonzero(~allowed[:, :-1].any(axis=1))  # one token long each
+            marks[outside] |= FORCED
+            marks[outside + 1] |= FORCED
+            marks[[0, length]] = 0
+        return allowed, marks
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         states, outside = fitted.structure.states, len(fitted.labels)
