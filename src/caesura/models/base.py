@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -95,6 +96,7 @@ class Model(Estimator):
         starts, which is at zero weights, or at those of the fit before with ``warm_start``.
         """
         self._check()
+        _check_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._fitted if self.warm_start else None
         read = self._read(X, y, before)
         training = self._training(read, sample_weight, before)
@@ -134,7 +136,10 @@ class Model(Estimator):
         if self.features is None:
             return None
         if isinstance(self.features, str):
-            return declared(preset(self.features, segments=self.kind == "semi"))
+            try:
+                return declared(preset(self.features, segments=self.kind == "semi"))
+            except InvalidInput as error:
+                raise InvalidInput(f"features: {error}") from None
         return declared(self.features)
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
@@ -227,14 +232,28 @@ def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:
         )
 
 
+def _check_run(X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any) -> None:
+    """Raise if fitting would fail only after it has begun."""
+    if X_dev is None and y_dev is not None:
+        raise InvalidInput("X_dev: got None with y_dev, expected the sequences too; give X_dev")
+    if checkpoint is not None and not Path(checkpoint).absolute().parent.is_dir():
+        expected = "a file in a folder that exists"
+        raise InvalidInput(message("checkpoint", str(checkpoint), expected, "make the folder"))
+    for one in callbacks:
+        if not callable(one):
+            remedy = "pass functions of a Progress"
+            raise InvalidInput(message("callbacks", one, "functions", remedy))
+
+
 def _weights(given: npt.ArrayLike | None, n: int) -> Floats:
     """Return the weight of each sequence."""
     if given is None:
         return np.ones(n)
-    weight = np.ascontiguousarray(given, np.float64)
+    try:
+        weight = np.ascontiguousarray(given, np.float64)
+    except (TypeError, ValueError):
+        weight = np.zeros(0)
     if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0)).all():
-        raise InvalidInput(
-            f"sample_weight: got shape {weight.shape}, expected {n} finite numbers, 0 or more, one "
-            "for each sequence"
-        )
+        expected = f"{n} finite numbers, 0 or more, one for each sequence"
+        raise InvalidInput(message("sample_weight", given, expected, "correct them"))
     return weight

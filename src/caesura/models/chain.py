@@ -147,9 +147,9 @@ class ChainCRF(Answers):
             else:
                 tags.update(self._tags(target, lengths[i], used, found, f"y[{i}]"))
         states = tuple(sorted(tags))
-        if not states:
-            raise InvalidInput("y: got no tag at all, expected some; label at least one token")
         known = tag_set(states, used, self.outside)
+        if not known.labels:
+            raise InvalidInput("y: got no segment at all, expected some; label at least one")
         Y = len(states)
         structure = Structure(states, np.ones(Y, np.int32), *known.bars)
         if self.forbid_invalid == "never" or self.scheme is None:

@@ -122,8 +122,8 @@ class Estimator:
         for name, known in (("learner", LEARNERS), ("precision", PRECISIONS), ("order", (1,))):
             value = getattr(self, name)
             if value not in known:
-                expected = f"one of {', '.join(map(repr, known))}"
-                raise InvalidInput(message(name, value, expected, "pass one of them"))
+                expected = " or ".join(map(repr, known))
+                raise InvalidInput(message(name, value, expected, "pass what is expected"))
         if not isinstance(self.outside, str):
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
@@ -19,7 +21,8 @@ _END = object()
 
 def sequences(X: Any, name: str = "X") -> Iterator[Any]:
     """Return an iterator over many sequences, or raise if there is only one."""
-    if isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
+    one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
+    if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
         remedy = "put a single sequence into a list: [x]"
         raise InvalidInput(message(name, X, "a list of sequences", remedy))
     return iter(X)

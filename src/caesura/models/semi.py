@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import inference
-from caesura.checks import whole
 from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import Impossible, InvalidInput, message
@@ -177,9 +176,11 @@ class SemiCRF(Answers):
             if label not in states:
                 expected = f"labels of y, which are {', '.join(states)}"
                 raise InvalidInput(message("max_length", label, expected, "correct the label"))
-        bounds = [
-            0 if each.get(s) is None else whole("max_length", each[s], 1, LONGEST) for s in states
-        ]
+        for bound in each.values():
+            if bound is not None and (not isinstance(bound, int) or not 1 <= bound <= LONGEST):
+                expected = f"a number of tokens, 1 to {LONGEST}"
+                raise InvalidInput(message("max_length", bound, expected, "None is no bound"))
+        bounds = [int(each.get(state) or 0) for state in states]
         if self.outside_length is not None and states[-1] == self.outside:
             bounds[-1] = 1
         return np.array(bounds, np.int32)
