@@ -190,8 +190,11 @@ def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
     try:
         header = 8 + int.from_bytes(content[:8], "little")
         envelope = json.loads(json.loads(content[8:header])["__metadata__"][_KEY])
+        kinds = {"version": int, "kind": str, "header": dict}
+        if not all(isinstance(envelope[name], kind) for name, kind in kinds.items()):
+            return None
         return envelope, safetensors.load(content)
-    except (ValueError, KeyError, SafetensorError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, SafetensorError):
         return None
 
 

@@ -20,6 +20,7 @@ from caesura.features.templates import AFTER, BEFORE, PLACES
 
 __all__ = ["Encoder"]
 
+FARTHEST = 1_000_000  # tokens that a template may look away
 MOST_WORDS = 200_000  # distinct words whose values are remembered
 FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
 State = Mapping[str, npt.NDArray[Any]]
@@ -51,6 +52,7 @@ class Encoder:
         self._segments: list[int] = []  # which of the features are features of segments
         for source, feature in enumerate(self.features):
             if isinstance(feature, Template):
+                _check_offsets(feature)
                 parts = [(index.setdefault(c, len(index)), offset) for c, offset in feature.parts]
                 self._plans.append((parts, PLACES.index(feature.place)))
             else:
@@ -230,6 +232,14 @@ class Encoder:
             else:
                 out[mine] = len(self.columns) + self._segments.index(source)
         return out
+
+
+def _check_offsets(template: Template) -> None:
+    """Raise if a template looks farther than the kernels count."""
+    low, high = template.reach
+    if not -FARTHEST <= low <= high <= FARTHEST:
+        expected = f"offsets from -{FARTHEST} to {FARTHEST}"
+        raise InvalidInput(message("features", template, expected, "look at nearer tokens"))
 
 
 def _given_alone(template: Template) -> bool:

@@ -102,7 +102,8 @@ def _classes(word: str) -> tuple[str, ...]:
 
 def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
     marked = f"<{word}>"
-    spans = ((s, s + n) for n in range(low, high + 1) for s in range(len(marked) - n + 1))
+    lengths = range(low, min(high, len(marked)) + 1)
+    spans = ((s, s + n) for n in lengths for s in range(len(marked) - n + 1))
     return tuple(dict.fromkeys(marked[s:e] for s, e in spans))
 
 

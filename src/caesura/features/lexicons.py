@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 from caesura.errors import InvalidInput, message
@@ -72,7 +73,10 @@ class Lexicon:
             raise InvalidInput(message("name", name, "a word", "name the lexicon"))
         if isinstance(entries, str):
             raise InvalidInput(message("entries", entries, "a list", "pass a list of texts"))
-        split = (tuple(tokenise(entry) if isinstance(entry, str) else entry) for entry in entries)
+        split = [tuple(tokenise(entry) if isinstance(entry, str) else entry) for entry in entries]
+        if not all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(split)))):
+            remedy = "give texts, or tuples of tokens"
+            raise InvalidInput(message("entries", split, "tokens that are strings", remedy))
         self.name = name
         self.entries: tuple[tuple[str, ...], ...] = tuple(dict.fromkeys(e for e in split if e))
 

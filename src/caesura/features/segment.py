@@ -37,6 +37,8 @@ __all__ = [
     "TokenAt",
 ]
 
+MOST_LENGTHS = 10_000  # of which each has an attribute
+
 
 @dataclass(frozen=True)
 class Length(SegmentFeature):
@@ -69,6 +71,10 @@ class Length(SegmentFeature):
     name = "length"
 
     def __post_init__(self) -> None:
+        if isinstance(self.exact, int) and self.exact > MOST_LENGTHS:
+            expected = f"at most {MOST_LENGTHS} lengths"
+            remedy = "give a list, or at_least= for what is longer"
+            raise InvalidInput(message("exact", self.exact, expected, remedy))
         exact = range(1, self.exact + 1) if isinstance(self.exact, int) else self.exact
         at_least = [self.at_least] if isinstance(self.at_least, int) else self.at_least
         ranges = tuple((low, high) for low, high in self.ranges)

@@ -8,10 +8,11 @@ is written as {"lexicon": name}, for its entries are kept apart, and a function 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import reduce
-from typing import Any
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import NormalisedColumn, WordColumn
@@ -222,13 +223,38 @@ def _read(value: Any, lexicons: Mapping[str, Lexicon]) -> Any:
             raise InvalidInput(message("lexicon", value["lexicon"], expected, "give it too"))
         return lexicons[value["lexicon"]]
     if set(value) == {"function"} and isinstance(value["function"], str):
-        function = _resolved(value["function"])
-        if not callable(function):
-            expected = "a function that can be imported here"
-            remedy = "install or write the module that has it, under the same name"
-            raise InvalidInput(message("function", value["function"], expected, remedy))
-        return function
+        return _function(value["function"])
     raise InvalidInput(message("spec", value, "what to_spec writes", "write it again"))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Say whether a value is of a field's type."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is tuple and inner[-1] is not Ellipsis:
+        same = isinstance(value, tuple) and len(value) == len(inner)
+        return same and all(map(_fits, value, inner))
+    if origin in (tuple, Sequence):
+        return isinstance(value, tuple) and all(_fits(one, inner[0]) for one in value)
+    if hint in (int, float):
+        return isinstance(value, int if hint is int else int | float) and not isinstance(
+            value, bool
+        )
+    return isinstance(value, origin or hint)
+
+
+def _function(full: str) -> Any:
+    """Return the function of an import name, if that is its own: not one that a module imports."""
+    function = _resolved(full)
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not callable(function) or f"{module}:{name}" != full:
+        expected = "a function that can be imported here"
+        remedy = "install or write the module that has it, under the same name"
+        raise InvalidInput(message("function", full, expected, remedy))
+    return function
 
 
 def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon]) -> Any:
@@ -242,6 +268,10 @@ def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon]) -> Any:
     try:
         if not parts.keys() <= known:
             raise TypeError(f"no field {min(parts.keys() - known)}")
+        hints = get_type_hints(kind)
+        for name, part in parts.items():
+            if not _fits(part, hints[name]):
+                raise TypeError(f"{name} is {part!r}")
         return kind(**parts)
     except (TypeError, AttributeError) as error:
         expected = f"the fields of {kind.__name__}, which are {', '.join(sorted(known))}"

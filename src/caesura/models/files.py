@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,7 +27,13 @@ from caesura.segments import TAG_SCHEMES
 __all__ = ["load", "pickled", "save", "unpickle"]
 
 KINDS: dict[str, type[Answers]] = {"chain": ChainCRF, "semi": SemiCRF}
+WRONG = (  # what reading plain data that is not what it should be can raise
+    *(KeyError, IndexError, ValueError, TypeError, AttributeError),
+    *(RecursionError, OverflowError, re.error),
+)
 Arrays = dict[str, npt.NDArray[Any]]
+MOST_THREADS = 1025
+LARGEST = 1e100  # weight
 PAIRS = ("attribute", "label", "edge_attribute", "edge_pair", "transition", "start", "end")
 BARS: dict[str, type[np.generic]] = {
     "bounds": np.int32,
@@ -137,7 +144,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _built(header, arrays)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
-    except (KeyError, IndexError, ValueError, TypeError, AttributeError, RecursionError) as error:
+    except WRONG as error:
         expected = "a model that this version can read"
         remedy = f"save it again ({type(error).__name__}: {error})"
         raise InvalidInput(message("path", str(path), expected, remedy)) from error
@@ -154,7 +161,12 @@ def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
     model = kind(**options)
     model._check()
     model._check_features(features)
+    Tokeniser.of(model.tokeniser)
+    _require(model.n_threads is None or model.n_threads in range(1, MOST_THREADS), "n_threads")
     model._set_fitted(*_restored(model, header, arrays, features))
+    for column in model._known.encoder.columns:
+        if column.per_word:
+            column.of_word("word")  # fails now, if its arguments are wrong
     model.history_, model.status_ = [], "loaded"
     return model
 
@@ -187,7 +199,8 @@ def _restored(
         len(structure.states), len(encoder), structure.bounds, None, None, None, **pairs
     )
     w = _array(arrays, "weights", np.float64)
-    _require(len(w) == len(parameters) and bool(np.isfinite(w).all()), "weights: wrong")
+    fits = len(w) == len(parameters) and bool((np.abs(w) <= LARGEST).all())  # NaN is not
+    _require(fits, "weights: wrong")
     scorer = scorer_of(parameters, w, structure)
     fitted = Fitted(structure, labels, scheme, encoder, parameters, w, scorer)
     return fitted, _calibration(header["calibration"], arrays)
@@ -237,10 +250,11 @@ def _calibration(method: str | None, arrays: Arrays) -> Calibration | None:
         return None
     knots, values = _array(arrays, "calibration", np.float64, 2)
     seen, right = _array(arrays, "calibration.held_out", np.float64, 2)
-    rising = bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
     numbers = np.concatenate([knots, values, seen, right])
     shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # NaN is not
-    _require(len(knots) > 0 and rising and shares, "calibration: wrong")
+    _require(len(knots) > 0 and shares, "calibration: wrong")
+    rising = bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
+    _require(rising, "calibration: wrong")
     return Calibration(str(method), knots, values, seen, right.astype(bool))
 
 
