@@ -97,7 +97,7 @@ struct Evaluator {
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
         const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
-        __builtin_prefetch(w.sparse + d.sparse[k + Design::kAhead]);
+        __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
         out[r * n + d.sparse_label[k]] += w.sparse[d.sparse[k]] * value;
       }
     }
@@ -110,7 +110,7 @@ struct Evaluator {
                       gradient->dense);
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
         const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
-        __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kAhead], 1);
+        __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
         gradient->sparse[d.sparse[k]] += expected[r * n + d.sparse_label[k]] * value;
       }
     }
