@@ -94,13 +94,21 @@ struct Evaluator {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, n, out + r * n);
     }
+    // Weights of one label often follow each other: every second goes to a row of its own, so that an addition
+    // need not wait for the one before.
+    real* second = reals(work, rows * n);
+    fill(second, static_cast<int>(rows * n), 0);
+    const bool values = !d.sparse_value.empty();
     for (std::int64_t r = 0; r < rows; ++r) {
+      real *even = out + r * n, *odd = second + r * n;
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
-        const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
         __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
-        out[r * n + d.sparse_label[k]] += w.sparse[d.sparse[k]] * value;
+        real weight = w.sparse[d.sparse[k]];
+        if (values) weight *= static_cast<real>(d.sparse_value[k]);
+        (k % 2 == 0 ? even : odd)[d.sparse_label[k]] += weight;
       }
     }
+    caesura::CAESURA_ISA::add(out, second, static_cast<int>(rows * n));
   }
 
   void add_gradient(std::int64_t first, std::int64_t rows, const real* expected) const {

@@ -147,7 +147,9 @@ class ChainCRF(Answers):
                     tags.add(self.outside if used == "plain" else "O")
                 continue
             tags.update(self._tags(target, lengths[i], used, scheme, f"y[{i}]"))
-        states = tuple(sorted(tags))
+        # Tags that may begin a segment first: pairs that are never there lie together, and are skipped.
+        parts = dict(zip(tags, self._parts(list(tags), used), strict=True))
+        states = tuple(sorted(tags, key=lambda tag: (parts[tag].continues, tag)))
         if not states:
             raise InvalidInput("y: got no tag at all, expected some")
         labels = tuple(sorted({tag.label for tag in self._parts(states, used) if tag.label}))
