@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -43,8 +43,10 @@ class CRF:
         Iterations of lbfgs (no limit where not given), passes of l2sgd (1000).
     num_memories, epsilon, period, delta
         As in `caesura.learning.LBFGS`.
-    linesearch, max_linesearch, calibration_*, pa_type, c, error_sensitive, averaging, variance, gamma
-        Accepted and not used.
+    linesearch, max_linesearch, calibration_*
+        Accepted and not used: the line search and the learning rate are Caesura's own.
+    pa_type, c, error_sensitive, averaging, variance, gamma
+        Accepted and not used: they belong to the perceptron-type learners.
     verbose : bool
         Whether a line is printed after each iteration.
     model_filename : path, optional
@@ -276,7 +278,8 @@ class CRF:
     ) -> list[T]:
         """Ask about all sequences, some at a time."""
         fitted = self.model_._known
-        threads, sequences, out = threads_of(self.n_threads), iter(X), []
+        threads, sequences = threads_of(self.n_threads), iter(X)
+        out: list[T] = []
         while some := list(islice(sequences, CHUNK)):
             part = read(fitted.encoder, some, False, len(out))
             corpus = corpus_of(fitted.encoder, [part], False)
@@ -357,9 +360,8 @@ def _append(
     trainer: Trainer, X: Iterable[Any], y: Iterable[Iterable[str]], group: int, names: Sequence[str]
 ) -> None:
     """Give sequences to a trainer; an error names the sequence."""
-    ends = object()
-    xs: Iterator[Any] = iter(X)
-    ys: Iterator[Any] = iter(y)
+    ends: Any = object()
+    xs, ys = iter(X), iter(y)
     for i in range(1 << 62):
         one, labels = next(xs, ends), next(ys, ends)
         if one is ends and labels is ends:

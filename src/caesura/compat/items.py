@@ -16,7 +16,7 @@ from caesura.features.bags import bag
 
 __all__ = ["ItemSequence", "Read", "corpus_of", "new_encoder", "read"]
 
-_NONE = tuple(
+_NONE: Any = tuple(
     np.zeros(0, kind) for kind in (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)
 )  # no feature of segments fires
 
@@ -43,7 +43,7 @@ class ItemSequence:
         self._bags = [bag(item, f"items[{t}]") for t, item in enumerate(_tokens(items, "items"))]
 
     def items(self) -> list[dict[str, float]]:
-        """Return the attributes of each token with their values; what is there twice counts twice."""
+        """Return the attributes of each token with their values; twice the same counts twice."""
         out = []
         for one in self._bags:
             values: dict[str, float] = {}

@@ -51,8 +51,8 @@ class Instances(NamedTuple):
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Where each sequence begins, and where the last ends."""
-        lengths = [np.diff(part.offsets) for part in self.parts]
-        return np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+        lengths = np.concatenate([[0], *(np.diff(part.offsets) for part in self.parts)])
+        return np.cumsum(lengths, dtype=np.int64)
 
 
 def fitted_chain(settings: Mapping[str, Any], n_threads: int | None) -> ChainCRF:

@@ -78,16 +78,13 @@ class Tagger:
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; files that CRFsuite wrote cannot be read."""
         with Path(name).open("rb") as file:
-            if file.read(4) == b"lCRF":
-                raise InvalidInput(
-                    f"name: got {str(name)!r}, which CRFsuite wrote, expected a model of Caesura; "
-                    "train again with caesura.compat.Trainer"
-                )
+            _refuse_foreign("name", file.read(4))
         self._use(load(name), Path(name).stat().st_size)
         return contextlib.closing(self)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open the content of a model file."""
+        _refuse_foreign("value", value[:4])
         self._use(from_bytes(value), len(value))
         return contextlib.closing(self)
 
@@ -230,6 +227,15 @@ class Tagger:
         }
         for name, lines in blocks.items():
             file.write("\n".join([f"{name} = {{", *lines, "}", "", ""]))
+
+
+def _refuse_foreign(name: str, begin: bytes) -> None:
+    """Raise if a file begins like CRFsuite's."""
+    if begin == b"lCRF":
+        raise InvalidInput(
+            f"{name}: got a model that CRFsuite wrote, expected one of Caesura; train again with "
+            "caesura.compat.Trainer"
+        )
 
 
 def _pairs(kind: int, weights: dict[tuple[str, str], float]) -> list[str]:
