@@ -98,7 +98,7 @@ def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.C
     with encoder._lock:
         for part in parts:
             column = (part.ptr, part.ids, part.values)
-            encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow)
+            encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow=grow)
     return corpus
 
 
