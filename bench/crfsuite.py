@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,8 @@ OPTIONS: dict[str, Any] = {
 
 # -- data ------------------------------------------------------------------------------------------
 
-TEMPLATES = (
+Parts = tuple[tuple[str, int], ...]
+TEMPLATES: tuple[Parts, ...] = (
     *[(("w", k),) for k in (-2, -1, 0, 1, 2)],
     (("w", -1), ("w", 0)),
     (("w", 0), ("w", 1)),
@@ -56,11 +57,13 @@ TEMPLATES = (
 )
 
 
-def bags(columns: dict[str, list[str]]) -> list[list[str]]:
-    """Return the attributes of each token by the template of CRFsuite's chunking example."""
+def bags(
+    columns: dict[str, Sequence[str]], templates: Sequence[Parts] = TEMPLATES
+) -> list[list[str]]:
+    """Return the attributes of each token; by default as in CRFsuite's chunking example."""
     T = len(columns["w"])
     out: list[list[str]] = [[] for _ in range(T)]
-    for template in TEMPLATES:
+    for template in templates:
         name = "|".join(f"{field}[{offset}]" for field, offset in template)
         low, high = template[0][1], template[-1][1]
         for t in range(max(0, -low), min(T, T - high)):
@@ -77,7 +80,7 @@ def corpus(path: Path, sentences: int | None) -> tuple[Bags, Tags]:
     X, y = [], []
     for block in blocks:
         words, pos, tags = zip(*(line.split() for line in block.split("\n")), strict=True)
-        X.append(bags({"w": list(words), "pos": list(pos)}))
+        X.append(bags({"w": words, "pos": pos}))
         y.append(list(tags))
     return X, y
 

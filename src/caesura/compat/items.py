@@ -16,9 +16,15 @@ from caesura.features.bags import bag
 
 __all__ = ["ItemSequence", "Read", "corpus_of", "new_encoder", "read"]
 
-_NONE: Any = tuple(
-    np.zeros(0, kind) for kind in (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)
-)  # no feature of segments fires
+_NO_INTS = np.zeros(0, np.int32)
+_NONE = (  # no feature of segments fires: starts, ends, flags, sources, ids, values
+    _NO_INTS,
+    _NO_INTS,
+    np.zeros(0, np.uint8),
+    _NO_INTS,
+    _NO_INTS,
+    np.zeros(0, np.float64),
+)
 
 
 class ItemSequence:
@@ -98,7 +104,7 @@ def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.C
     with encoder._lock:
         for part in parts:
             column = (part.ptr, part.ids, part.values)
-            encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow=grow)
+            encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow)
     return corpus
 
 
