@@ -317,9 +317,12 @@ def curves(task: Task, iterations: int) -> dict[str, Curve]:
             "B-C-E-U chain": chain(max_iterations=iterations),
         }
         for name, model in models.items():
-            began = time.thread_time()
-            model.fit(some.documents)
-            out[name].append((len(some.documents), time.thread_time() - began))
+            seconds: list[float] = []
+            while len(seconds) < 3 and sum(seconds) < 1.0:
+                began = time.thread_time()
+                model.fit(some.documents)
+                seconds.append(time.thread_time() - began)
+            out[name].append((len(some.documents), min(seconds)))
     return out
 
 
