@@ -22,12 +22,29 @@ __all__ = ["CRF"]
 
 T = TypeVar("T")
 CHUNK = 1000  # sequences at a time
+_NAMES = {  # of the trainer, where they differ
+    "min_freq": "feature.minfreq",
+    "all_possible_states": "feature.possible_states",
+    "all_possible_transitions": "feature.possible_transitions",
+    "calibration_eta": "calibration.eta",
+    "calibration_rate": "calibration.rate",
+    "calibration_samples": "calibration.samples",
+    "calibration_candidates": "calibration.candidates",
+    "calibration_max_trials": "calibration.max_trials",
+    "pa_type": "type",
+}
+_OF_TRAINING = (
+    *_NAMES,
+    *("c1", "c2", "max_iterations", "num_memories", "epsilon", "period", "delta"),
+    *("linesearch", "max_linesearch", "c", "error_sensitive", "averaging", "variance", "gamma"),
+)
 
 
 class CRF:
     """A chain with sklearn-crfsuite's parameters: attributes of tokens in, labels out.
 
-    Every parameter may be left out, which means CRFsuite's default.
+    Every parameter may be left out, which means CRFsuite's default; one that the algorithm does not
+    have is an error.
 
     Parameters
     ----------
@@ -46,7 +63,7 @@ class CRF:
     linesearch, max_linesearch, calibration_*
         Accepted and not used: the line search and the learning rate are Caesura's own.
     pa_type, c, error_sensitive, averaging, variance, gamma
-        Accepted and not used: they belong to the perceptron-type learners.
+        Of the perceptron-type learners: to be left out.
     verbose : bool
         Whether a line is printed after each iteration.
     model_filename : path, optional
@@ -216,21 +233,11 @@ class CRF:
         return self
 
     def _trainer(self) -> Trainer:
-        given = {
-            "feature.minfreq": self.min_freq,
-            "feature.possible_states": self.all_possible_states,
-            "feature.possible_transitions": self.all_possible_transitions,
-            **{
-                name: getattr(self, name)
-                for name in ("c1", "c2", "max_iterations", "num_memories", "epsilon", "period")
-            },
-            **{name: getattr(self, name) for name in ("delta", "linesearch", "max_linesearch")},
-        }
         made = (self.trainer_cls or _LineTrainer)(
             algorithm=self.algorithm, verbose=self.verbose, n_threads=self.n_threads
         )
-        known = made.params()
-        made.set_params({k: v for k, v in given.items() if v is not None and k in known})
+        given = {_NAMES.get(name, name): getattr(self, name) for name in _OF_TRAINING}
+        made.set_params({name: value for name, value in given.items() if value is not None})
         return made
 
     def _hold(self, model: ChainCRF, size: int) -> None:
