@@ -93,6 +93,9 @@ struct Weights {
   int n_panels = 0, n_back_panels = 0;
   const Real* first = nullptr;  // [stride] exp of the start scores
   const Real* last = nullptr;   // [stride] exp of the end scores
+  const Real* log_transition = nullptr;  // [stride][stride] the scores themselves, -inf around
+  const Real* log_first = nullptr;       // [stride]
+  const Real* log_last = nullptr;        // [stride]
 
   // Longest segments.
   bool has_open = false;        // some label has no bound

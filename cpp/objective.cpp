@@ -155,6 +155,15 @@ void Unpacked<Real>::set_labels(const Layout& layout) {
       fits_[k * stride + y] = layout.bounds[y] == 0 || k <= layout.bounds[y] ? Real{1} : Real{0};
     }
   }
+  logs_.assign(size + 2 * stride, -std::numeric_limits<Real>::infinity());
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) logs_[i * stride + j] = static_cast<Real>(transition[i * Y + j]);
+    logs_[size + i] = static_cast<Real>(start[i]);
+    logs_[size + stride + i] = static_cast<Real>(end[i]);
+  }
+  view_.log_transition = logs_.data();
+  view_.log_first = logs_.data() + size;
+  view_.log_last = logs_.data() + size + stride;
   panels_ = make_panels(transition_, sources_);
   back_panels_ = make_panels(transposed_, back_sources_);
   view_.transition = transition_.data();

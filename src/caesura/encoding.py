@@ -118,8 +118,9 @@ class Encoder:
         """Return the values of all tokens of a batch, as numbers."""
         column, values = self.columns[c], self.values[c]
         if column.per_word:
+            types = batch.types  # this may meet new words
             self._tables[c].extend(column, values, batch.words.words, grow)
-            return self._tables[c].take(batch.types)
+            return self._tables[c].take(types)
         if isinstance(column, AttributesColumn):
             return _bags(values, batch, grow)
         if isinstance(column, DenseColumn):
