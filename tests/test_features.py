@@ -323,8 +323,9 @@ def test_outside_the_sequence() -> None:
 
 
 def test_no_value_no_firing_and_all_combinations() -> None:
-    document = Document(("ab", "c"), columns={"pos": [None, "NN"]})  # type: ignore[list-item]
-    assert not at(document, 0, [prefix(3)[0] & word[0], column("pos")[0]])
+    document = Document(("ab", "c"))
+    silent = function(lambda document, t: None if t == 0 else "NN", "silent")
+    assert not at(document, 0, [prefix(3)[0] & word[0], silent[0]])
     assert at(document, 0, [prefix(1)[0] & ngrams(2, 2)[0]]) == [
         "prefix1[0]&ngrams2-2[0]=a|<a",
         "prefix1[0]&ngrams2-2[0]=a|ab",

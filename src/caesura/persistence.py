@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import SafetensorError
-from safetensors import numpy as safetensors
 
 from caesura.corpora.files import Name, replacing
 from caesura.errors import InvalidInput, message
@@ -82,6 +80,8 @@ def write(
     if len(text) > _MOST_HEADER:
         expected = f"at most {_MOST_HEADER}; put long lists into an array with pack"
         raise InvalidInput(f"header: got {len(text)} characters, expected {expected}")
+    from safetensors import numpy as safetensors  # 20 ms that importing the package need not take
+
     content = bytearray(safetensors.save(_storable(arrays), {_KEY: text}))
     if content[8 : _CHECKSUM.stop] != _START + _ZEROS:
         raise RuntimeError("this version of safetensors writes its header in another way")
@@ -184,6 +184,9 @@ def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
     """Return the envelope and the arrays; None if the file is damaged."""
     if _checksum(content) != content[_CHECKSUM]:
         return None
+    from safetensors import SafetensorError
+    from safetensors import numpy as safetensors
+
     try:
         header = 8 + int.from_bytes(content[:8], "little")
         envelope = json.loads(json.loads(content[8:header])["__metadata__"][_KEY])

@@ -89,7 +89,7 @@ def _number(value: Any, where: str) -> float:
     """Return a value as a finite float, or raise."""
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         remedy = "leave the attribute out where it has no value"

@@ -1,130 +1,63 @@
-"""What can be asked of a fitted model beside its best segments."""
+"""What can be asked of a fitted model beside its segments: how good, how sure, and why."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura import inference
+from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
-from caesura.inference.results import Marginals, Path
-from caesura.models.base import Model, _paired
-from caesura.models.calibration import Calibration, Confident, calibrate
+from caesura.inference.results import Marginals
+from caesura.models.calibration import Confident, calibrate
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
-from caesura.models.targets import scheme_of, segments_of
-from caesura.segments import Segment, to_tags
+from caesura.models.prediction import Constraints, Predictor
+from caesura.potentials import Potentials
+from caesura.segments import Segment
 
 __all__ = ["Answers"]
 
 Floats = npt.NDArray[np.float64]
+METHODS = ("isotonic", "temperature")
 
 
-class Answers(Model):
+class Answers(Predictor):
     """A model that answers questions."""
 
-    _calibration: Calibration | None = None
-
-    def predict_tags(
-        self, X: Iterable[Any], scheme: str | None = "BIO", constraints: Any = None
-    ) -> list[list[str]]:
-        """Return a tag for each token of each sequence.
+    def score(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> float:
+        """Return the segment F1 of predictions against labels.
 
         Parameters
         ----------
-        X : iterable of sequences
-            In any form that `fit` takes.
-        scheme : str or None
-            A tag scheme; None: the states of the model as they are.
-        constraints : optional
-            As in `predict`.
+        X, y
+            In any form that `fit` takes, fully labelled, with labels that the model knows.
         """
-        listed = list(X)
-        documents = self._documents(listed, 0)
-        if scheme is None:
-            return self._states_of(documents, constraints)
-        found = self.predict(documents, constraints)
-        return [
-            to_tags(segments, scheme, len(document), self.outside)
-            for segments, document in zip(found, documents, strict=True)
-        ]
+        documents, gold = self._known_gold(X, y)
+        return segment_counts(gold, self.predict(documents), self.outside).f1
 
-    def _states_of(self, documents: Sequence[Any], constraints: Any) -> list[list[str]]:
-        """Return the state of each token."""
-        fitted = self._known
-        if constraints is not None:
-            paths = inference.viterbi(
-                self._all_potentials(documents, constraints), n_threads=self.n_threads
-            )
-            return [[s.label for s in path.segments for _ in range(s.length)] for path in paths]
-        out = []
-        for _, _, design in self._designs(documents):
-            for path in fitted.scorer.best(design, inference.door.threads_of(self.n_threads)):
-                out.append([fitted.structure.states[k] for s, e, k in path or () for _ in range(s, e)])
-        return out
-
-    def predict_marginals(self, X: Iterable[Any], constraints: Any = None) -> list[Marginals]:
-        """Return the probabilities of each sequence, over the states of the model."""
-        return inference.marginals(self._all_potentials(X, constraints), n_threads=self.n_threads)
-
-    def predict_n_best(
-        self, X: Iterable[Any], n: int, constraints: Any = None
-    ) -> list[list[tuple[list[Segment], float]]]:
-        """Return the n best segmentations of each sequence, with their probabilities."""
-        potentials = self._all_potentials(X, constraints)
-        out = []
-        log_z = inference.log_partition(potentials, n_threads=self.n_threads)
-        for paths, total in zip(
-            inference.n_best(potentials, n, n_threads=self.n_threads), log_z, strict=True
-        ):
-            out.append(self._merged(paths, total))
-        return out
-
-    def _merged(self, paths: Iterable[Path], log_z: float) -> list[tuple[list[Segment], float]]:
-        """Return segmentations; tag paths that say the same are one."""
-        found: dict[tuple[Segment, ...], float] = {}
-        for path in paths:
-            key = tuple(self._named(path.segments))
-            found[key] = found.get(key, 0.0) + float(np.exp(path.score - log_z))
-        ranked = sorted(found.items(), key=lambda item: -item[1])
-        return [(list(segments), probability) for segments, probability in ranked]
-
-    def sample(
-        self, X: Iterable[Any], n: int = 1, seed: int | None = None, constraints: Any = None
-    ) -> list[list[list[Segment]]]:
-        """Draw n segmentations of each sequence from the model's distribution."""
-        potentials = self._all_potentials(X, constraints)
-        drawn = inference.sample(
-            potentials, n, seed=self.random_state if seed is None else seed, n_threads=self.n_threads  # type: ignore[attr-defined]
-        )
-        return [[self._named(segments) for segments in some] for some in drawn]
-
-    def score(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> float:
-        """Return the segment F1 of predictions against labels."""
-        found, gold = self._predicted_and_gold(X, y)
-        return segment_counts(gold, found, self.outside).f1
-
-    def _predicted_and_gold(
-        self, X: Iterable[Any], y: Iterable[Any] | None
-    ) -> tuple[list[list[Segment]], list[list[Segment]]]:
-        documents: list[Any] = []
-        targets: list[Any] = []
-        for some, ys in self._chunks(_paired(X, y)):
-            documents += some
-            targets += ys
-        scheme = scheme_of(targets, self.outside)
-        gold = [segments_of(t, scheme, self.outside, f"y[{i}]") for i, t in enumerate(targets)]
-        self._last_documents = documents
-        return self.predict(documents), gold
+    def _known_gold(self, X: Any, y: Any) -> tuple[list[Document], list[list[Segment]]]:
+        """Return documents and their segments, or raise if a label is not known."""
+        known = set(self._known.labels)
+        documents, gold = self._gold(X, y, ("X", "y"))
+        for i, segments in enumerate(gold):
+            for segment in segments:
+                if segment.label not in known:
+                    expected = f"one of the labels {', '.join(sorted(known))}"
+                    remedy = (
+                        "fit on data that has it; evaluate(y, model.predict(X)) counts it as missed"
+                    )
+                    raise InvalidInput(message(f"y[{i}]", segment.label, expected, remedy))
+        return documents, gold
 
     # -- confidence ---------------------------------------------------------------------------
 
     def _probabilities(
-        self, X: Sequence[Any], constraints: Any = None
+        self, X: Any, constraints: Constraints = None
     ) -> tuple[list[list[Segment]], list[list[float]]]:
         """Return predicted segments and the probability that each is exactly right."""
         potentials = self._all_potentials(X, constraints)
@@ -132,21 +65,25 @@ class Answers(Model):
         marginals = inference.marginals(potentials, n_threads=self.n_threads)
         found = [self._named(path.segments) for path in paths]
         chances = [
-            [self._chance(m, p, segment) for segment in segments]
+            self._chances(m, p, segments)
             for m, p, segments in zip(marginals, potentials, found, strict=True)
         ]
         return found, chances
 
-    def _chance(self, m: Marginals, p: Any, segment: Segment) -> float:
-        """Return the probability of one segment."""
-        return m.segment(*segment)
+    def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
+        """Return the probabilities of segments."""
+        raise NotImplementedError
+
+    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
+        """Return the best path over states that does not have a segment; None if there is none."""
+        raise NotImplementedError
 
     def calibrate(
         self,
         X: Iterable[Any],
         y: Iterable[Any] | None = None,
         method: Literal["isotonic", "temperature"] = "isotonic",
-    ) -> Any:
+    ) -> Self:
         """Learn from held-out data how often a segment with a given probability is right.
 
         Parameters
@@ -156,18 +93,18 @@ class Answers(Model):
         method : {"isotonic", "temperature"}
             Any rising function, or one number that sharpens or flattens all probabilities.
         """
-        if method not in ("isotonic", "temperature"):
+        if method not in METHODS:
             expected = "'isotonic' or 'temperature'"
             raise InvalidInput(message("method", method, expected, "pass one of them"))
-        _, gold = self._predicted_and_gold(X, y)
-        found, chances = self._probabilities(self._last_documents)
+        documents, gold = self._known_gold(X, y)
+        found, chances = self._probabilities(documents)
         right = [
             segment in set(truth)
             for segments, truth in zip(found, gold, strict=True)
             for segment in segments
         ]
-        flat = [chance for some in chances for chance in some]
-        self._calibration = calibrate(np.array(flat), np.array(right, bool), method)
+        flat = np.array([chance for some in chances for chance in some], np.float64)
+        self._calibration = calibrate(flat, np.array(right, bool), method)
         return self
 
     def predict_confident(
@@ -175,7 +112,7 @@ class Answers(Model):
         X: Iterable[Any],
         precision: float | None = None,
         threshold: float | None = None,
-        constraints: Any = None,
+        constraints: Constraints = None,
     ) -> list[list[Confident]]:
         """Return the best segments with the probability that each is exactly right.
 
@@ -194,37 +131,34 @@ class Answers(Model):
         Returns
         -------
         list of list of Confident
-            (segment, probability, calibrated, review); without `calibrate` the probabilities are the
-            model's own, and `calibrated` is False.
+            (segment, probability, calibrated, review); without `calibrate` the probabilities are
+            the model's own, and `calibrated` is False.
         """
         calibration = self._calibration
+        if precision is not None and threshold is not None:
+            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
             if calibration is None:
                 raise InvalidInput(
-                    "precision: needs calibration; call calibrate(X, y) with held-out data first, "
-                    "or pass a threshold"
+                    f"precision: got {precision!r} for a model without calibration; call "
+                    "calibrate(X, y) with held-out data first, or pass a threshold"
                 )
             threshold = calibration.threshold_for(precision)
-        found, chances = self._probabilities(list(X), constraints)
+        least = -np.inf if threshold is None else threshold
+        found, chances = self._probabilities(X, constraints)
         out = []
         for segments, some in zip(found, chances, strict=True):
-            shown = np.array(some) if calibration is None else calibration(np.array(some))
+            raw = np.array(some, np.float64)
+            shown = (raw if calibration is None else calibration(raw)).tolist()
             out.append(
                 [
-                    Confident(
-                        segment,
-                        float(chance),
-                        calibration is not None,
-                        threshold is not None and bool(chance < threshold),
-                    )
+                    Confident(segment, chance, calibration is not None, chance < least)
                     for segment, chance in zip(segments, shown, strict=True)
                 ]
             )
         return out
 
-    def uncertainty(
-        self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy"
-    ) -> Floats:
+    def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:
         """Return how unsure the model is of each sequence: label the largest next.
 
         Parameters
@@ -232,36 +166,64 @@ class Answers(Model):
         X : iterable of sequences
             Without labels.
         by : {"entropy", "margin"}
-            Entropy of the segmentations for each token, or 1 minus the gap between the
-            probabilities of the best two.
+            Entropy of the segmentations (of the tags for a chain) for each token, or 1 minus the
+            gap between the probabilities of the best two.
         """
+        if by not in ("entropy", "margin"):
+            raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
         potentials = self._all_potentials(X, None)
         if by == "entropy":
             values = inference.entropy(potentials, n_threads=self.n_threads)
             return np.array([v / max(p.length, 1) for v, p in zip(values, potentials, strict=True)])
-        if by != "margin":
-            raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
-        log_z = inference.log_partition(potentials, n_threads=self.n_threads)
-        out = []
-        for paths, total in zip(
-            inference.n_best(potentials, 2, n_threads=self.n_threads), log_z, strict=True
-        ):
-            shares = [np.exp(path.score - total) for path in paths]
-            out.append(1.0 - shares[0] + (shares[1] if len(shares) > 1 else 0.0))
-        return np.array(out, np.float64)
+        shares = [[share for _, share in best] + [0.0] for best in self._n_best(potentials, 2)]
+        return np.array([1.0 - (first - second) for first, second, *_ in shares], np.float64)
 
     # -- inspection ---------------------------------------------------------------------------
 
-    def explain(self, x: Any, constraints: Any = None) -> list[Explanation]:
-        """Say which features made each segment win, against the best answer without it."""
+    def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
+        """Say which features made each segment win, against the best answer without it.
+
+        Parameters
+        ----------
+        x : sequence
+            One sequence, in any form that `fit` takes.
+        constraints : dict, optional
+            As in `predict`.
+        """
         return explain(self, x, constraints)
 
     def top_features(self, label: str | None = None, n: int = 10) -> list[TopFeature]:
-        """Return the features with the largest weights, of one label or of all."""
-        return top_features(self._known, label, n)
+        """Return the features with the largest weights, positive or negative.
+
+        Parameters
+        ----------
+        label : str, optional
+            A label, or a tag of a chain; all of them if not given.
+        n : int
+            How many.
+        """
+        return top_features(self, label, n)
+
+    # -- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into one file, which `caesura.load` reads."""
+        """Write the model into one file, which `caesura.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file; an old one is replaced once the new one is complete.
+        """
         from caesura.models.files import save
 
         save(self, path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        from caesura.models.files import pickled
+
+        return pickled(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from caesura.models.files import unpickle
+
+        unpickle(self, state)

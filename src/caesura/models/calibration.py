@@ -13,6 +13,7 @@ from caesura.segments import Segment
 __all__ = ["Calibration", "Confident", "calibrate"]
 
 Floats = npt.NDArray[np.float64]
+SUREST = 30.0  # log-odds beyond which nothing is told apart
 
 
 class Confident(NamedTuple):
@@ -64,47 +65,46 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)
     else:
-        knots = np.linspace(0.0, 1.0, 1001)
-        values = _heated(knots, _temperature(probabilities, right))
+        log_odds = np.linspace(-SUREST, SUREST, 2001)
+        knots = _share(log_odds)
+        values = _share(log_odds / _temperature(probabilities, right))
     seen = np.interp(probabilities, knots, values)
     return Calibration(method, knots, values, seen, right)
 
 
 def _isotonic(x: Floats, right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Return the rising step function nearest to the data, by pooling neighbours that fall."""
-    order = np.argsort(x, kind="stable")
-    blocks: list[list[float]] = []  # sum of right, count, first x, last x
-    for one, hit in zip(x[order].tolist(), right[order].tolist(), strict=True):
-        if blocks and blocks[-1][3] == one:  # equal probabilities stay together
-            last = blocks.pop()
-            block = [last[0] + hit, last[1] + 1.0, last[2], one]
-        else:
-            block = [float(hit), 1.0, one, one]
+    points, which = np.unique(x, return_inverse=True)  # equal probabilities stay together
+    hits = np.bincount(which, right, len(points)).tolist()
+    counts = np.bincount(which, minlength=len(points)).tolist()
+    blocks: list[tuple[float, int, float, float]] = []  # right, all, first and last probability
+    for hit, count, point in zip(hits, counts, points.tolist(), strict=True):
+        block = (hit, count, point, point)
         while blocks and blocks[-1][0] * block[1] >= block[0] * blocks[-1][1]:
             last = blocks.pop()
-            block = [last[0] + block[0], last[1] + block[1], last[2], block[3]]
+            block = (last[0] + block[0], last[1] + block[1], last[2], block[3])
         blocks.append(block)
-    knots = [x for block in blocks for x in (block[2], block[3])]
-    values = [block[0] / block[1] for block in blocks for _ in range(2)]
-    keep = [k for k in range(len(knots)) if k == 0 or knots[k] > knots[k - 1]]
-    return np.array(knots)[keep], np.array(values)[keep]
+    knots = np.array([point for block in blocks for point in block[2:]])
+    values = np.array([block[0] / block[1] for block in blocks for _ in range(2)])
+    keep = np.append(True, np.diff(knots) > 0)
+    return knots[keep], values[keep]
 
 
-def _heated(p: Floats, temperature: float) -> Floats:
-    """Return probabilities with their log-odds divided by a temperature."""
-    p = np.clip(p, 1e-12, 1 - 1e-12)
-    return 1.0 / (1.0 + np.exp(-np.log(p / (1 - p)) / temperature))
+def _share(log_odds: Floats) -> Floats:
+    """Return probabilities."""
+    return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
 
 
 def _temperature(p: Floats, right: npt.NDArray[np.bool_]) -> float:
-    """Return the temperature under which the data is most likely, by golden section."""
+    """Return what log-odds must be divided by to make the data most likely, by golden section."""
+    sure = np.clip(p, 1e-12, 1 - 1e-12)
+    towards_truth = np.log(sure / (1 - sure)) * np.where(right, 1.0, -1.0)
 
     def loss(log_temperature: float) -> float:
-        q = _heated(p, float(np.exp(log_temperature)))
-        return -float(np.log(np.where(right, q, 1 - q)).sum())
+        return float(np.logaddexp(0.0, -towards_truth / np.exp(log_temperature)).sum())
 
     low, high, ratio = -4.0, 4.0, (5**0.5 - 1) / 2
-    for _ in range(80):
+    for _ in range(60):
         a, b = high - ratio * (high - low), low + ratio * (high - low)
         low, high = (low, b) if loss(a) < loss(b) else (a, high)
     return float(np.exp((low + high) / 2))

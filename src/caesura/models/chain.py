@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
+from caesura.features import SegmentFeature
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
-from caesura.models.schemes import bars_of, tags_of
-from caesura.models.structure import Fitted, Structure
-from caesura.models.targets import Hint, Target, hint_of, segments_of
+from caesura.models.estimator import Features
+from caesura.models.paths import Chain
+from caesura.models.schemes import TagSet, tag_set
+from caesura.models.structure import Fitted, Labelling, Structure
+from caesura.models.targets import (
+    Hint,
+    Rows,
+    Tags,
+    Target,
+    known_labels,
+    said_labels,
+    scheme_of,
+    segments_of,
+)
 from caesura.potentials import Potentials
-from caesura.segments import Segment, from_tags, to_tags
+from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment, from_tags, to_tags
 
 __all__ = ["ChainCRF"]
 
-Floats = npt.NDArray[np.float64]
+RULES = ("required", "allowed", "boundaries", "no_boundaries")
 
 
 class ChainCRF(Answers):
@@ -40,6 +52,9 @@ class ChainCRF(Answers):
     forbid_invalid : {"predict", "always", "never"}
         Whether tags that the scheme never writes in a row are impossible: in prediction, also in
         training, or not at all.
+    outside_bias : float
+        Added in prediction to the score of each outside tag: raise it for precision, lower it for
+        recall.  It takes effect without fitting again.
     outside, learner, c1, c2, ...
         As in `SemiCRF`.
 
@@ -54,6 +69,8 @@ class ChainCRF(Answers):
     """
 
     kind: ClassVar[str] = "chain"
+    scheme: str | None
+    forbid_invalid: str
 
     def __init__(
         self,
@@ -62,6 +79,7 @@ class ChainCRF(Answers):
         scheme: str | None = "auto",
         forbid_invalid: str = "predict",
         outside: str = "O",
+        outside_bias: float = 0.0,
         learner: str = "lbfgs",
         c1: float = 0.0,
         c2: float = 1.0,
@@ -85,194 +103,174 @@ class ChainCRF(Answers):
         random_state: int = 0,
         verbose: bool | None = False,
     ) -> None:
-        self.features = features
-        self.order = order
-        self.scheme = scheme
-        self.forbid_invalid = forbid_invalid
-        self.outside = outside
-        self.learner = learner
-        self.c1 = c1
-        self.c2 = c2
-        self.penalties = penalties
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.boundary_weights = boundary_weights
-        self.class_weight = class_weight
-        self.precision = precision
-        self.memory = memory
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.max_iterations = max_iterations
-        self.batch_size = batch_size
-        self.patience = patience
-        self.warm_start = warm_start
-        self.tokeniser = tokeniser
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
     def _check(self) -> None:
         super()._check()
-        if self.forbid_invalid not in ("predict", "always", "never"):
+        known = ("predict", "always", "never")
+        if self.forbid_invalid not in known:
             expected = "'predict', 'always' or 'never'"
             remedy = "pass one of them"
             raise InvalidInput(message("forbid_invalid", self.forbid_invalid, expected, remedy))
+        if self.scheme not in ("auto", None) and str(self.scheme).upper() not in _BY_NAME:
+            expected = f"'auto', None, or one of {', '.join(TAG_SCHEMES)}"
+            raise InvalidInput(message("scheme", self.scheme, expected, "pass one of them"))
+
+    def _check_features(self, features: Features) -> None:
+        for feature in features:
+            if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
+                expected = "features of tokens and edges"
+                remedy = "take SemiCRF for features of segments, or leave it out"
+                raise InvalidInput(message("features", feature, expected, remedy))
 
     # -- tags ---------------------------------------------------------------------------------
 
-    def _tags(self, target: Target, length: int, scheme: str, found: str | None, name: str) -> list[str]:
-        """Return the tags of a full target."""
-        assert not isinstance(target, Partial)
-        if target and isinstance(target[0], str) and (scheme == found or self.scheme is None):
-            return list(target)  # type: ignore[arg-type]
-        segments = segments_of(target, found, self.outside, name)
-        return to_tags(segments, scheme, length, self.outside)
-
-    def _structure(
-        self, targets: Sequence[Target], lengths: Sequence[int], scheme: str | None
-    ) -> tuple[Structure, tuple[str, ...], str | None]:
-        used = (scheme or "BIO") if self.scheme in ("auto", None) else self.scheme
-        assert isinstance(used, str)
-        self._found = scheme
-        tags: set[str] = set()
+    def _labelling(
+        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
+    ) -> Labelling:
+        given = None if self.scheme in ("auto", None) else _BY_NAME[str(self.scheme).upper()].name
+        try:
+            found = scheme_of(targets, self.outside, given)
+        except InvalidInput:
+            if self.scheme is not None:
+                raise
+            found = "plain"  # tags are labels and nothing more
+        earlier = None if before is None else before.scheme
+        used = given or earlier or found or "BIO"
+        if earlier not in (None, used):
+            remedy = "keep the scheme, or fit a new model"
+            raise InvalidInput(message("scheme", used, f"{earlier}, as before", remedy))
+        tags = set() if before is None else set(before.structure.states)
         for i, target in enumerate(targets):
             if isinstance(target, Partial):
-                known = {s.label for s in target.segments}
-                known.update(label for some in target.tokens.values() for label in some)
-                for label in known - {self.outside}:
-                    tags.update(to_tags([(0, 3, label), (3, 4, label)], used, None, self.outside))
-                if self.outside in known:
-                    tags.add(self.outside if used == "plain" else "O")
-                continue
-            tags.update(self._tags(target, lengths[i], used, scheme, f"y[{i}]"))
-        # Tags that may begin a segment first: pairs that are never there lie together, and are skipped.
-        parts = dict(zip(tags, self._parts(list(tags), used), strict=True))
-        states = tuple(sorted(tags, key=lambda tag: (parts[tag].continues, tag)))
-        if not states:
-            raise InvalidInput("y: got no tag at all, expected some")
-        labels = tuple(sorted({tag.label for tag in self._parts(states, used) if tag.label}))
+                tags |= self._possible_tags(said_labels(target), used)
+            else:
+                tags.update(self._tags(target, lengths[i], used, found, f"y[{i}]"))
+        # Tags that begin a segment first: pairs that are never there lie together and are skipped.
+        listed = sorted(tags)
+        parts = dict(zip(listed, tags_of(listed, used, self.outside), strict=True))
+        states = tuple(sorted(listed, key=lambda tag: parts[tag].continues))
+        known = tag_set(states, used, self.outside)
+        if not known.labels:
+            raise InvalidInput("y: got no segment at all, expected some; label at least one")
         Y = len(states)
-        bounds = np.ones(Y, np.int32)
-        bars = bars_of(states, used, self.outside)
+        structure = Structure(states, np.ones(Y, np.int32), *known.bars)
         if self.forbid_invalid == "never" or self.scheme is None:
-            bars = bars._replace(
-                pairs=np.zeros((Y, Y), np.uint8),
-                start=np.zeros(Y, np.uint8),
-                end=np.zeros(Y, np.uint8),
-            )
-        return Structure(states, bounds, *bars), labels, used
+            structure = _unbarred(structure)
+        return Labelling(structure, known.labels, used, found)
 
-    def _parts(self, states: Sequence[str], scheme: str) -> Any:
-        return tags_of(states, scheme, self.outside)
+    def _tags(
+        self, target: Target, length: int, scheme: str, found: str | None, name: str
+    ) -> list[str]:
+        """Return the tags of a full target: as they are if they may be, else written anew."""
+        if isinstance(target, Tags) and scheme == found and self.forbid_invalid != "always":
+            return target
+        segments = segments_of(target, found, self.outside, name)
+        try:
+            return to_tags(segments, scheme, length, self.outside)
+        except InvalidInput as error:  # adjacent segments that plain tags cannot tell apart
+            raise InvalidInput(f"{name}.{error}") from None
 
-    def _training_bars(self, structure: Structure, scheme: str | None) -> Structure:
-        if self.forbid_invalid == "always":
-            return structure
-        Y = len(structure.states)
-        none = np.zeros(Y, np.uint8)
-        return structure._replace(
-            barred=np.zeros((Y, Y), np.uint8), barred_start=none, barred_end=none.copy()
-        )
+    def _possible_tags(self, labels: set[str], scheme: str) -> set[str]:
+        """Return the tags that segments with these labels can have."""
+        tags: set[str] = set()
+        for label in labels - {self.outside}:
+            for lengths in ((1,), (3,), (1, 1), (3, 3)):
+                ends = np.cumsum(lengths).tolist()
+                some = [(e - n, e, label) for n, e in zip(lengths, ends, strict=True)]
+                some = some[:1] if _BY_NAME[scheme.upper()].begin == "" else some
+                tags.update(to_tags(some, scheme, None, self.outside))
+        if self.outside in labels:
+            tags.update(to_tags([], scheme, 1, self.outside))
+        return tags
 
-    def _rows(
-        self, target: Target, length: int, structure: Structure, scheme: str | None, name: str
-    ) -> list[tuple[int, int, int]]:
-        assert scheme is not None
-        tags = self._tags(target, length, scheme, self._found, name)
-        index = {state: k for k, state in enumerate(structure.states)}
-        return [(t, t + 1, index[tag]) for t, tag in enumerate(tags)]
+    def _training_bars(self, structure: Structure) -> Structure:
+        return structure if self.forbid_invalid == "always" else _unbarred(structure)
+
+    def _rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
+        assert labelling.scheme is not None
+        tags = self._tags(target, length, labelling.scheme, labelling.found, name)
+        index = {state: k for k, state in enumerate(labelling.structure.states)}
+        rows = np.empty((length, 3), np.int32)
+        rows[:, 0] = np.arange(length)
+        rows[:, 1] = rows[:, 0] + 1
+        rows[:, 2] = [index[tag] for tag in tags]
+        return rows
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         tags = [fitted.structure.states[k] for _, _, k in path]
         return from_tags(tags, fitted.scheme or "plain", self.outside, "repair")
 
-    def _chance(self, m: Marginals, p: Potentials, segment: Segment) -> float:
-        """Return the probability of all tags that say this segment, however they say it."""
-        fitted = self._known
-        tags = self._parts(fitted.structure.states, fitted.scheme or "plain")
-        mine = np.array([tag.label == segment.label for tag in tags])
-        joined = np.array([[a.open and b.continues and a.label == b.label for b in tags] for a in tags])
-        follows = _conditional(p)
-        start, end = segment.start, segment.end
-        if start == 0:
-            reached = m.tokens[0] * mine
-        else:
-            pairs = m.tokens[start - 1][:, None] * follows(start)
-            reached = np.where(joined, 0.0, pairs).sum(axis=0) * mine
-        for t in range(start + 1, end):
-            reached = reached @ np.where(joined, follows(t), 0.0)
-        if end < p.length:
-            reached = reached @ np.where(joined, 0.0, follows(end))
-        return float(reached.sum())
+    def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
+        return tag_set(tuple(states), scheme or "plain", self.outside).label_of
 
-    # -- what is known, as sets of tags -------------------------------------------------------
+    # -- segments that are known or asked for -------------------------------------------------
 
-    def _hint(self, known: Partial, length: int, structure: Structure, name: str) -> Hint:
-        scheme = (self._found or "BIO") if self.scheme in ("auto", None) else str(self.scheme)
-        labels = {s: [] for s in [self.outside]}  # type: dict[str, list[int]]
-        parts = self._parts(structure.states, scheme)
-        for k, tag in enumerate(parts):
-            labels.setdefault(tag.label or self.outside, []).append(k)
-        index = {label: k for k, label in enumerate(labels)}
-        allowed, boundary = hint_of(known, length, index, name)
-        tags = np.zeros((length, len(parts)), np.uint8)
-        for label, states in labels.items():
-            tags[:, states] = allowed[:, [index[label]]]
-        for t in range(1, length):
-            joins = np.array([tag.continues for tag in parts], bool)
-            goes_on = np.array([tag.goes_on for tag in parts], bool)
-            if boundary[t] & FORCED:
-                tags[t, joins] = 0
-                tags[t - 1, goes_on] = 0
-            elif boundary[t] & BARRED:
-                tags[t, ~joins] = 0
-        return tags, np.zeros(length + 1, np.uint8)
+    def _hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
+        assert labelling.scheme is not None
+        tags = tag_set(labelling.structure.states, labelling.scheme, self.outside)
+        labels = [*tags.labels, self.outside]
+        allowed, marks = known_labels(known, length, labels, self.outside, name)
+        return tags.restricted(allowed, marks, name), np.zeros(length + 1, np.uint8)
 
-    def _rules(self, rules: Mapping[str, Any], p: Potentials) -> dict[str, Any]:
-        """Return constraints on segments as constraints on tags."""
-        fitted = self._known
-        known = {"required", "allowed", "boundaries", "no_boundaries"}
-        for name in rules:
-            if name not in known:
-                expected = f"one of {', '.join(sorted(known))} for a chain"
+    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
+        for key in rules:
+            if key not in RULES:
+                expected = f"one of {', '.join(RULES)}, which a chain can keep"
                 remedy = "take SemiCRF, which knows whole segments"
-                raise InvalidInput(message("constraints", name, expected, remedy))
-        partial = Partial(
-            segments=sorted(rules.get("required", ())),
-            tokens=rules.get("allowed"),
-            boundaries=rules.get("boundaries", ()),
-            no_boundaries=rules.get("no_boundaries", ()),
-        )
-        partial.check(p.length, "constraints")
-        self._found = fitted.scheme
-        tags, _ = self._hint(partial, p.length, fitted.structure, "constraints")
-        return {"allowed": {t: np.flatnonzero(row).tolist() for t, row in enumerate(tags)}}
+                raise InvalidInput(message(name, key, expected, remedy))
+        try:
+            known = Partial(
+                sorted(tuple(s) for s in rules.get("required", ())),
+                rules.get("allowed"),
+                rules.get("boundaries", ()),
+                rules.get("no_boundaries", ()),
+            )
+        except (InvalidInput, TypeError) as error:
+            raise InvalidInput(f"{name}: {error}") from None
+        known.check(p.length, name)
+        tags = self._tag_set
+        labels = [*tags.labels, self.outside]
+        allowed, marks = known_labels(known, p.length, labels, self.outside, name)
+        states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
+        p.constrain(allowed=states)
+        for t in range(1, p.length):
+            for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
+                for a, b in np.argwhere(wrong).tolist() if marks[t] & mark else ():
+                    p.add_transition(t, a, b, -np.inf)
+
+    @property
+    def _tag_set(self) -> TagSet:
+        fitted = self._known
+        return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
+
+    def _n_best(
+        self, potentials: list[Potentials], n: int
+    ) -> list[list[tuple[list[Segment], float]]]:
+        structure, bars = self._known.structure, self._tag_set.bars
+        if all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True)):
+            return super()._n_best(potentials, n)  # each segmentation has one way to be tagged
+        return [
+            list(islice(Chain(p, self._tag_set).segmentations(), n)) if p.length else [([], 1.0)]
+            for p in potentials
+        ]
+
+    def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
+        if not segments:
+            return []
+        known = Chain(p, self._tag_set)
+        return [known.probability(segment, m.tokens) for segment in segments]
+
+    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
+        path = Chain(p, self._tag_set).best_without(segment)
+        states = self._known.structure.states
+        return None if path is None else [Segment(t, t + 1, states[k]) for t, k in enumerate(path)]
 
 
-def _conditional(p: Potentials) -> Callable[[int], Floats]:
-    """Return the function t -> P(tag of t | tag of t - 1), of shape (Y, Y), for the potentials of a chain."""
-    T, Y = p.length, len(p.labels)
-    pairs: dict[int, Floats] = {}
-    for t, a, b, score in p._edges:
-        pairs.setdefault(t, p.transition.copy())[a, b] += score
-    emission = p.emission
-    if p._constraints.allowed is not None:
-        emission = np.where(p._constraints.allowed, emission, -np.inf)
-    rest = np.zeros((T, Y))  # ln of the sum over all that may follow
-    rest[T - 1] = p.end
-    with np.errstate(invalid="ignore"):
-        for t in range(T - 1, 0, -1):
-            scores = pairs.get(t, p.transition) + (emission[t] + rest[t])
-            top = scores.max(axis=1, keepdims=True)
-            top = np.where(np.isneginf(top), 0.0, top)
-            with np.errstate(divide="ignore"):
-                rest[t - 1] = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0]
-
-    def follows(t: int) -> Floats:
-        scores = pairs.get(t, p.transition) + (emission[t] + rest[t])
-        base = np.where(np.isneginf(rest[t - 1]), 0.0, rest[t - 1])
-        return np.exp(scores - base[:, None])
-
-    return follows
+def _unbarred(structure: Structure) -> Structure:
+    """Return the structure with nothing forbidden."""
+    return structure._replace(
+        barred=np.zeros_like(structure.barred),
+        barred_start=np.zeros_like(structure.barred_start),
+        barred_end=np.zeros_like(structure.barred_end),
+    )

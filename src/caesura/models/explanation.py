@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from caesura import inference, render
-from caesura.errors import Impossible, InvalidInput, message
-from caesura.models.structure import Fitted
+from caesura import inference
+from caesura.checks import whole
+from caesura.documents import Document, as_document
+from caesura.errors import InvalidInput, message
+from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.answers import Answers
 
 __all__ = ["Explanation", "Reason", "TopFeature", "explain", "top_features"]
 
+SHOWN = 12  # reasons in the text of an explanation
+Key = tuple[str, str]  # a feature, and a state or a pair of states
+
 
 class Reason(NamedTuple):
-    """What one feature adds to the score of the answer, and to that of the runner-up."""
+    """What one feature adds to the score of the answer, and to that of the runner-up.
+
+    Examples
+    --------
+    >>> Reason("word[0]=Leeds", "town", 2.5, 0.5).difference
+    2.0
+    """
 
     feature: str
     states: str  # a label, or a pair of labels
@@ -34,174 +47,181 @@ class Reason(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """Why one segment won."""
+    """Why one segment won; ``print`` shows a table.
+
+    Examples
+    --------
+    >>> reasons = [Reason("word[0]=Leeds", "town", 2.5, 0.5)]
+    >>> other = [Segment(2, 4, "street")]
+    >>> print(Explanation(Segment(3, 4, "town"), "Leeds", 0.88, other, 2.0, reasons))
+    town [3, 4) 'Leeds', probability 0.880, ahead of street [2, 4) by 2.00
+    feature        for   answer  runner-up  difference
+    word[0]=Leeds  town   +2.50      +0.50       +2.00
+    """
 
     segment: Segment
     text: str
     probability: float
-    runner_up: list[Segment]  # the best segments without this one; empty if there is no other way
-    margin: float  # how much better the answer scores
-    reasons: list[Reason]  # by the size of their difference
+    runner_up: list[Segment]  # segments of the best answer without this one, where they differ
+    margin: float  # how much better the answer scores; infinite if there is no other
+    reasons: list[Reason]  # all that is in the two scores, by the size of the difference
 
     def __str__(self) -> str:
-        others = ", ".join(f"{s.label} {s.start}-{s.end}" for s in self.runner_up) or "nothing else"
+        others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up)
         head = (
             f"{self.segment.label} [{self.segment.start}, {self.segment.end}) {self.text!r}, "
-            f"probability {self.probability:.3f}, ahead of {others} by {self.margin:.2f}"
+            f"probability {self.probability:.3f}, ahead of {others or 'nothing'} by "
+            f"{self.margin:.2f}"
         )
-        rows = [
-            (reason.feature, reason.states, f"{reason.answer:+.2f}", f"{reason.runner_up:+.2f}",
-             f"{reason.difference:+.2f}")
-            for reason in self.reasons[:12]
+        rows = [("feature", "for", "answer", "runner-up", "difference")]
+        rows += [
+            (r.feature, r.states, f"{r.answer:+.2f}", f"{r.runner_up:+.2f}", f"{r.difference:+.2f}")
+            for r in self.reasons[:SHOWN]
+            if r.difference
         ]
-        columns = ("feature", "for", "answer", "runner-up", "difference")
-        widths = [max(len(row[k]) for row in [columns, *rows]) for k in range(5)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
-            "  ".join(cell.ljust(w) if k < 2 else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths, strict=True)))
-            for row in [columns, *rows]
+            "  ".join([*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])])
+            for row in rows
         ]
         return "\n".join([head, *lines])
 
 
 class TopFeature(NamedTuple):
-    """A feature and its weight."""
+    """A feature and its weight.
+
+    Examples
+    --------
+    >>> TopFeature("word[0]=Leeds", "town", 2.5).weight
+    2.5
+    """
 
     feature: str
-    label: str
+    label: str  # or a tag of a chain
     weight: float
 
 
-Key = tuple[str, str]
-
-
-def explain(model: Model, x: Any, constraints: Any) -> list[Explanation]:
+def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
     """Return an explanation for each predicted segment of one sequence."""
-    fitted = model._known
-    document = model._documents([x], 0)[0]
-    p = model._all_potentials([document], constraints)[0]
+    document = as_document(x, model.tokeniser, "x")
+    p = model._all_potentials([document], None if constraints is None else [constraints])[0]
     best = inference.viterbi(p)
-    marginals = inference.marginals(p)
+    said = model._named(best.segments)
+    chances = model._chances(inference.marginals(p), p, said)
     reasons_of = _Reasons(model, document)
     answer = reasons_of(best.segments)
     out = []
-    for segment in model._named(best.segments):
-        mine = [s for s in best.segments if segment.start <= s.start < segment.end]
-        other = p.copy()
-        other.constrain(forbidden=mine[:1] if len(mine) == 1 else [])
-        if len(mine) > 1:  # tags: forbid this way of tagging by its first token's tag
-            first = mine[0]
-            left = [k for k, state in enumerate(fitted.structure.states) if state != first.label]
-            other.constrain(allowed={first.start: left})
-        try:
-            second = inference.viterbi(other)
-        except Impossible:
-            runner_up, against, margin = [], {}, float("inf")
-        else:
-            named = set(model._named(second.segments)) - set(model._named(best.segments))
-            runner_up = sorted(named)
-            against, margin = reasons_of(second.segments), best.score - second.score
-        keys = sorted(
-            {*answer, *against}, key=lambda k: -abs(answer.get(k, 0.0) - against.get(k, 0.0))
-        )
-        reasons = [Reason(*key, answer.get(key, 0.0), against.get(key, 0.0)) for key in keys]
+    for segment, chance in zip(said, chances, strict=True):
+        other = model._runner_up(p, segment)
+        against = {} if other is None else reasons_of(other)
+        margin = np.inf if other is None else best.score - inference.score(p, other)
+        runner_up = sorted(set(model._named(other or ())) - set(said))
+        reasons = [
+            Reason(*key, answer.get(key, 0.0), against.get(key, 0.0))
+            for key in sorted({*answer, *against})
+        ]
+        reasons.sort(key=lambda reason: -abs(reason.difference))
         text = " ".join(document.tokens[segment.start : segment.end])
-        chance = model._chance(marginals, p, segment)  # type: ignore[attr-defined]
-        kept = [r for r in reasons if abs(r.difference) > 1e-12]
-        out.append(Explanation(segment, text, chance, runner_up, margin, kept))
+        out.append(Explanation(segment, text, chance, runner_up, float(margin), reasons))
     return out
 
 
 class _Reasons:
     """The features of paths through one sequence, with what each adds."""
 
-    def __init__(self, model: Model, document: Any) -> None:
+    def __init__(self, model: Answers, document: Document) -> None:
         self.fitted = fitted = model._known
+        self.states = {state: k for k, state in enumerate(fitted.structure.states)}
         self.corpus = fitted.encoder.encode([document], False)
         self.T = len(document)
-        parameters, w = fitted.parameters, fitted.w
-        at = len(parameters.attribute)
-        self.weights = _by_key(parameters.attribute, parameters.label, w)
-        self.edges = _by_key(parameters.edge_attribute, parameters.edge_pair, w[at:])
-        at += len(parameters.edge_attribute)
-        self.pairs = dict(zip(parameters.transition.tolist(), w[at:].tolist(), strict=False))
-        at += len(parameters.transition)
-        self.starts = dict(zip(parameters.start.tolist(), w[at:].tolist(), strict=False))
-        at += len(parameters.start)
-        self.ends = dict(zip(parameters.end.tolist(), w[at:].tolist(), strict=False))
+        parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
+        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows])
+        self.edges = _by_key(parameters.edge_attribute, parameters.edge_pair, w[blocks.edges])
+        self.pairs = _by_one(parameters.transition, w[blocks.transitions])
+        self.starts = _by_one(parameters.start, w[blocks.starts])
+        self.ends = _by_one(parameters.end, w[blocks.ends])
+        outside = model._outside_states(fitted.structure.states, fitted.scheme)
+        self.bias = {k: float(model.outside_bias) for k in outside}
 
     def __call__(self, segments: Sequence[Segment]) -> dict[Key, float]:
-        """Return what each feature adds to the score of a path."""
-        fitted, states = self.fitted, self.fitted.structure.states
-        index = {state: k for k, state in enumerate(states)}
-        over = [segment for segment in segments for _ in range(segment.length)]
-        found: dict[tuple[int, int], float] = {}
-        ptr, ids, values, starts, ends, flags = self.corpus.row_attributes(0)
-        for r in range(len(ptr) - 1):
-            if r < self.T:
-                segment, fits = over[r], True
-            else:
-                s, e, flag = int(starts[r - self.T]), int(ends[r - self.T]), int(flags[r - self.T])
-                segment = over[s]
-                fits = (segment.start == s or bool(flag & OPEN_START)) and (
-                    segment.end == e or (bool(flag & OPEN_END) and segment.end >= e)
-                )
-            if not fits:
-                continue
-            y = index[segment.label]
-            for k in range(int(ptr[r]), int(ptr[r + 1])):
-                weight = self.weights.get((int(ids[k]), y), 0.0)
-                key = (int(ids[k]), y)
-                found[key] = found.get(key, 0.0) + weight * float(values[k])
-        names = dict(zip(found, fitted.encoder.names(a for a, _ in found), strict=True))
-        out: dict[Key, float] = {}
-        for key, value in found.items():
-            shown = (names[key], states[key[1]])
-            out[shown] = out.get(shown, 0.0) + value
-        self._add_pairs(segments, index, out)
-        return out
-
-    def _add_pairs(
-        self, segments: Sequence[Segment], index: dict[str, int], out: dict[Key, float]
-    ) -> None:
-        """Add what pairs of states, the first and the last state add."""
-        if not segments:
-            return
-        Y = len(index)
-        first, last = segments[0].label, segments[-1].label
+        """Return what each feature adds to the score of a path, where it adds something."""
+        found: dict[Key, float] = {}
 
         def add(name: str, states: str, value: float) -> None:
-            out[name, states] = out.get((name, states), 0.0) + value
+            found[name, states] = found.get((name, states), 0.0) + value
 
-        add("first", first, self.starts.get(index[first], 0.0))
-        add("last", last, self.ends.get(index[last], 0.0))
-        boundaries = {}
-        for before, after in zip(segments, segments[1:], strict=False):
-            pair = index[before.label] * Y + index[after.label]
-            boundaries[after.start] = (pair, f"{before.label} -> {after.label}")
-            add("transition", boundaries[after.start][1], self.pairs.get(pair, 0.0))
-        for t, a, value in zip(*self.corpus.edge_attributes(0), strict=True):
-            if int(t) in boundaries:
-                pair, shown = boundaries[int(t)]
-                weight = self.edges.get((int(a), pair), 0.0)
-                add(self.fitted.encoder.name(int(a)), shown, weight * float(value))
+        over = [segment for segment in segments for _ in range(segment.length)]
+        fired = [(a, s.label, v) for s, a, v in self._fired(over)]
+        names = self.fitted.encoder.names(a for a, _, _ in fired)
+        for name, (a, label, value) in zip(names, fired, strict=True):
+            add(name, label, value * self.weights.get((a, self.states[label]), 0.0))
+        for segment in segments:
+            add("outside_bias", segment.label, self.bias.get(self.states[segment.label], 0.0))
+        if segments:
+            first, last = segments[0].label, segments[-1].label
+            add("first", first, self.starts.get(self.states[first], 0.0))
+            add("last", last, self.ends.get(self.states[last], 0.0))
+        for name, states, value in self._pairs(segments):
+            add(name, states, value)
+        return {key: value for key, value in found.items() if value}
+
+    def _fired(self, over: Sequence[Segment]) -> list[tuple[Segment, int, float]]:
+        """Return the attributes on rows that count, with the segment they count for."""
+        out = []
+        ptr, ids, values, starts, ends, flags = (
+            array.tolist() for array in self.corpus.row_attributes(0)
+        )
+        for r, (begin, end) in enumerate(pairwise(ptr)):
+            segment = over[r if r < self.T else starts[r - self.T]]
+            if r < self.T or _applies(segment, *(a[r - self.T] for a in (starts, ends, flags))):
+                out += [(segment, ids[k], values[k]) for k in range(begin, end)]
+        return out
+
+    def _pairs(self, segments: Sequence[Segment]) -> list[tuple[str, str, float]]:
+        """Return what pairs of states add, by themselves and with attributes."""
+        out, at = [], {}
+        for before, after in pairwise(segments):
+            pair = self.states[before.label] * len(self.states) + self.states[after.label]
+            shown = f"{before.label} -> {after.label}"
+            at[after.start] = pair, shown
+            out.append(("transition", shown, self.pairs.get(pair, 0.0)))
+        positions, ids, values = (array.tolist() for array in self.corpus.edge_attributes(0))
+        names = self.fitted.encoder.names(ids)
+        for t, a, name, value in zip(positions, ids, names, values, strict=True):
+            if t in at:
+                pair, shown = at[t]
+                out.append((name, shown, self.edges.get((a, pair), 0.0) * value))
+        return out
 
 
-def _by_key(a: Any, b: Any, w: Any) -> dict[tuple[int, int], float]:
-    return dict(zip(zip(a.tolist(), b.tolist(), strict=True), w.tolist(), strict=False))
+def _applies(segment: Segment, start: int, end: int, flags: int) -> bool:
+    """Say whether a row that begins inside a segment counts for it."""
+    starts = segment.start == start or bool(flags & OPEN_START)
+    return starts and (segment.end == end or (bool(flags & OPEN_END) and segment.end >= end))
 
 
-def top_features(fitted: Fitted, label: str | None, n: int) -> list[TopFeature]:
+def _by_key(a: Any, b: Any, w: npt.NDArray[np.float64]) -> dict[tuple[int, int], float]:
+    return dict(zip(zip(a.tolist(), b.tolist(), strict=True), w.tolist(), strict=True))
+
+
+def _by_one(a: Any, w: npt.NDArray[np.float64]) -> dict[int, float]:
+    return dict(zip(a.tolist(), w.tolist(), strict=True))
+
+
+def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     """Return the features with the largest weights, positive or negative."""
+    fitted = model._known
     parameters, states = fitted.parameters, fitted.structure.states
     labels = parameters.label
     chosen = np.arange(len(labels))
     if label is not None:
-        mine = [k for k, state in enumerate(states) if label in (state, state.partition("-")[2])]
+        said = model._labels_of_states(states, fitted.scheme)
+        mine = [k for k, state in enumerate(states) if label in (state, said[k])]
         if not mine:
-            expected = f"one of {', '.join(states)}"
+            expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"
             raise InvalidInput(message("label", label, expected, "correct it"))
         chosen = np.flatnonzero(np.isin(labels, mine))
-    order = chosen[np.argsort(-np.abs(fitted.w[chosen]), kind="stable")][:n]
+    order = chosen[np.argsort(-np.abs(fitted.w[chosen]), kind="stable")][: whole("n", n, 0)]
     names = fitted.encoder.names(parameters.attribute[order].tolist())
     return [
         TopFeature(name, states[int(labels[k])], float(fitted.w[k]))

@@ -3,81 +3,117 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura import _kernels, persistence
+from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.answers import Answers
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
-from caesura.models.semi import SemiCRF
-from caesura.models.structure import Fitted, Structure, scorer_of
+from caesura.models.estimator import Features
+from caesura.models.semi import LONGEST, SemiCRF
+from caesura.models.structure import Fitted, Structure, blocks_of, dense_first, scorer_of
+from caesura.models.training import feature_name
+from caesura.segments import TAG_SCHEMES
 
-__all__ = ["load", "save"]
+__all__ = ["load", "pickled", "save", "unpickle"]
 
 KINDS: dict[str, type[Answers]] = {"chain": ChainCRF, "semi": SemiCRF}
+Arrays = dict[str, npt.NDArray[Any]]
+PAIRS = ("attribute", "label", "edge_attribute", "edge_pair", "transition", "start", "end")
+BARS: dict[str, type[np.generic]] = {
+    "bounds": np.int32,
+    "barred": np.uint8,
+    "barred_start": np.uint8,
+    "barred_end": np.uint8,
+}
+
+
+# ---- writing -------------------------------------------------------------------------------------
 
 
 def save(model: Answers, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; weights of zero are left out."""
-    fitted = model._known
-    parameters, w = fitted.parameters, fitted.w
-    n, n_edges = len(parameters.attribute), len(parameters.edge_attribute)
-    kept, kept_edges = w[:n] != 0.0, w[n : n + n_edges] != 0.0
+    header, arrays = content(model)
+    features = model._known.encoder.features
+    header["model"], header["options"] = model.kind, _options(model)
+    arrays["features"] = persistence.pack(to_spec(features))
+    for name, lexicon in lexicons_of(features).items():
+        arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
+    persistence.write(path, "model", header, arrays)
+
+
+def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
+    """Return what fitting left behind, but for the features, as plain data."""
+    fitted, calibration = model._known, model._calibration
+    structure, parameters, w = fitted.structure, fitted.parameters, fitted.w
+    blocks = blocks_of(parameters)
+    kept, kept_edges = w[blocks.rows] != 0.0, w[blocks.edges] != 0.0
     attribute, edge = parameters.attribute[kept], parameters.edge_attribute[kept_edges]
     attributes, places = np.unique(np.concatenate([attribute, edge]), return_inverse=True)
-    pairs = _dense_first(places[: len(attribute)], parameters.label[kept], w[:n][kept])
-    structure = fitted.structure
-    arrays: dict[str, Any] = {
-        "weights": np.concatenate([pairs[2], w[n : n + n_edges][kept_edges], w[n + n_edges :]]),
-        "attribute": pairs[0].astype(np.int32),
-        "label": pairs[1].astype(np.int32),
-        "edge_attribute": places[len(attribute) :].astype(np.int32),
-        "edge_pair": parameters.edge_pair[kept_edges],
+    rows, labels = places[: len(attribute)], parameters.label[kept]
+    edges, pairs = places[len(attribute) :], parameters.edge_pair[kept_edges]
+    order, edge_order = dense_first(rows, labels), np.lexsort((pairs, edges))
+    weights = w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]
+    arrays: Arrays = {
+        "weights": np.concatenate([*weights, w[blocks.edges.stop :]]),
+        "attribute": rows[order].astype(np.int32),
+        "label": labels[order],
+        "edge_attribute": edges[edge_order].astype(np.int32),
+        "edge_pair": pairs[edge_order],
         "transition": parameters.transition,
         "start": parameters.start,
         "end": parameters.end,
-        "bounds": structure.bounds,
-        "barred": structure.barred,
-        "barred_start": structure.barred_start,
-        "barred_end": structure.barred_end,
     }
-    encoder = fitted.encoder
-    arrays |= {f"encoder.{k}": v for k, v in encoder.state(attributes.astype(np.int32)).items()}
-    for name, lexicon in lexicons_of(encoder.features).items():
-        arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
-    calibration = model._calibration
+    arrays |= {name: getattr(structure, name) for name in BARS}
+    state = fitted.encoder.state(attributes.astype(np.int32))
+    arrays |= {f"encoder.{name}": array for name, array in state.items()}
     if calibration is not None:
-        arrays |= {
-            "calibration.knots": calibration.knots,
-            "calibration.values": calibration.values,
-            "calibration.seen": calibration.seen,
-            "calibration.right": calibration.right.astype(np.uint8),
-        }
-    options = {
-        name: value for name, value in model.get_params().items() if name not in ("features", "penalties")
-    }
+        arrays["calibration"] = np.stack([calibration.knots, calibration.values])
+        arrays["calibration.held_out"] = np.stack([calibration.seen, calibration.right])
     header = {
-        "model": model.kind,
-        "options": options,
         "states": list(structure.states),
         "labels": list(fitted.labels),
         "scheme": fitted.scheme,
         "calibration": None if calibration is None else calibration.method,
     }
-    arrays["features"] = persistence.pack(to_spec(encoder.features))
-    persistence.write(path, "model", header, arrays)
+    return header, arrays
 
 
-def _dense_first(a: Any, b: Any, w: Any) -> tuple[Any, Any, Any]:
-    """Return pairs with those of attributes with several labels first, as the kernels want them."""
-    counts = np.bincount(a, minlength=int(a.max(initial=-1)) + 1)
-    order = np.lexsort((b, a, -(counts[a] >= 3).astype(int)))
-    return a[order], b[order], w[order]
+def _options(model: Answers) -> dict[str, Any]:
+    """Return the parameters as plain data; of features only the name of a preset."""
+    options = {}
+    for name, value in model.get_params().items():
+        if name == "features":
+            value = value if isinstance(value, str | None) else []
+        elif name == "tokeniser":
+            value = Tokeniser.of(value).spec
+        elif name == "penalties" and isinstance(value, Mapping):
+            value = {
+                key if isinstance(key, str) else feature_name(key): one
+                for key, one in value.items()
+            }
+        options[name] = _plain(value)
+    return options
+
+
+def _plain(value: Any) -> Any:
+    """Return a value without types of NumPy."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -99,62 +135,143 @@ def load(path: str | os.PathLike[str]) -> Any:
     header, arrays = persistence.read(path, "model")
     try:
         return _built(header, arrays)
-    except (KeyError, IndexError, ValueError, TypeError) as error:
-        if isinstance(error, InvalidInput):
-            raise
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from error
+    except (KeyError, IndexError, ValueError, TypeError, AttributeError, RecursionError) as error:
         expected = "a model that this version can read"
         remedy = f"save it again ({type(error).__name__}: {error})"
         raise InvalidInput(message("path", str(path), expected, remedy)) from error
 
 
-def _built(header: dict[str, Any], arrays: dict[str, Any]) -> Answers:
+def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
+    """Return the model in a file."""
     kind = KINDS[header["model"]]
-    prefix = "lexicon."
-    lexicons = {
-        name[len(prefix) :]: Lexicon(name[len(prefix) :], [tuple(e) for e in persistence.unpack(value)])
-        for name, value in arrays.items()
-        if name.startswith(prefix)
-    }
-    features = from_spec(persistence.unpack(arrays["features"]), lexicons)
+    features = _features(arrays)
     known = set(kind._names())
     options = {name: value for name, value in header["options"].items() if name in known}
+    if isinstance(options["features"], list):
+        options["features"] = features
     model = kind(**options)
-    model.features = features
+    model._check()
+    model._check_features(features)
+    model._set_fitted(*_restored(model, header, arrays, features))
+    model.history_, model.status_ = [], "loaded"
+    return model
+
+
+def _features(arrays: Arrays) -> Features:
+    prefix = "lexicon."
+    lexicons = {
+        name.removeprefix(prefix): Lexicon(
+            name.removeprefix(prefix), [tuple(entry) for entry in persistence.unpack(packed)]
+        )
+        for name, packed in arrays.items()
+        if name.startswith(prefix)
+    }
+    return from_spec(persistence.unpack(arrays["features"]), lexicons)
+
+
+def _restored(
+    model: Answers, header: Mapping[str, Any], arrays: Arrays, features: Features
+) -> tuple[Fitted, Calibration | None]:
+    """Return what `content` wrote; kernels trust what they are given, so all is checked."""
     encoder = Encoder(features)
     prefix = "encoder."
-    encoder.restore({k[len(prefix) :]: v for k, v in arrays.items() if k.startswith(prefix)})
-    structure = Structure(
-        tuple(header["states"]),
-        *(arrays[name] for name in ("bounds", "barred", "barred_start", "barred_end")),
+    encoder.restore(
+        {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
     )
+    structure, labels, scheme = _structure(model, header, arrays)
+    pairs = {name: _array(arrays, name, np.int32) for name in PAIRS}
+    _check_pairs(pairs, len(structure.states))
     parameters = _kernels.Parameters.restore(
-        len(structure.states),
-        len(encoder),
-        structure.bounds,
-        None,
-        None,
-        None,
-        *(
-            arrays[name]
-            for name in (
-                "attribute",
-                "label",
-                "edge_attribute",
-                "edge_pair",
-                "transition",
-                "start",
-                "end",
-            )
-        ),
+        len(structure.states), len(encoder), structure.bounds, None, None, None, **pairs
     )
-    w = arrays["weights"]
+    w = _array(arrays, "weights", np.float64)
+    _require(len(w) == len(parameters) and bool(np.isfinite(w).all()), "weights: wrong")
     scorer = scorer_of(parameters, w, structure)
-    labels = tuple(header["labels"])
-    model._fitted = Fitted(structure, labels, header["scheme"], encoder, parameters, w, scorer)
-    model.labels_, model.n_features_ = list(labels), len(parameters)
-    model.features_, model.history_, model.status_ = features, [], "loaded"
-    if header["calibration"] is not None:
-        parts = [arrays[f"calibration.{name}"] for name in ("knots", "values", "seen")]
-        right = arrays["calibration.right"].astype(bool)
-        model._calibration = Calibration(header["calibration"], *parts, right)
-    return model
+    fitted = Fitted(structure, labels, scheme, encoder, parameters, w, scorer)
+    return fitted, _calibration(header["calibration"], arrays)
+
+
+def _structure(
+    model: Answers, header: Mapping[str, Any], arrays: Arrays
+) -> tuple[Structure, tuple[str, ...], str | None]:
+    states, scheme = tuple(header["states"]), header["scheme"]
+    strings = all(isinstance(name, str) for name in states)
+    _require(strings and len(set(states)) == len(states) > 0, "states: wrong")
+    Y, chain = len(states), model.kind == "chain"
+    _require((scheme in TAG_SCHEMES) if chain else scheme is None, "scheme: wrong")
+    labels = tuple(sorted({*model._labels_of_states(states, scheme)} - {model.outside}))
+    _require(chain or states[: len(labels)] == labels, "states: in another order")
+    parts = [_array(arrays, name, kind, 1 + (name == "barred")) for name, kind in BARS.items()]
+    shapes = [(Y,), (Y, Y), (Y,), (Y,)]
+    _require([part.shape for part in parts] == shapes, "barred: wrong shape")
+    least, most = (1, 1) if chain else (0, LONGEST)
+    bounds = parts[0]
+    _require(bool(((bounds >= least) & (bounds <= most)).all()), "bounds: out of range")
+    _require(all(bool((part <= 1).all()) for part in parts[1:]), "barred: out of range")
+    return Structure(states, *parts), labels, scheme
+
+
+def _check_pairs(pairs: Arrays, Y: int) -> None:
+    """Raise if a weight is there twice, or where the kernels do not look for it."""
+    wide = {name: array.astype(np.int64) for name, array in pairs.items()}
+    _require(all(bool((array >= 0).all()) for array in wide.values()), "pairs: out of range")
+    _require(len(wide["attribute"]) == len(wide["label"]), "label: wrong length")
+    _require(len(wide["edge_attribute"]) == len(wide["edge_pair"]), "edge_pair: wrong length")
+    keys = {
+        "attribute": wide["attribute"] * Y + wide["label"],
+        "edge_attribute": wide["edge_attribute"] * (Y * Y) + wide["edge_pair"],
+        **{name: wide[name] for name in ("transition", "start", "end")},
+    }
+    for name, key in keys.items():
+        _require(len(np.unique(key)) == len(key), f"{name}: a weight is there twice")
+    if len(keys["attribute"]):
+        order = dense_first(wide["attribute"], wide["label"])
+        _require(bool((np.diff(order) == 1).all()), "attribute: in another order")
+    _require(bool((np.diff(wide["edge_attribute"]) >= 0).all()), "edge_attribute: in another order")
+
+
+def _calibration(method: str | None, arrays: Arrays) -> Calibration | None:
+    if method is None:
+        return None
+    knots, values = _array(arrays, "calibration", np.float64, 2)
+    seen, right = _array(arrays, "calibration.held_out", np.float64, 2)
+    rising = bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
+    numbers = np.concatenate([knots, values, seen, right])
+    shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # NaN is not
+    _require(len(knots) > 0 and rising and shares, "calibration: wrong")
+    return Calibration(str(method), knots, values, seen, right.astype(bool))
+
+
+def _array(arrays: Arrays, name: str, kind: type[np.generic], ndim: int = 1) -> Any:
+    found = arrays[name]
+    _require(found.dtype == kind and found.ndim == ndim, f"{name}: wrong type or shape")
+    return found
+
+
+def _require(good: bool, problem: str) -> None:
+    if not good:
+        raise InvalidInput(f"{problem}; the file is not one that this library wrote")
+
+
+# ---- pickling ------------------------------------------------------------------------------------
+
+
+def pickled(model: Answers) -> dict[str, Any]:
+    """Return all of a model: its parameters, and what a file would hold."""
+    state: dict[str, Any] = {"params": model.get_params()}
+    if model._fitted is not None:
+        state["content"] = content(model)
+        state["features"] = model._fitted.encoder.features
+        state["history"] = model.history_, model.status_
+    return state
+
+
+def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
+    """Make a model what it was."""
+    model._keep(state["params"])
+    if "content" in state:
+        header, arrays = state["content"]
+        model._set_fitted(*_restored(model, header, arrays, state["features"]))
+        model.history_, model.status_ = state["history"]

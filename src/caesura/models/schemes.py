@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from caesura.constraints import BARRED, FORCED
+from caesura.errors import InvalidInput
 from caesura.segments import _BY_NAME
 
-__all__ = ["Bars", "Tag", "bars_of", "tags_of"]
+__all__ = ["Bars", "Tag", "TagSet", "bars_of", "tag_set", "tags_of"]
 
 Bytes = npt.NDArray[np.uint8]
+Bools = npt.NDArray[np.bool_]
 
 
 class Tag(NamedTuple):
     """A tag taken apart."""
 
     label: str | None  # None: outside
-    continues: bool  # it goes on with the segment of the token before
+    continues: bool  # it can go on with the segment of the token before
     goes_on: bool  # the next token must go on with its segment
     open: bool  # the next token may go on with its segment
-    can_begin: bool
 
 
 class Bars(NamedTuple):
@@ -34,33 +37,43 @@ class Bars(NamedTuple):
 
 
 def tags_of(tags: Sequence[str], scheme: str, outside: str) -> list[Tag]:
-    """Take tags apart."""
+    """Take tags apart, by the rule of `from_tags`.
+
+    Examples
+    --------
+    >>> tags_of(["B-PER", "O"], "BIO", "O")[0]
+    Tag(label='PER', continues=False, goes_on=False, open=True)
+    """
     row = _BY_NAME[scheme.upper()]
     out = []
     for tag in tags:
-        if tag == outside or (row.begin and tag == "O"):
-            out.append(Tag(None, False, False, False, False))
-            continue
-        if not row.begin:  # plain: equal neighbours are one segment
-            out.append(Tag(tag, True, False, True, True))
-            continue
-        letter, _, label = tag.partition("-")
-        can_begin = letter in (row.begin, row.single) or not row.begin_always
-        continues = letter in (row.inside, row.end) and letter not in (row.begin, row.single)
-        is_open = letter in (row.begin, row.inside)
-        goes_on = is_open and row.end not in (row.inside, row.begin)
-        out.append(Tag(label, continues, goes_on, is_open, can_begin))
+        letter, _, label = tag.partition("-") if row.begin else ("", "-", tag)
+        if label == outside or (row.begin and tag == "O"):
+            out.append(Tag(None, False, False, False))
+        elif not row.begin:  # plain: equal neighbours are one segment
+            out.append(Tag(label, True, False, True))
+        else:
+            is_open = letter in (row.begin, row.inside)
+            must = is_open and row.end not in (row.inside, row.begin)
+            out.append(Tag(label, letter in (row.inside, row.end), must, is_open))
     return out
 
 
 def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
-    """Return which tags may not follow which, not begin, and not end a sequence."""
+    """Return which tags may not follow which, not begin, and not end a sequence.
+
+    What is left are the sequences that `to_tags` writes, so each segmentation has one.
+    """
     row = _BY_NAME[scheme.upper()]
     parts = tags_of(tags, scheme, outside)
     Y = len(tags)
     bars = Bars(np.zeros((Y, Y), np.uint8), np.zeros(Y, np.uint8), np.zeros(Y, np.uint8))
-    if not row.begin or not row.begin_always:  # plain, IOB1: everything can be read
+    if not row.begin:  # plain: everything can be read
         return bars
+    if not row.begin_always:  # IOB1: begin is written only after a segment with the same label
+        begins = np.array([t.label is not None and not t.continues for t in parts], bool)
+        same = np.array([[a.label == b.label for b in parts] for a in parts], bool)
+        return bars._replace(pairs=(begins & ~same).astype(np.uint8), start=begins.astype(np.uint8))
     for a, before in enumerate(parts):
         bars.end[a] = before.goes_on
         bars.start[a] = before.continues
@@ -68,3 +81,81 @@ def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
             joined = before.open and after.continues and before.label == after.label
             bars.pairs[a, b] = (after.continues or before.goes_on) and not joined
     return bars
+
+
+class TagSet:
+    """The states of a chain, and what they say about segments.
+
+    Parameters
+    ----------
+    states : sequence of str
+        Tags.
+    scheme : str
+        How they are written.
+    outside : str
+        The label of text outside segments.
+    """
+
+    def __init__(self, states: Sequence[str], scheme: str, outside: str) -> None:
+        self.scheme, self.outside = scheme, outside
+        self.tags = tags_of(states, scheme, outside)
+        self.labels: tuple[str, ...] = tuple(
+            sorted({tag.label for tag in self.tags if tag.label is not None})
+        )
+        self.label_of = [outside if t.label is None else t.label for t in self.tags]
+        index = {label: k for k, label in enumerate(self.labels)}
+        self.label = np.array([index.get(name, -1) for name in self.label_of], np.int32)
+        self.continues = np.array([t.continues for t in self.tags], bool)
+        self.open = np.array([t.open for t in self.tags], bool)
+        self.goes_on = np.array([t.goes_on for t in self.tags], bool)
+        same = self.label[:, None] == self.label[None, :]
+        # (Y, Y) the second goes on with the segment of the first
+        self.joined: Bools = self.open[:, None] & self.continues[None, :] & same
+        self.bars = bars_of(states, scheme, outside)
+
+    def restricted(self, allowed: Bytes, marks: Bytes, name: str) -> Bytes:
+        """Return which tags each token may have, (T, Y), by what is known about segments.
+
+        Parameters
+        ----------
+        allowed : array of shape (T, labels + 1)
+            Labels that each token may have, the outside label last.
+        marks : array of shape (T + 1,)
+            FORCED and BARRED boundaries.
+        name : str
+            What errors call the sequence.
+        """
+        out: Bytes = allowed[:, self.label]  # -1 is the outside label, which is last
+        row = _BY_NAME[self.scheme.upper()]
+        T = len(out)
+        if not row.begin or not row.begin_always:
+            out[:1] &= self.bars.start == 0
+            for t in (np.flatnonzero(marks[1:T]) + 1).tolist():
+                self._restrict_pair(out, t, bool(marks[t] & FORCED), name)
+            return out
+        for t in range(T + 1):
+            if t in (0, T) or marks[t] & FORCED:
+                out[t : t + 1, self.continues] = 0
+                out[max(t - 1, 0) : t, self.goes_on] = 0
+            elif marks[t] & BARRED:
+                out[t, ~self.continues] = 0
+                out[t - 1, ~self.open] = 0
+        return out
+
+    def _restrict_pair(self, out: Bytes, t: int, forced: bool, name: str) -> None:
+        """Keep what can be kept of a boundary where only pairs of tags tell about it."""
+        left, right = out[t - 1].astype(bool), out[t].astype(bool)
+        pairs = left[:, None] & right[None, :] & (self.joined != forced) & (self.bars.pairs == 0)
+        out[t - 1], out[t] = pairs.any(axis=1), pairs.any(axis=0)
+        if not (pairs == (out[t - 1].astype(bool)[:, None] & out[t].astype(bool)[None, :])).all():
+            kind = "a boundary" if forced else "no boundary"
+            raise InvalidInput(
+                f"{name}: got {kind} at {t} between tokens of which more is unknown, which tags of "
+                f"the scheme {self.scheme} cannot say; pass scheme='BIO'"
+            )
+
+
+@lru_cache(maxsize=64)
+def tag_set(states: tuple[str, ...], scheme: str, outside: str) -> TagSet:
+    """Return the tags of a chain, taken apart once."""
+    return TagSet(states, scheme, outside)

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
-from caesura.checks import whole
+from caesura import inference
+from caesura.constraints import FORCED
 from caesura.documents import Partial
-from caesura.errors import InvalidInput, message
+from caesura.errors import Impossible, InvalidInput, message
+from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
-from caesura.models.structure import Fitted, Structure
-from caesura.models.targets import Hint, Target, hint_of, segments_of
+from caesura.models.structure import Fitted, Labelling, Structure
+from caesura.models.targets import (
+    Hint,
+    Rows,
+    Target,
+    known_labels,
+    said_labels,
+    scheme_of,
+    segments_of,
+)
+from caesura.potentials import Potentials
 from caesura.segments import Segment, fill_gaps
 
 __all__ = ["SemiCRF"]
+
+LONGEST = 100_000  # of max_length: what is longer had better have no bound
 
 
 class SemiCRF(Answers):
@@ -33,6 +48,9 @@ class SemiCRF(Answers):
         The label of text outside segments, which is never returned.
     outside_length : {1, None}
         Whether text outside is one segment for each token, or for each run of tokens.
+    outside_bias : float
+        Added in prediction to the score of each outside segment: raise it for precision, lower it
+        for recall.  It takes effect without fitting again.
     same_label_adjacent : bool
         Whether two adjacent segments may carry one label.
     learner : {"lbfgs", "sgd", "adagrad"}
@@ -79,6 +97,9 @@ class SemiCRF(Answers):
     """
 
     kind: ClassVar[str] = "semi"
+    max_length: int | Mapping[str, int] | None
+    outside_length: int | None
+    same_label_adjacent: bool
 
     def __init__(
         self,
@@ -87,6 +108,7 @@ class SemiCRF(Answers):
         max_length: int | Mapping[str, int] | None = None,
         outside: str = "O",
         outside_length: int | None = 1,
+        outside_bias: float = 0.0,
         same_label_adjacent: bool = True,
         learner: str = "lbfgs",
         c1: float = 0.0,
@@ -111,89 +133,110 @@ class SemiCRF(Answers):
         random_state: int = 0,
         verbose: bool | None = False,
     ) -> None:
-        self.features = features
-        self.order = order
-        self.max_length = max_length
-        self.outside = outside
-        self.outside_length = outside_length
-        self.same_label_adjacent = same_label_adjacent
-        self.learner = learner
-        self.c1 = c1
-        self.c2 = c2
-        self.penalties = penalties
-        self.min_freq = min_freq
-        self.all_possible_states = all_possible_states
-        self.all_possible_transitions = all_possible_transitions
-        self.boundary_weights = boundary_weights
-        self.class_weight = class_weight
-        self.precision = precision
-        self.memory = memory
-        self.epsilon = epsilon
-        self.period = period
-        self.delta = delta
-        self.max_iterations = max_iterations
-        self.batch_size = batch_size
-        self.patience = patience
-        self.warm_start = warm_start
-        self.tokeniser = tokeniser
-        self.n_threads = n_threads
-        self.random_state = random_state
-        self.verbose = verbose
+        self._keep(locals())
 
-    def _structure(
-        self, targets: Sequence[Target], lengths: Sequence[int], scheme: str | None
-    ) -> tuple[Structure, tuple[str, ...], str | None]:
-        found: set[str] = set()
+    def _check(self) -> None:
+        super()._check()
+        if self.outside_length not in (1, None):
+            expected = "1 (a segment for each token) or None (for each run of tokens)"
+            remedy = "pass one of them"
+            raise InvalidInput(message("outside_length", self.outside_length, expected, remedy))
+
+    def _labelling(
+        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
+    ) -> Labelling:
+        scheme = scheme_of(targets, self.outside)
+        found = set() if before is None else set(before.structure.states)
         gaps = False  # without any in the training data, there is no text outside
         for i, target in enumerate(targets):
             if isinstance(target, Partial):
-                found.update(segment.label for segment in target.segments)
-                found.update(label for some in target.tokens.values() for label in some)
+                found |= said_labels(target)
                 continue
             segments = segments_of(target, scheme, self.outside, f"y[{i}]")
             found.update(segment.label for segment in segments)
-            gaps |= sum(segment.length for segment in segments) < lengths[i]
-        gaps |= self.outside in found
-        found.discard(self.outside)
-        labels = tuple(sorted(found))
+            gaps = gaps or sum(segment.length for segment in segments) < lengths[i]
+        gaps = gaps or self.outside in found
+        labels = tuple(sorted(found - {self.outside}))
         if not labels:
             raise InvalidInput("y: got no segment at all, expected some; label at least one")
         states = (*labels, self.outside) if gaps else labels
-        Y = len(states)
-        barred = np.zeros((Y, Y), np.uint8)
+        barred = np.zeros((len(states), len(states)), np.uint8)
         for k, state in enumerate(states):
-            is_outside = state == self.outside
-            barred[k, k] = self.outside_length is None if is_outside else not self.same_label_adjacent
-        bounds = self._bounds(states)
-        none = np.zeros(Y, np.uint8)
-        return Structure(states, bounds, barred, none, none.copy()), labels, None
+            outside = state == self.outside
+            barred[k, k] = self.outside_length is None if outside else not self.same_label_adjacent
+        none = np.zeros(len(states), np.uint8)
+        structure = Structure(states, self._bounds(states), barred, none, none.copy())
+        return Labelling(structure, labels, None, scheme)
 
-    def _bounds(self, states: Sequence[str]) -> Any:
+    def _bounds(self, states: Sequence[str]) -> npt.NDArray[np.int32]:
         """Return the longest segment of each state."""
         given = self.max_length
-        if isinstance(given, Mapping):
-            for label in given:
-                if label not in states:
-                    expected = f"labels of y, which are {', '.join(states)}"
-                    raise InvalidInput(message("max_length", label, expected, "correct the label"))
-            bounds = [whole("max_length", given[s], 1) if s in given else 0 for s in states]
-        else:
-            bounds = [0 if given is None else whole("max_length", given, 1)] * len(states)
+        each = given if isinstance(given, Mapping) else dict.fromkeys(states, given)
+        for label in each:
+            if label not in states:
+                expected = f"labels of y, which are {', '.join(states)}"
+                raise InvalidInput(message("max_length", label, expected, "correct the label"))
+        for bound in each.values():
+            if bound is not None and (not isinstance(bound, int) or not 1 <= bound <= LONGEST):
+                expected = f"a number of tokens, 1 to {LONGEST}"
+                raise InvalidInput(message("max_length", bound, expected, "None is no bound"))
+        bounds = [int(each.get(state) or 0) for state in states]
         if self.outside_length is not None and states[-1] == self.outside:
             bounds[-1] = 1
         return np.array(bounds, np.int32)
 
-    def _rows(
-        self, target: Target, length: int, structure: Structure, scheme: str | None, name: str
-    ) -> list[tuple[int, int, int]]:
-        segments = segments_of(target, scheme, self.outside, name)
-        index = {state: k for k, state in enumerate(structure.states)}
+    def _rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
+        segments = segments_of(target, labelling.found, self.outside, name)
+        index = {state: k for k, state in enumerate(labelling.structure.states)}
         full = fill_gaps(segments, length, self.outside, self.outside_length)
-        return [(s, e, index[label]) for s, e, label in full]
+        return np.array([(s, e, index[label]) for s, e, label in full], np.int32).reshape(-1, 3)
 
-    def _hint(self, known: Partial, length: int, structure: Structure, name: str) -> Hint:
-        return hint_of(known, length, {s: k for k, s in enumerate(structure.states)}, name)
+    def _hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
+        states = labelling.structure.states
+        allowed, marks = known_labels(known, length, states, self.outside, name)
+        if self.outside_length is not None and states[-1] == self.outside:
+            outside = np.flatnonzero(~allowed[:, :-1].any(axis=1))  # one token long each
+            marks[outside] |= FORCED
+            marks[outside + 1] |= FORCED
+            marks[[0, length]] = 0
+        return allowed, marks
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         states, outside = fitted.structure.states, len(fitted.labels)
         return [Segment(s, e, states[k]) for s, e, k in path if k != outside]
+
+    def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
+        return list(states)
+
+    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
+        known = [key for key in inspect.signature(p.constrain).parameters if key != "self"]
+        for key in rules:
+            if key not in known:
+                expected = f"one of {', '.join(known)}"
+                raise InvalidInput(message(name, key, expected, "see Potentials.constrain"))
+        given = dict(rules)
+        try:
+            required = [tuple(segment) for segment in rules.get("required", ())]
+            outside = [s for s in required if len(s) == 3 and s[2] == self.outside]
+            if outside:  # cut in one way only, so it is told by its tokens
+                given["required"] = [s for s in required if s not in outside]
+                _allow_outside(p, outside, self.outside)
+            p.constrain(**given)
+        except InvalidInput as error:
+            raise InvalidInput(f"{name}.{error}") from None
+
+    def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
+        return [m.segment(*segment) for segment in segments]
+
+    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
+        try:
+            return inference.viterbi(p.copy().constrain(forbidden=[segment])).segments
+        except Impossible:
+            return None
+
+
+def _allow_outside(p: Potentials, segments: Sequence[tuple[Any, ...]], outside: str) -> None:
+    """Leave the tokens of segments only the outside label."""
+    for segment in segments:
+        start, end, _ = p._segment("required", segment)
+        p.constrain(allowed={t: [outside] for t in range(start, end)})

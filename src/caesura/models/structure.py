@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,11 @@ from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.inference.problems import automaton_of
 
-__all__ = ["Fitted", "Structure", "scorer_of"]
+__all__ = ["Blocks", "Fitted", "Labelling", "Structure", "blocks_of", "dense_first", "scorer_of"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+DENSE = 3  # labels of an attribute; cpp/parameters.hpp has the same
 
 
 class Structure(NamedTuple):
@@ -32,6 +35,15 @@ class Structure(NamedTuple):
         return np.argsort(-longest.astype(np.int64), kind="stable").astype(np.int32)
 
 
+class Labelling(NamedTuple):
+    """What the labels of the training data say about the model."""
+
+    structure: Structure
+    labels: tuple[str, ...]  # of segments, without the outside label
+    scheme: str | None  # of the tags, where states are tags
+    found: str | None  # the scheme of tags in y
+
+
 class Fitted(NamedTuple):
     """What fitting leaves behind; a model file holds the same."""
 
@@ -44,10 +56,45 @@ class Fitted(NamedTuple):
     scorer: _kernels.Scorer
 
 
+class Blocks(NamedTuple):
+    """Where in the vector of weights which ones are."""
+
+    rows: slice  # of attributes with a label
+    edges: slice  # of attributes with a pair of labels
+    transitions: slice
+    starts: slice
+    ends: slice
+
+
+def blocks_of(parameters: _kernels.Parameters) -> Blocks:
+    """Return where in the vector of weights which ones are."""
+    sizes = [
+        len(parameters.attribute),
+        len(parameters.edge_attribute),
+        len(parameters.transition),
+        len(parameters.start),
+        len(parameters.end),
+    ]
+    ends = np.cumsum(sizes).tolist()
+    return Blocks(*(slice(end - size, end) for end, size in zip(ends, sizes, strict=True)))
+
+
+def dense_first(attribute: npt.NDArray[Any], label: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Return the order of pairs that the kernels want: attributes with several labels first."""
+    counts = np.bincount(attribute, minlength=1)
+    return np.lexsort((label, attribute, counts[attribute] < DENSE))
+
+
 def scorer_of(
-    parameters: _kernels.Parameters, w: Floats, structure: Structure
+    parameters: _kernels.Parameters,
+    w: Floats,
+    structure: Structure,
+    bias: float = 0.0,
+    outside: Sequence[int] = (),
 ) -> _kernels.Scorer:
-    """Return fixed weights, ready to score."""
+    """Return fixed weights, ready to score, with a bias on each segment of some states."""
+    if bias and outside:
+        parameters, w = _biased(parameters, w, structure.bounds, bias, outside)
     order = structure.order
     return _kernels.Scorer(
         parameters,
@@ -58,3 +105,35 @@ def scorer_of(
         automaton_of(tuple(order.tolist())),
         order,
     )
+
+
+def _biased(
+    parameters: _kernels.Parameters, w: Floats, bounds: Ints, bias: float, outside: Sequence[int]
+) -> tuple[_kernels.Parameters, Floats]:
+    """Add a bias to every way into some states: each segment is entered once."""
+    blocks, Y = blocks_of(parameters), len(bounds)
+    transition, start = np.zeros((Y, Y)), np.zeros(Y)
+    transition.reshape(-1)[parameters.transition] = w[blocks.transitions]
+    start[parameters.start] = w[blocks.starts]
+    transition[:, outside] += bias
+    start[list(outside)] += bias
+    n_attributes = 1 + int(
+        max(parameters.attribute.max(initial=-1), parameters.edge_attribute.max(initial=-1))
+    )
+    full = _kernels.Parameters.restore(
+        Y,
+        n_attributes,
+        bounds,
+        None,
+        None,
+        None,
+        parameters.attribute,
+        parameters.label,
+        parameters.edge_attribute,
+        parameters.edge_pair,
+        np.arange(Y * Y, dtype=np.int32),
+        np.arange(Y, dtype=np.int32),
+        parameters.end,
+    )
+    before = w[: blocks.transitions.start]
+    return full, np.concatenate([before, transition.ravel(), start, w[blocks.ends]])

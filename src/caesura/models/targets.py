@@ -1,7 +1,8 @@
-"""What users give as y: segments, tags or partial labels, read into segments with label numbers."""
+"""What users give as y: segments, tags or partial labels, read and checked."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,23 +16,33 @@ from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment, _in_order, from_tags
 
-__all__ = ["Hint", "Target", "gold_of", "hint_of", "read_targets", "scheme_of"]
+__all__ = [
+    "Hint",
+    "Rows",
+    "Tags",
+    "Target",
+    "gold_of",
+    "known_labels",
+    "read_target",
+    "said_labels",
+    "scheme_of",
+    "segments_of",
+]
 
 Bytes = npt.NDArray[np.uint8]
 Hint = tuple[Bytes, Bytes]  # allowed (T, Y), boundary marks (T + 1,)
-Target = list[Segment] | list[str] | Partial  # of one sequence, checked
+Rows = npt.NDArray[np.int32]  # (segments, 3): start, end, state
 
 
-def read_targets(ys: Iterable[Any], lengths: Iterable[int], first: int = 0) -> list[Target]:
-    """Return checked targets; an error names the sequence."""
-    return [
-        _read(y, length, f"y[{i}]")
-        for i, (y, length) in enumerate(zip(ys, lengths, strict=True), first)
-    ]
+class Tags(list[str]):
+    """A tag for each token."""
 
 
-def _read(y: Any, length: int, name: str) -> Target:
-    """Return the target of one sequence."""
+Target = list[Segment] | Tags | Partial  # of one sequence, checked
+
+
+def read_target(y: Any, length: int, name: str) -> Target:
+    """Return the target of one sequence, or raise."""
     if isinstance(y, Partial):
         y.check(length, name)
         return y
@@ -40,78 +51,121 @@ def _read(y: Any, length: int, name: str) -> Target:
         raise InvalidInput(message(name, y, expected, "give one for each sequence"))
     listed = list(y)
     if any(isinstance(one, str) for one in listed):
-        if len(listed) != length:
-            raise InvalidInput(
-                f"{name}: got {len(listed)} tags, expected {length}, one for each token of its X"
-            )
-        for t, tag in enumerate(listed):
-            if not isinstance(tag, str):
-                raise InvalidInput(message(f"{name}[{t}]", tag, "a tag", "give strings throughout"))
-        return [str(tag) for tag in listed]
+        return _read_tags(listed, length, name)
     try:
         return _in_order(listed, length)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}.{error}") from None
+
+
+def _read_tags(listed: list[Any], length: int, name: str) -> Tags:
+    if len(listed) != length:
+        raise InvalidInput(
+            f"{name}: got {len(listed)} tags, expected {length}, one for each token of its X"
+        )
+    if not set(map(type, listed)) <= {str}:
+        for t, tag in enumerate(listed):
+            if not isinstance(tag, str):
+                remedy = "give one for each token"
+                raise InvalidInput(message(f"{name}[{t}]", tag, "a tag, which is a string", remedy))
+    return Tags(map(str, listed))
+
+
+# ---- tags --------------------------------------------------------------------------------------
+
+
+def scheme_of(
+    targets: Sequence[Target], outside: str, wanted: str | None = None, name: str = "y"
+) -> str | None:
+    """Return the tag scheme of the targets that are tags; None if none are.
+
+    Tags that are well formed in the `wanted` scheme are taken to be of it.
+    """
+    tags = {i: target for i, target in enumerate(targets) if isinstance(target, Tags) and target}
+    if not tags:
+        return None
+    if wanted is not None and all(_well_formed(one, wanted, outside) for one in tags.values()):
+        return wanted
+    counts = TagCounts()
+    for i, one in tags.items():
+        counts.add(one, [i] * len(one))
+    try:
+        return detect_scheme(counts, outside)
+    except InvalidInput as error:
+        text = re.sub(r"\(line (\d+)\)", rf"({name}[\1])", str(error))
+        raise InvalidInput(text.replace("tags:", f"{name}:", 1)) from None
+
+
+def _well_formed(tags: Tags, scheme: str, outside: str) -> bool:
+    try:
+        from_tags(tags, scheme, outside)
+    except InvalidInput:
+        return False
+    return True
+
+
+def segments_of(target: Target, scheme: str | None, outside: str, name: str) -> list[Segment]:
+    """Return the segments of a full target; tags are read as they can be."""
+    if isinstance(target, Partial):
+        expected = "all segments of the sequence"
+        raise InvalidInput(message(name, target, expected, "label it in full to compare with it"))
+    if not isinstance(target, Tags):
+        return [segment for segment in target if segment.label != outside]
+    try:
+        return from_tags(target, scheme or "plain", outside, "repair")
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
 
 
-def scheme_of(targets: Sequence[Target], outside: str) -> str | None:
-    """Return the tag scheme of the targets that are tags; None if none are."""
-    counts, found = TagCounts(), False
-    for target in targets:
-        if not isinstance(target, Partial) and target and isinstance(target[0], str):
-            counts.add(target, range(1, len(target) + 1))  # type: ignore[arg-type]
-            found = True
-    return detect_scheme(counts, outside) if found else None
+def said_labels(known: Partial) -> set[str]:
+    """Return the labels that are named in what is known."""
+    return {s.label for s in known.segments}.union(*known.tokens.values())
 
 
-def segments_of(target: Target, scheme: str | None, outside: str, name: str) -> list[Segment]:
-    """Return the segments of a full target."""
-    assert not isinstance(target, Partial)
-    if target and isinstance(target[0], str):
-        try:
-            return from_tags(target, scheme or "plain", outside, "repair")  # type: ignore[arg-type]
-        except InvalidInput as error:
-            raise InvalidInput(f"{name}: {error}") from None
-    return [segment for segment in target if segment.label != outside]  # type: ignore[union-attr]
+# ---- for the kernels -----------------------------------------------------------------------------
 
 
 def gold_of(
-    lengths: npt.NDArray[np.int64],
-    n_states: int,
-    rows: Sequence[Sequence[tuple[int, int, int]]],
-    hints: dict[int, Hint],
+    lengths: npt.NDArray[np.int64], n_states: int, rows: Sequence[Rows], hints: dict[int, Hint]
 ) -> _kernels.Gold:
-    """Return the labels of a corpus as the kernels take them; `rows` has a list a sequence."""
+    """Return the labels of a corpus as the kernels take them; `rows` has an array a sequence."""
     ptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    flat = np.array([row for some in rows for row in some], np.int32).reshape(-1, 3)
-    columns = [np.ascontiguousarray(flat[:, k]) for k in range(3)]
-    gold = _kernels.Gold(lengths, n_states, ptr, *columns)
+    flat = np.concatenate([np.zeros((0, 3), np.int32), *rows])
+    starts, ends, states = (np.ascontiguousarray(flat[:, k]) for k in range(3))
+    gold = _kernels.Gold(lengths, n_states, ptr, starts, ends, states)
     for i, (allowed, boundary) in hints.items():
         gold.hint(i, allowed, boundary)
     return gold
 
 
-def hint_of(known: Partial, length: int, index: dict[str, int], name: str) -> Hint:
-    """Return what is known of a sequence, for labels that are states themselves."""
+def known_labels(
+    known: Partial, length: int, labels: Sequence[str], outside: str, name: str
+) -> Hint:
+    """Return which of the labels each token may have, and the marks of boundaries.
+
+    A segment with the outside label says only that its tokens are outside: text outside is cut in
+    one way only.
+    """
+    index = {label: k for k, label in enumerate(labels)}
     allowed = np.ones((length, len(index)), np.uint8)
     boundary = np.zeros(length + 1, np.uint8)
 
-    def only(t: int, labels: Iterable[str]) -> None:
-        for label in labels:
+    def only(tokens: slice, some: Iterable[str]) -> None:
+        row = np.zeros(len(index), np.uint8)
+        for label in some:
             if label not in index:
                 expected = f"one of the labels {', '.join(index)}"
                 raise InvalidInput(message(name, label, expected, "label some sequence with it"))
-        row = np.zeros(len(index), np.uint8)
-        row[[index[label] for label in labels]] = 1
-        allowed[t] &= row
+            row[index[label]] = 1
+        allowed[tokens] &= row
 
-    for t, labels in known.tokens.items():
-        only(t, labels)
+    for t, some in known.tokens.items():
+        only(slice(t, t + 1), some)
     for start, end, label in known.segments:
-        for t in range(start, end):
-            only(t, [label])
-        boundary[start + 1 : end] |= BARRED
-        boundary[[start, end]] |= FORCED
+        only(slice(start, end), [label])
+        if label != outside:
+            boundary[start + 1 : end] |= BARRED
+            boundary[[start, end]] |= FORCED
     boundary[list(known.boundaries)] |= FORCED
     boundary[list(known.no_boundaries)] |= BARRED
     boundary[[0, length]] = 0

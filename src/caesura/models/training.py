@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,16 +17,16 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
-from caesura.models.structure import Fitted, Structure, scorer_of
+from caesura.models.structure import Fitted, Labelling, Structure, blocks_of, scorer_of
+from caesura.models.targets import Rows
+from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
 
-__all__ = ["LEARNERS", "Training", "train"]
+__all__ = ["Training", "feature_name", "train"]
 
 Floats = npt.NDArray[np.float64]
-LEARNERS = ("lbfgs", "sgd", "adagrad")
-Rows = Sequence[Sequence[tuple[int, int, int]]]  # segments of states, of each sequence
 
 
 class Corpora:
@@ -48,10 +49,12 @@ class Corpora:
     def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
         try:
             return self._objective.evaluate(w, some, self._single, self._threads)
-        except IndexError as error:  # std::domain_error of a sequence
+        except ValueError as error:  # std::domain_error with the number of a sequence
+            if not str(error).isdigit():
+                raise
             raise InvalidInput(
-                f"y[{error}]: no segmentation agrees with what is known about it; look for labels "
-                "that max_length or the tag scheme forbids"
+                f"y[{error}]: got labels that no segmentation agrees with, expected possible ones; "
+                "look for what max_length, same_label_adjacent or the tag scheme forbids"
             ) from None
 
 
@@ -70,46 +73,46 @@ class Training(NamedTuple):
     def of(
         cls,
         model: Model,
-        structure: Structure,
-        training: Structure,
-        labels: tuple[str, ...],
-        scheme: str | None,
+        labelling: Labelling,
         encoder: Encoder,
         corpus: _kernels.Corpus,
         gold: _kernels.Gold,
+        rows: Sequence[Rows],
         weight: Floats,
-        rows: Rows,
         before: Fitted | None,
     ) -> Training:
         """Compile a corpus for learning."""
-        options: Any = model
+        structure, bars = labelling.structure, model._training_bars(labelling.structure)
         parameters = _kernels.Parameters(
             corpus,
             gold,
             len(structure.states),
             len(encoder),
-            training.bounds,
-            training.barred,
-            training.barred_start,
-            training.barred_end,
-            float(options.min_freq),
-            bool(options.all_possible_states),
-            bool(options.all_possible_transitions),
-            bool(options.boundary_weights),
+            bars.bounds,
+            bars.barred,
+            bars.barred_start,
+            bars.barred_end,
+            float(model.min_freq),
+            bool(model.all_possible_states),
+            bool(model.all_possible_transitions),
+            bool(model.boundary_weights),
         )
-        cost = class_costs(options.class_weight, structure, labels, corpus.lengths, rows)
-        order = training.order
+        if before is not None:
+            parameters = merged(parameters, before, bars, len(encoder))
+        order = bars.order
         objective = _kernels.Objective(
             parameters,
             parameters.compile(corpus),
             gold,
             weight,
-            cost,
+            class_costs(model, labelling, corpus.lengths, rows),
             automaton_of(tuple(order.tolist())),
             order,
         )
-        w0 = np.zeros(len(parameters)) if before is None else carried(before, parameters, structure)
-        return cls(structure, labels, scheme, encoder, parameters, objective, w0)
+        w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
+        return cls(
+            structure, labelling.labels, labelling.scheme, encoder, parameters, objective, w0
+        )
 
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
@@ -127,154 +130,145 @@ def train(
     callbacks: Sequence[Callable[[Progress], bool | None]],
 ) -> Result:
     """Run the learner of a model."""
-    options: Any = model
-    c1, c2 = penalties(options, training)
-    threads = threads_of(options.n_threads)
-    objective = Corpora(training.objective, threads)
-    optimiser: Any
-    if options.learner == "lbfgs":
-        if options.precision not in ("double", "mixed"):
-            raise InvalidInput(
-                message("precision", options.precision, "'double' or 'mixed'", "pass one of them")
-            )
-        optimiser = LBFGS(
-            objective,
-            c1,
-            c2,
-            memory=options.memory,
-            epsilon=options.epsilon,
-            period=options.period,
-            delta=options.delta,
-            max_iterations=options.max_iterations,
-            n_threads=threads,
-            draft=Corpora(training.objective, threads, single=True)
-            if options.precision == "mixed"
-            else None,
-        )
-    elif options.learner in ("sgd", "adagrad"):
-        settings: dict[str, Any] = {
-            "batch_size": options.batch_size,
-            "seed": options.random_state,
-            "n_threads": threads,
-        }
-        if options.max_iterations is not None:
-            settings["max_iterations"] = options.max_iterations
-        if options.learner == "adagrad":
-            optimiser = AdaGrad(objective, c1, c2, **settings)
-        elif np.any(c1):
-            raise InvalidInput(message("c1", options.c1, "0 with sgd", "take adagrad or lbfgs for it"))
-        else:
-            optimiser = SGD(objective, c2, **settings)
-    else:
-        expected = f"one of {', '.join(LEARNERS)}"
-        raise InvalidInput(message("learner", options.learner, expected, "pass one of them"))
+    objective = Corpora(training.objective, threads_of(model.n_threads))
+    optimiser = _optimiser(model, training, objective)
+    about = {} if checkpoint is None else _about(training, objective)
+    shown = ProgressLine(
+        show=model.verbose,
+        max_iterations=model.max_iterations,
+        period=model.period,
+        delta=model.delta,
+    )
 
     def each(progress: Progress) -> bool:
-        return any([callback(progress) for callback in callbacks])
+        line(progress)
+        asked = [callback(progress) for callback in callbacks]  # each of them sees it
+        return any(asked)
 
-    with ProgressLine(show=options.verbose) as line:
+    with shown as line:
         return minimise(
             optimiser,
             training.w0,
-            callback=lambda progress: bool(line(progress)) | each(progress),
+            callback=each,
             dev_score=dev_score,
-            patience=options.patience,
+            patience=model.patience,
             checkpoint=checkpoint,
+            about=about,
         )
 
 
-def penalties(options: Any, training: Training) -> tuple[npt.ArrayLike, npt.ArrayLike]:
+def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
+    """Return the optimiser that the parameters of a model ask for."""
+    c1, c2 = penalties(model, training)
+    threads = threads_of(model.n_threads)
+    if model.learner == "lbfgs":
+        mixed = model.precision == "mixed"
+        return LBFGS(
+            objective,
+            c1,
+            c2,
+            memory=model.memory,
+            epsilon=model.epsilon,
+            period=model.period,
+            delta=model.delta,
+            max_iterations=model.max_iterations,
+            n_threads=threads,
+            draft=Corpora(training.objective, threads, single=True) if mixed else None,
+        )
+    settings: dict[str, Any] = {
+        "batch_size": model.batch_size,
+        "seed": model.random_state,
+        "n_threads": threads,
+    }
+    if model.max_iterations is not None:
+        settings["max_iterations"] = model.max_iterations
+    if model.learner == "adagrad":
+        return AdaGrad(objective, c1, c2, **settings)
+    if np.any(c1):
+        raise InvalidInput(message("c1", model.c1, "0 with sgd", "take adagrad or lbfgs for it"))
+    return SGD(objective, c2, **settings)
+
+
+def _about(training: Training, objective: Corpora) -> dict[str, Any]:
+    """Return what tells the data of one run from that of another."""
+    parameters = training.parameters
+    crc = 0
+    for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
+        crc = zlib.crc32(array.tobytes(), crc)
+    loss, _ = objective(training.w0)
+    return {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
+
+
+# ---- penalties and costs -------------------------------------------------------------------------
+
+
+def feature_name(feature: Any) -> str:
+    """Return what penalties call a feature."""
+    return str(feature.prefix[:-1] if isinstance(feature, Template) else feature.name)
+
+
+def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.ArrayLike]:
     """Return c1 and c2, of all weights or of each where groups have their own."""
-    if not options.penalties:
-        return options.c1, options.c2
-    parameters, encoder = training.parameters, training.encoder
-    n = len(parameters)
-    c1, c2 = np.full(n, float(options.c1)), np.full(n, float(options.c2))
-    sources = encoder.sources
-    rows = np.concatenate([sources[parameters.attribute], sources[parameters.edge_attribute]])
-    groups = {}
-    for k, feature in enumerate(encoder.features):
-        name = feature.prefix[:-1] if isinstance(feature, Template) else feature.name
-        groups[feature] = groups[name] = np.flatnonzero(rows == k)
-    groups["transitions"] = np.arange(len(rows), n)
-    if not isinstance(options.penalties, Mapping):
+    if not model.penalties:
+        return model.c1, model.c2
+    if not isinstance(model.penalties, Mapping):
         remedy = "write {'word[0]': 0.1, 'transitions': (0.0, 0.01)}"
-        raise InvalidInput(message("penalties", options.penalties, "a dict", remedy))
-    for group, value in options.penalties.items():
+        raise InvalidInput(message("penalties", model.penalties, "a dict", remedy))
+    parameters, features = training.parameters, training.encoder.features
+    n, first = len(parameters), blocks_of(parameters).transitions.start
+    sources = np.full(n, -1)
+    attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
+    sources[:first] = training.encoder.sources[attributes]
+    groups: dict[Any, list[int]] = {"transitions": [-1]}
+    for k, feature in enumerate(features):
+        groups.setdefault(feature_name(feature), []).append(k)
+        groups[feature] = [k]
+    c1, c2 = np.full(n, float(model.c1)), np.full(n, float(model.c2))
+    for group, value in model.penalties.items():
         if group not in groups:
             known = ", ".join(name for name in groups if isinstance(name, str))
             remedy = "name a feature, or transitions"
             raise InvalidInput(message("penalties", group, f"one of {known}", remedy))
-        pair = value if isinstance(value, tuple) else (options.c1, value)
-        c1[groups[group]], c2[groups[group]] = pair
+        pair = tuple(value) if isinstance(value, tuple | list) else (model.c1, value)
+        if len(pair) != 2 or not all(_is_penalty(one) for one in pair):
+            expected = "c2, or (c1, c2), which are 0 or more"
+            raise InvalidInput(message(f"penalties[{group!r}]", value, expected, "correct it"))
+        mine = np.isin(sources, groups[group])
+        c1[mine], c2[mine] = pair
     return c1, c2
 
 
+def _is_penalty(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value < np.inf
+
+
 def class_costs(
-    class_weight: Mapping[str, float] | None,
-    structure: Structure,
-    labels: tuple[str, ...],
-    lengths: npt.NDArray[np.int64],
-    rows: Rows,
+    model: Model, labelling: Labelling, lengths: npt.NDArray[np.int64], rows: Sequence[Rows]
 ) -> Floats | None:
     """Return what is added to the scores of wrong states, (tokens, Y), or None.
 
     A token of a label with the weight c costs ln c where another state is chosen: probabilities of
     mistakes on it count c times, as in softmax-margin training.
     """
-    if class_weight is None:
+    if model.class_weight is None:
         return None
-    by_state = np.zeros(len(structure.states))
-    for label, value in class_weight.items():
-        mine = [k for k, state in enumerate(structure.states) if _label_of(state, labels) == label]
-        if not mine or not 0 < value < np.inf:
-            expected = f"positive numbers for some of {', '.join(structure.states)}"
-            raise InvalidInput(
-                message("class_weight", {label: value}, expected, "correct the label or its weight")
-            )
-        by_state[mine] = np.log(value)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    cost = np.zeros((int(offsets[-1]), len(structure.states)))
-    for first, some in zip(offsets, rows, strict=False):
-        for start, end, state in some:
+    labels = np.array(model._labels_of_states(labelling.structure.states, labelling.scheme))
+    by_state = np.zeros(len(labels))
+    if not isinstance(model.class_weight, Mapping):
+        remedy = "write {'PER': 2.0}"
+        raise InvalidInput(message("class_weight", model.class_weight, "a dict", remedy))
+    for label, value in model.class_weight.items():
+        good = isinstance(value, int | float) and 0 < value < np.inf
+        if not good or not (labels == label).any():
+            expected = f"positive numbers for some of {', '.join(sorted(set(labels.tolist())))}"
+            remedy = "correct the label or its weight"
+            raise InvalidInput(message("class_weight", {label: value}, expected, remedy))
+        by_state[labels == label] = np.log(value)
+    cost = np.zeros((int(lengths.sum()), len(labels)))
+    first = 0
+    for length, some in zip(lengths.tolist(), rows, strict=True):
+        for start, end, state in some.tolist():
             cost[first + start : first + end] = by_state[state]
             cost[first + start : first + end, state] = 0.0
+        first += length
     return cost
-
-
-def _label_of(state: str, labels: tuple[str, ...]) -> str:
-    """Return the label of a state: itself, or what follows the letter of a tag."""
-    after = state.partition("-")[2]
-    return after if after in labels else state
-
-
-def carried(before: Fitted, parameters: _kernels.Parameters, structure: Structure) -> Floats:
-    """Return the weights of an earlier model where the new one has the same ones, else zeros."""
-    old, states = before.parameters, list(before.structure.states)
-    number = np.array([states.index(s) if s in states else -1 for s in structure.states])
-    Y, Y0 = len(structure.states), len(states)
-
-    def pair(places: npt.NDArray[np.int32]) -> npt.NDArray[Any]:
-        a, b = number[places // Y], number[places % Y]
-        return np.where((a < 0) | (b < 0), -1, a * Y0 + b)
-
-    new_parts = [
-        (parameters.attribute, number[parameters.label]),
-        (parameters.edge_attribute, pair(parameters.edge_pair)),
-        (np.zeros(len(parameters.transition), np.int32), pair(parameters.transition)),
-        (np.zeros(len(parameters.start), np.int32), number[parameters.start]),
-        (np.zeros(len(parameters.end), np.int32), number[parameters.end]),
-    ]
-    old_parts = [
-        (old.attribute, old.label),
-        (old.edge_attribute, old.edge_pair),
-        (np.zeros(len(old.transition), np.int32), old.transition),
-        (np.zeros(len(old.start), np.int32), old.start),
-        (np.zeros(len(old.end), np.int32), old.end),
-    ]
-    out, at = [], 0
-    for (a, b), (a0, b0) in zip(new_parts, old_parts, strict=True):
-        known = dict(zip(zip(a0.tolist(), b0.tolist(), strict=True), before.w[at:].tolist(), strict=False))
-        out += [known.get(key, 0.0) for key in zip(a.tolist(), b.tolist(), strict=True)]
-        at += len(a0)
-    return np.array(out, np.float64)

@@ -1,0 +1,282 @@
+"""The encoder: the attributes it knows, their names, and how they are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.documents import Document
+from caesura.encoding.values import UNSEEN, Ints, Longs, Table, Values, seen, values_of
+from caesura.errors import InvalidInput, message
+from caesura.features import Column, SegmentFeature, Template
+from caesura.features.batch import Batch, Firings, Words
+from caesura.features.given import AttributesColumn, DenseColumn
+from caesura.features.templates import AFTER, BEFORE, PLACES
+
+__all__ = ["Encoder"]
+
+MOST_WORDS = 200_000  # distinct words whose values are remembered
+FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
+State = Mapping[str, npt.NDArray[Any]]
+
+
+class Encoder:
+    """Turn documents into attributes on rows.
+
+    Parameters
+    ----------
+    features : sequence of Template and SegmentFeature
+        What to look at; those that learn have learnt.
+
+    Examples
+    --------
+    >>> from caesura.features import word
+    >>> encoder = Encoder([word[0], word[-1]])
+    >>> corpus = encoder.encode([Document(("New", "Zealand"))], grow=True)
+    >>> encoder.names(range(len(encoder)))
+    ['word[0]=New', 'word[-1]=<s>', 'word[0]=Zealand', 'word[-1]=New']
+    """
+
+    def __init__(self, features: Sequence[Template | SegmentFeature]) -> None:
+        self.features = list(features)
+        index: dict[Column, int] = {}
+        self._plans: list[
+            tuple[list[tuple[int, int]], int]
+        ] = []  # parts and place, for the kernels
+        self._segments: list[int] = []  # which of the features are features of segments
+        for source, feature in enumerate(self.features):
+            if isinstance(feature, Template):
+                parts = [(index.setdefault(c, len(index)), offset) for c, offset in feature.parts]
+                self._plans.append((parts, PLACES.index(feature.place)))
+            else:
+                self._segments.append(source)
+                self._plans.append(([], 0))
+        self.columns = list(index)
+        # of each column, then of each feature of segments
+        self.values = [_kernels.Interner() for _ in (*self.columns, *self._segments)]
+        self._extractor = _kernels.Extractor(self._plans)
+        self._lock = Lock()
+        self.forget()
+
+    def __len__(self) -> int:
+        return len(self._extractor)
+
+    def forget(self) -> None:
+        """Forget the words seen, but not their numbers."""
+        self._words = Words()
+        self._tables = {c: Table() for c, column in enumerate(self.columns) if column.per_word}
+        self._frozen = False  # whether words were looked up, some perhaps in vain
+
+    def encode(
+        self,
+        documents: Sequence[Document],
+        grow: bool,
+        corpus: _kernels.Corpus | None = None,
+        first: int = 0,
+    ) -> _kernels.Corpus:
+        """Append documents to a corpus, or to a new one.
+
+        Parameters
+        ----------
+        documents : sequence of Document
+            What to encode.
+        grow : bool
+            Whether attributes that are not known yet become known, or are left out.
+        corpus : Corpus, optional
+            Where to append.
+        first : int
+            What errors call the first document: ``X[first]``.
+        """
+        corpus = _kernels.Corpus() if corpus is None else corpus
+        with self._lock:
+            if (grow and self._frozen) or len(self._words.words) > MOST_WORDS:
+                self.forget()  # a word that was not known may become known
+            self._frozen = not grow
+            batch = Batch(documents, self._words)
+            columns = [self._column(c, batch, grow, first) for c in range(len(self.columns))]
+            starts, ends, flags, sources, ids, values = self._firings(batch, grow)
+            self._extractor.extract(
+                corpus, batch.offsets, columns, starts, ends, flags, sources, ids, values, grow
+            )
+        return corpus
+
+    def _column(self, c: int, batch: Batch, grow: bool, first: int) -> Values:
+        """Return the values of all tokens of a batch, as numbers."""
+        column, values = self.columns[c], self.values[c]
+        if not column.per_word:
+            return values_of(column, values, batch, grow, first)
+        types = batch.types  # this may meet new words
+        self._tables[c].extend(column, values, batch.words.words, grow)
+        return self._tables[c].take(types)
+
+    def _firings(self, batch: Batch, grow: bool) -> list[npt.NDArray[Any]]:
+        """Return where the features of segments fire: six arrays, sorted by start."""
+        rows: list[tuple[npt.NDArray[Any], ...]] = [tuple(np.zeros(0, kind) for kind in FIRED)]
+        for k, source in enumerate(self._segments):
+            feature = self.features[source]
+            assert isinstance(feature, SegmentFeature)
+            fired = feature.firings(batch)
+            _check_firings(feature, fired, batch)
+            numbers = seen(self.values[len(self.columns) + k].ids(fired.names, grow))
+            ids = numbers[fired.which] if len(numbers) else np.zeros(0, np.int32)
+            kept = ids != UNSEEN
+            row = (fired.starts, fired.ends, fired.flags, np.full(len(ids), source), ids)
+            rows.append(tuple(array[kept] for array in (*row, fired.values)))
+        joined = [
+            np.concatenate(column).astype(kind)
+            for column, kind in zip(zip(*rows, strict=True), FIRED, strict=True)
+        ]
+        order = np.argsort(joined[0], kind="stable")
+        return [np.ascontiguousarray(array[order]) for array in joined]
+
+    # -- names -------------------------------------------------------------------------------
+
+    def name(self, attribute: int) -> str:
+        """Return the name of an attribute, as it is shown to people."""
+        return self.names([attribute])[0]
+
+    def names(self, attributes: Iterable[int]) -> list[str]:
+        """Return the names of attributes.
+
+        They are those of `caesura.features.reference`; only an attribute that users gave for a
+        token has its own name alone.
+        """
+        sources, ptr, values = self._extractor.keys()
+        out = []
+        for a in attributes:
+            source = int(sources[a])
+            feature = self.features[source]
+            numbers = values[ptr[a] : ptr[a + 1]].tolist()
+            if isinstance(feature, SegmentFeature):
+                k = len(self.columns) + self._segments.index(source)
+                out.append(feature.name + self.values[k].text(numbers[0]))
+                continue
+            parts = self._plans[source][0]
+            texts = [self._text(c, n) for (c, _), n in zip(parts, numbers, strict=True)]
+            out.append(texts[0] if _given_alone(feature) else feature.attribute(texts))
+        return out
+
+    def _text(self, column: int, number: int) -> str:
+        return (AFTER, BEFORE)[number + 2] if number < 0 else self.values[column].text(number)
+
+    @property
+    def sources(self) -> Ints:
+        """The index of the feature of each attribute."""
+        sources: Ints = self._extractor.keys()[0]
+        return sources
+
+    # -- files -------------------------------------------------------------------------------
+
+    def state(self, attributes: Ints) -> dict[str, npt.NDArray[Any]]:
+        """Return what `restore` needs to know these attributes again, as 0, 1, ..."""
+        sources, ptr, values = self._extractor.keys()
+        counts = np.diff(ptr)[attributes]
+        out: dict[str, npt.NDArray[Any]] = {"sources": sources[attributes]}
+        out["ptr"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        places = np.repeat(ptr[:-1][attributes] - out["ptr"][:-1], counts)
+        numbers = values[places + np.arange(len(places))]
+        owners = self._owners(out["sources"], out["ptr"])
+        for k, interner in enumerate(self.values):
+            mine = (owners == k) & (numbers >= 0)
+            used, renumbered = np.unique(numbers[mine], return_inverse=True)
+            if k < len(self.columns) and isinstance(self.columns[k], DenseColumn):
+                used = np.arange(len(interner))  # all columns of the arrays, in their order
+            else:
+                numbers[mine] = renumbered
+            texts = [interner.text(n).encode("utf-8", "surrogatepass") for n in used.tolist()]
+            out[f"text{k}"] = np.frombuffer(b"".join(texts), np.uint8)
+            out[f"sizes{k}"] = np.array([len(text) for text in texts], np.int32)
+        out["numbers"] = numbers.astype(np.int32)
+        return out
+
+    def restore(self, state: State) -> None:
+        """Know the attributes that `state` wrote; raise if it did not."""
+        sizes = []
+        for k, interner in enumerate(self.values):
+            texts = _texts(
+                _array(state, f"text{k}", np.uint8), _array(state, f"sizes{k}", np.int32)
+            )
+            _require(len(set(texts)) == len(texts), f"text{k}: a value is there twice")
+            interner.ids(texts, True)
+            sizes.append(len(texts))
+        sources, ptr = _array(state, "sources", np.int32), _array(state, "ptr", np.int64)
+        numbers = _array(state, "numbers", np.int32)
+        n_parts = np.array([max(len(parts), 1) for parts, _ in self._plans], np.int64)
+        _require(bool(((sources >= 0) & (sources < len(n_parts))).all()), "sources: out of range")
+        expected = np.concatenate([[0], np.cumsum(n_parts[sources])])
+        _require(np.array_equal(ptr, expected), "ptr: not what the features say")
+        _require(len(numbers) == expected[-1], "numbers: wrong length")
+        limits = np.array([*sizes, 0])[self._owners(sources, ptr)]
+        least = np.where(np.isin(np.repeat(sources, np.diff(ptr)), self._segments), 0, UNSEEN + 1)
+        good = (numbers >= least) & (numbers < np.maximum(limits, 0))
+        _require(bool(good.all()), "numbers: out of range")
+        self._extractor.restore(sources, ptr, numbers)
+        _require(len(self) == len(sources), "sources: an attribute is there twice")
+
+    def _owners(self, sources: Ints, ptr: Longs) -> Ints:
+        """Return for each number of some attributes whose value it is, an index into `values`."""
+        counts = np.diff(ptr)
+        each = np.repeat(sources, counts)
+        place = np.arange(len(each)) - np.repeat(ptr[:-1], counts)
+        out = np.zeros(len(each), np.int32)
+        for source, (parts, _) in enumerate(self._plans):
+            mine = each == source
+            if parts:
+                out[mine] = np.array([column for column, _ in parts], np.int32)[place[mine]]
+            else:
+                out[mine] = len(self.columns) + self._segments.index(source)
+        return out
+
+
+def _given_alone(template: Template) -> bool:
+    """Say whether a template is just the attributes that users gave for a token."""
+    (column, offset), *others = template.parts
+    alone = not others and offset == 0 and template.place == "token"
+    return alone and isinstance(column, AttributesColumn)
+
+
+def _check_firings(feature: SegmentFeature, fired: Firings, batch: Batch) -> None:
+    """Raise if a feature fires where there is no segment; kernels trust what they are given."""
+    starts, ends, N = fired.starts, fired.ends, int(batch.offsets[-1])
+    expected = "firings inside one document each, with finite values"
+    good = len(starts) == len(ends) == len(fired.flags) == len(fired.which) == len(fired.values)
+    good = good and bool(((starts >= 0) & (starts < ends) & (ends <= N)).all())
+    if good and len(starts):
+        document = np.repeat(np.arange(len(batch.documents)), np.diff(batch.offsets))
+        inside = (document[starts] == document[ends - 1]) & (fired.flags <= 3)
+        known = (fired.which >= 0) & (fired.which < len(fired.names))
+        good = bool((inside & known & np.isfinite(fired.values)).all())
+    if not good:
+        remedy = "correct what its firings(batch) returns"
+        raise InvalidInput(message("features", feature, expected, remedy))
+
+
+def _texts(data: npt.NDArray[np.uint8], sizes: Ints) -> list[str]:
+    """Return the texts that lie one after the other in an array."""
+    _require(bool((sizes >= 0).all()), "sizes: out of range")
+    ends = np.cumsum(sizes, dtype=np.int64)
+    _require((int(ends[-1]) if len(ends) else 0) == len(data), "sizes: not those of the text")
+    whole = data.tobytes()
+    begins = (ends - sizes).tolist()
+    return [
+        whole[begin:end].decode("utf-8", "surrogatepass")
+        for begin, end in zip(begins, ends.tolist(), strict=True)
+    ]
+
+
+def _array(state: State, name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
+    """Return one array of a state, or raise."""
+    _require(name in state, f"{name}: not there")
+    found = state[name]
+    _require(found.dtype == kind and found.ndim == 1, f"{name}: wrong type or shape")
+    return found
+
+
+def _require(good: bool, problem: str) -> None:
+    if not good:
+        raise InvalidInput(f"encoder.{problem}; the file is not one that this library wrote")

@@ -1,0 +1,154 @@
+"""What columns say about the tokens of a batch, as numbers of their distinct values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.errors import InvalidInput, message
+from caesura.features import Column
+from caesura.features.bags import bag
+from caesura.features.batch import Batch
+from caesura.features.given import AttributesColumn, DenseColumn, GivenColumn
+
+__all__ = ["UNSEEN", "Ints", "Longs", "Table", "Values", "seen", "values_of"]
+
+Ints = npt.NDArray[np.int32]
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Values = tuple[Longs | None, Ints, Floats | None]  # ptr (None: one value a token), numbers, weights
+
+UNSEEN = -3  # the number of a value that no attribute has; cpp/corpus.hpp has the same
+
+
+class Table:
+    """The values of each distinct word in one column."""
+
+    def __init__(self) -> None:
+        self.ptr: Longs = np.zeros(1, np.int64)
+        self.numbers: Ints = np.zeros(0, np.int32)
+        self.single = True
+
+    def extend(
+        self, column: Column, values: _kernels.Interner, words: Sequence[str], grow: bool
+    ) -> None:
+        """Look at the words that have come since."""
+        new = [column.of_word(word) for word in words[len(self.ptr) - 1 :]]
+        if not new:
+            return
+        counts = np.array([len(one) for one in new], np.int64)
+        numbers = seen(values.ids(list(chain.from_iterable(new)), grow))
+        self.single = self.single and bool((counts == 1).all())
+        self.ptr = np.concatenate([self.ptr, self.ptr[-1] + np.cumsum(counts)])
+        self.numbers = np.concatenate([self.numbers, numbers])
+
+    def take(self, types: Ints) -> Values:
+        """Return the values of tokens of these types."""
+        if self.single:
+            return None, self.numbers[types], None
+        counts = np.diff(self.ptr)[types]
+        ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        places = np.repeat(self.ptr[:-1][types] - ptr[:-1], counts) + np.arange(ptr[-1])
+        return ptr, self.numbers[places], None
+
+
+def seen(numbers: Ints) -> Ints:
+    """Return numbers of values with -1, which the interner gives for a new one, made UNSEEN."""
+    if (numbers < 0).any():
+        numbers[numbers < 0] = UNSEEN
+    return numbers
+
+
+def values_of(
+    column: Column, values: _kernels.Interner, batch: Batch, grow: bool, first: int
+) -> Values:
+    """Return the values of a column that looks at documents; errors count them from `first`."""
+    if isinstance(column, AttributesColumn):
+        return _bags(values, batch, grow, first)
+    if isinstance(column, DenseColumn):
+        return _dense(values, batch, grow, first)
+    if isinstance(column, GivenColumn):
+        given = [document.columns.get(column.name) for document in batch.documents]
+        if all(one is not None and None not in one for one in given):
+            numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
+            return None, seen(numbers), None
+    return _said(column, values, batch, grow, first)
+
+
+def _said(
+    column: Column, values: _kernels.Interner, batch: Batch, grow: bool, first: int
+) -> Values:
+    """Return what a column says about each document."""
+    said: list[Any] = []
+    for i, document in enumerate(batch.documents, first):
+        try:
+            one = column.of_document(document)
+        except InvalidInput as error:
+            raise InvalidInput(f"X[{i}]: {error}") from error
+        if len(one) != len(document):
+            raise InvalidInput(
+                f"X[{i}]: got {len(one)} values of {column.name}, expected {len(document)}, one "
+                "for each token; correct the column's of_document"
+            )
+        said += one
+    ptr = np.cumsum([0, *map(len, said)], dtype=np.int64)
+    numbers = seen(values.ids(list(chain.from_iterable(said)), grow))
+    if not any(isinstance(one, Mapping) for one in said):
+        return ptr, numbers, None
+    weights = [one[name] if isinstance(one, Mapping) else 1.0 for one in said for name in one]
+    return ptr, numbers, np.array(weights, np.float64)
+
+
+def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Values:
+    """Return the attributes that documents carry."""
+
+    def flatten(given: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
+        made = bag(given, f"X[{first + i}]: attributes[{t}]")
+        return made.items() if isinstance(made, dict) else ((name, 1.0) for name in made)
+
+    for i, document in enumerate(batch.documents, first):
+        if document.attributes is None:
+            expected = "a list of attributes for each token, as features asks for attributes"
+            remedy = "give every sequence its attributes, or leave attributes out of features"
+            raise InvalidInput(message(f"X[{i}].attributes", None, expected, remedy))
+    given = [document.attributes for document in batch.documents]
+    try:
+        _, ptr, ids, weights = values.bags(given, grow, flatten)
+    except OverflowError:  # a whole number beyond the floats: say where
+        for i, bags in enumerate(given):
+            for t, one in enumerate(bags or ()):
+                flatten(one, i, t)
+        raise
+    return ptr, ids, weights
+
+
+def _dense(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Values:
+    """Return the numbers that documents carry."""
+    arrays: list[Floats] = []
+    D = len(values)  # the first array that is not empty says how many columns there are
+    for i, document in enumerate(batch.documents, first):
+        if document.dense is None:
+            expected = "an array of shape (T, D), as features asks for dense"
+            remedy = "give every sequence one, or leave dense out of features"
+            raise InvalidInput(message(f"X[{i}].dense", None, expected, remedy))
+        width = document.dense.shape[1]
+        D = D or (width if grow and len(document) else 0)
+        if width != D and len(document):
+            expected = f"({len(document)}, {D}), with as many columns as in the sequences before"
+            remedy = "give every sequence the same columns"
+            raise InvalidInput(
+                message(f"X[{i}].dense", f"shape {document.dense.shape}", expected, remedy)
+            )
+        arrays.append(document.dense)
+    if grow and len(values) < D:
+        values.ids([f"x{d}" for d in range(D)], True)
+    N = int(batch.offsets[-1])
+    numbers = np.tile(np.arange(D, dtype=np.int32), N)
+    flat = [array.ravel() for array in arrays if len(array)]
+    weights = np.concatenate([*flat, np.zeros(0)]).astype(np.float64)
+    return np.arange(N + 1, dtype=np.int64) * D, numbers, weights

@@ -1,0 +1,186 @@
+"""The parameters of an estimator, by scikit-learn's protocol, and what kinds of it differ in."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from caesura import _kernels
+from caesura.documents import Partial
+from caesura.errors import InvalidInput, message
+from caesura.features import SegmentFeature, Template
+from caesura.learning import Progress
+from caesura.models.calibration import Calibration
+from caesura.models.structure import Fitted, Labelling, Structure
+from caesura.models.targets import Hint, Rows, Target
+from caesura.potentials import Potentials
+from caesura.segments import Segment
+
+__all__ = ["LEARNERS", "PRECISIONS", "Estimator", "Features"]
+
+LEARNERS = ("lbfgs", "sgd", "adagrad")
+PRECISIONS = ("double", "mixed")
+Features = list[Template | SegmentFeature]
+
+
+class Estimator:
+    """Parameters, and what fitting leaves behind."""
+
+    features: Any
+    order: int
+    outside: str
+    outside_bias: float
+    learner: str
+    c1: float
+    c2: float
+    penalties: Mapping[Any, Any] | None
+    min_freq: float
+    all_possible_states: bool
+    all_possible_transitions: bool
+    boundary_weights: bool
+    class_weight: Mapping[str, float] | None
+    precision: str
+    memory: int
+    epsilon: float
+    period: int
+    delta: float
+    max_iterations: int | None
+    batch_size: int
+    patience: int | None
+    warm_start: bool
+    tokeniser: Any
+    n_threads: int | None
+    random_state: int
+    verbose: bool | None
+
+    kind: ClassVar[str]
+    features_: Features
+    labels_: list[str]
+    n_features_: int
+    history_: list[Progress]
+    status_: str
+    _fitted: Fitted | None = None
+    _calibration: Calibration | None = None
+    _biased: tuple[Fitted, float, _kernels.Scorer] | None = None
+
+    # -- scikit-learn's protocol --------------------------------------------------------------
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name, as scikit-learn asks for them."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name."""
+        known = self._names()
+        for name in params:
+            if name not in known:
+                expected = f"one of {', '.join(known)}"
+                raise InvalidInput(message("parameter", name, expected, "correct its name"))
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=False),
+            input_tags=InputTags(two_d_array=False, string=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._fitted is not None
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if value is not defaults[name].default and value != defaults[name].default
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Store the arguments of `__init__` as they are; `fit` checks them."""
+        for name in self._names():
+            setattr(self, name, given[name])
+
+    def _check(self) -> None:
+        """Raise if a parameter is wrong."""
+        for name in ("c1", "c2", "min_freq", "epsilon", "delta"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 <= value < np.inf:
+                raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
+        for name, known in (("learner", LEARNERS), ("precision", PRECISIONS), ("order", (1,))):
+            value = getattr(self, name)
+            if value not in known:
+                expected = " or ".join(map(repr, known))
+                raise InvalidInput(message(name, value, expected, "pass what is expected"))
+        if not isinstance(self.outside, str):
+            remedy = "pass the label of text outside segments"
+            raise InvalidInput(message("outside", self.outside, "a string", remedy))
+
+    # -- what differs -------------------------------------------------------------------------
+
+    def _check_features(self, features: Features) -> None:
+        """Raise if a feature is of no use to this kind of model."""
+
+    def _labelling(
+        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
+    ) -> Labelling:
+        """Return the states of the model, by the labels of the training data."""
+        raise NotImplementedError
+
+    def _rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
+        """Return a full target as segments of states over the whole sequence."""
+        raise NotImplementedError
+
+    def _hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
+        """Return what is known of a sequence in terms of states."""
+        raise NotImplementedError
+
+    def _training_bars(self, structure: Structure) -> Structure:
+        """Return the structure in training, which may forbid less than in prediction."""
+        return structure
+
+    def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
+        """Return the segments of a path over states, without the text outside."""
+        raise NotImplementedError
+
+    def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
+        """Return the label of each state, the outside label where it is outside."""
+        raise NotImplementedError
+
+    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
+        """Constrain potentials over states by rules about segments."""
+        raise NotImplementedError
+
+    # -- what fitting leaves behind ------------------------------------------------------------
+
+    @property
+    def _known(self) -> Fitted:
+        if self._fitted is None:
+            raise InvalidInput(
+                f"{type(self).__name__}: not fitted yet; call fit(X, y) first, or load a model "
+                "with caesura.load(path)"
+            )
+        return self._fitted
+
+    def _outside_states(self, states: Sequence[str], scheme: str | None) -> list[int]:
+        labels = self._labels_of_states(states, scheme)
+        return [k for k, label in enumerate(labels) if label == self.outside]
+
+    def _set_fitted(self, fitted: Fitted, calibration: Calibration | None = None) -> None:
+        """Become a fitted model."""
+        self._fitted, self._calibration = fitted, calibration
+        self.features_ = fitted.encoder.features
+        self.labels_ = list(fitted.labels)
+        self.n_features_ = len(fitted.parameters)

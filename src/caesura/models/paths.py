@@ -1,0 +1,196 @@
+"""Segments in a chain: their probabilities, however they are tagged.
+
+A segmentation may be said by several sequences of tags (where invalid ones are not forbidden, B and
+I say the same after O). What is asked about it here sums over all of them::
+
+    P(segmentation) = sum of exp(score) over its sequences of tags / Z
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.errors import Impossible, TooLarge
+from caesura.models.schemes import TagSet
+from caesura.potentials import Potentials
+from caesura.segments import Segment
+
+__all__ = ["Chain"]
+
+Floats = npt.NDArray[np.float64]
+MOST_PARTS = 1_000_000  # beginnings of segmentations that are looked at in a search
+
+
+class _Part(NamedTuple):
+    """The beginning of a segmentation, up to and with token t."""
+
+    t: int
+    symbol: int  # what token t is
+    before: Any  # the part up to the token before; None at the first
+    belief: Floats  # (Y,) probability of this part and of each tag of token t
+
+
+class Chain:
+    """The distribution of the tags of one sequence, which is not empty.
+
+    Parameters
+    ----------
+    p : Potentials
+        Of a chain: all segments have the length 1.
+    tags : TagSet
+        What its labels say about segments.
+    """
+
+    def __init__(self, p: Potentials, tags: TagSet) -> None:
+        self.tags = tags
+        self.T, self.Y = p.length, len(p.labels)
+        allowed = p._constraints.allowed
+        self.emission = p.emission if allowed is None else np.where(allowed, p.emission, -np.inf)
+        self.start, self.end = p.start, p.end
+        self._transition = p.transition
+        self._edges: dict[int, Floats] = {}
+        for t, a, b, score in p._edges:
+            self._edges.setdefault(t, p.transition.copy())[a, b] += score
+        self._sum()
+
+    def pair(self, t: int) -> Floats:
+        """Return the scores of the tags of t - 1 and t together, (Y, Y)."""
+        return self._edges.get(t, self._transition)
+
+    def _sum(self) -> None:
+        """Find P(tag of t | tag of t - 1), (T - 1, Y, Y), and P(tag of 0), by going backwards."""
+        rest = self.end  # ln of the sum over all that may follow
+        self.follows: Floats = np.zeros((self.T, self.Y, self.Y))
+        for t in range(self.T - 1, 0, -1):
+            scores = self.pair(t) + (self.emission[t] + rest)
+            rest = np.logaddexp.reduce(scores, axis=1)
+            base = np.where(np.isneginf(rest), 0.0, rest)
+            self.follows[t] = np.exp(scores - base[:, None])
+        scores = self.start + self.emission[0] + rest
+        total = np.logaddexp.reduce(scores)
+        if np.isneginf(total):
+            raise Impossible("X: no tags are possible; relax what is forbidden")
+        self.first: Floats = np.exp(scores - total)
+
+    # -- single segments -----------------------------------------------------------------------
+
+    def probability(self, segment: Segment, tokens: Floats) -> float:
+        """Return the probability of a segment; `tokens` are the probabilities of tags, (T, Y)."""
+        mine = np.array([label == segment.label for label in self.tags.label_of])
+        joined, (start, end, _) = self.tags.joined, segment
+        reached = self.first
+        if start > 0:
+            reached = tokens[start - 1] @ np.where(joined, 0.0, self.follows[start])
+        reached = reached * mine
+        for t in range(start + 1, end):
+            reached = reached @ np.where(joined, self.follows[t], 0.0)
+        if end < self.T:
+            reached = reached @ np.where(joined, 0.0, self.follows[end])
+        return float(reached.sum())
+
+    def best_without(self, segment: Segment) -> list[int] | None:
+        """Return the best tags that do not say a segment; None if all do.
+
+        States are pairs of a tag and whether everything so far says that the segment begins at its
+        start and goes on.
+        """
+        mine = np.array([label == segment.label for label in self.tags.label_of])
+        joined, (start, end, _) = self.tags.joined, segment
+        free = self.start + self.emission[0]
+        inside = np.where(mine & (start == 0), free, -np.inf)
+        free = np.where(mine & (start == 0), -np.inf, free)
+        back = []
+        for t in range(1, self.T):
+            moves = np.full((2, self.Y, 2, self.Y), -np.inf)
+            pair = self.pair(t) + self.emission[t]
+            begins = ~joined & mine if t == start else np.zeros_like(joined)
+            moves[0, :, 0] = np.where(begins, -np.inf, pair)
+            moves[0, :, 1] = np.where(begins, pair, -np.inf)
+            if start < t < end:
+                moves[1, :, 0] = np.where(joined, -np.inf, pair)
+                moves[1, :, 1] = np.where(joined, pair, -np.inf)
+            elif t == end:  # what does not go on would be the segment
+                moves[1, :, 0] = np.where(joined, pair, -np.inf)
+            scores = np.stack([free, inside])[:, :, None, None] + moves
+            flat = scores.reshape(2 * self.Y, 2 * self.Y)
+            back.append(flat.argmax(axis=0))
+            free, inside = flat.max(axis=0).reshape(2, self.Y)
+        if end == self.T:
+            inside = np.full(self.Y, -np.inf)
+        last = np.stack([free + self.end, inside + self.end]).ravel()
+        at = int(last.argmax())
+        if np.isneginf(last[at]):
+            return None
+        path = [at]
+        for pointers in reversed(back):
+            path.append(int(pointers[path[-1]]))
+        return [state % self.Y for state in reversed(path)]
+
+    # -- whole segmentations -------------------------------------------------------------------
+
+    def segmentations(self) -> Iterator[tuple[list[Segment], float]]:
+        """Yield segmentations by falling probability, each with its probability.
+
+        A* over beginnings. A beginning is bounded by ``sum over tags of belief * most``, where
+        ``most[t, tag]`` bounds the probability of any one way to go on: at each token what the best
+        symbol adds, summed over its tags.
+        """
+        symbols, of_pair = self._symbols()
+        most = np.ones((self.T, self.Y))
+        for t in range(self.T - 1, 0, -1):
+            gains = self.follows[t] * most[t]
+            ways = [np.where(of_pair == symbol, gains, 0.0).sum(axis=1) for symbol in symbols]
+            most[t - 1] = np.max(ways, axis=0)
+        order = count()
+        queue: list[tuple[float, int, _Part]] = []
+
+        def push(part: _Part) -> None:
+            if part.belief.any():
+                bound = float(part.belief @ most[part.t])
+                heapq.heappush(queue, (-bound, next(order), part))
+
+        begins = np.where(self.tags.label < 0, -1, 2 * self.tags.label)
+        for symbol in symbols:
+            push(_Part(0, symbol, None, np.where(begins == symbol, self.first, 0.0)))
+        while queue:
+            bound, _, part = heapq.heappop(queue)
+            if part.t == self.T - 1:
+                yield self._read(part), -bound
+                continue
+            if next(order) > MOST_PARTS:
+                raise TooLarge(
+                    "n: too many segmentations are almost as likely as each other; ask for fewer, "
+                    "or forbid invalid tags"
+                )
+            moved = part.belief[:, None] * self.follows[part.t + 1]
+            for symbol in symbols:
+                belief = np.where(of_pair == symbol, moved, 0.0).sum(axis=0)
+                push(_Part(part.t + 1, symbol, part, belief))
+
+    def _symbols(self) -> tuple[list[int], npt.NDArray[np.int64]]:
+        """Return what a token can be, and which of it a pair of tags says, (Y, Y).
+
+        -1 is outside; 2 k and 2 k + 1 are the begin and the rest of a segment with label k.
+        """
+        label = self.tags.label.astype(np.int64)
+        says = np.where(label < 0, -1, 2 * label[None, :] + self.tags.joined)
+        return np.unique(says).tolist(), says
+
+    def _read(self, part: _Part) -> list[Segment]:
+        symbols: list[int] = []
+        while part is not None:
+            symbols.append(part.symbol)
+            part = part.before
+        segments: list[Segment] = []
+        for t, symbol in enumerate(reversed(symbols)):
+            if symbol >= 0 and symbol % 2 == 0:
+                segments.append(Segment(t, t + 1, self.tags.labels[symbol // 2]))
+            elif symbol >= 0:
+                segments[-1] = segments[-1]._replace(end=t + 1)
+        return segments

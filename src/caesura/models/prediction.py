@@ -1,0 +1,236 @@
+"""From X to segments: the best ones, several, some drawn, and their probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from caesura import _kernels, inference
+from caesura.documents import Document
+from caesura.errors import Impossible, InvalidInput, message
+from caesura.inference.door import check_count, threads_of
+from caesura.inference.results import Marginals
+from caesura.models.base import Model
+from caesura.models.reading import chunks
+from caesura.models.scores import potentials_of
+from caesura.models.structure import Fitted, scorer_of
+from caesura.potentials import Potentials
+from caesura.segments import Segment, to_tags
+
+__all__ = ["Constraints", "Predictor"]
+
+Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+
+
+class Predictor(Model):
+    """A model that predicts."""
+
+    def _scorer(self, fitted: Fitted) -> _kernels.Scorer:
+        """Return the weights, with the bias towards text outside that is now asked for."""
+        bias = self.outside_bias
+        if not isinstance(bias, int | float) or not np.isfinite(bias):
+            remedy = "raise it for precision, lower it for recall"
+            raise InvalidInput(message("outside_bias", bias, "a finite number", remedy))
+        if bias == 0:
+            return fitted.scorer
+        kept = self._biased
+        if kept is None or kept[0] is not fitted or kept[1] != bias:
+            outside = self._outside_states(fitted.structure.states, fitted.scheme)
+            scorer = scorer_of(fitted.parameters, fitted.w, fitted.structure, bias, outside)
+            self._biased = kept = (fitted, bias, scorer)
+        return kept[2]
+
+    def _designs(
+        self, X: Any, fitted: Fitted
+    ) -> Iterator[tuple[int, list[Document], _kernels.Design]]:
+        """Yield X, some sequences at a time."""
+        for first, documents in chunks(X, self.tokeniser):
+            corpus = fitted.encoder.encode(documents, False, None, first)
+            yield first, documents, fitted.parameters.compile(corpus)
+
+    def _paths(self, X: Any) -> list[list[tuple[int, int, int]]]:
+        """Return the best path of each sequence, over states."""
+        fitted = self._known
+        scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
+        designs = self._designs(X, fitted)
+        return _possible(path for _, _, d in designs for path in scorer.best(d, threads))
+
+    def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
+        """Return the best segments of each sequence, without the text outside.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            In any form that `fit` takes.
+        constraints : dict, or one dict for each sequence, optional
+            Arguments of `Potentials.constrain` that every answer must keep.
+        """
+        fitted = self._known
+        if constraints is None:
+            return [self._segments_of(path, fitted) for path in self._paths(X)]
+        paths = inference.viterbi(self._all_potentials(X, constraints), n_threads=self.n_threads)
+        return [self._named(path.segments) for path in paths]
+
+    def _named(self, segments: Iterable[Segment]) -> list[Segment]:
+        """Return the segments of a path over states that are given by name."""
+        fitted = self._known
+        index = {state: k for k, state in enumerate(fitted.structure.states)}
+        return self._segments_of([(s, e, index[state]) for s, e, state in segments], fitted)
+
+    def potentials(self, x: Any) -> Potentials:
+        """Return the log-potentials of one sequence, of which everything can be asked.
+
+        Its labels are the model's states: the labels of segments, or the tags of a chain.
+        """
+        return self._all_potentials([x], None)[0]
+
+    def _all_potentials(self, X: Any, constraints: Constraints) -> list[Potentials]:
+        """Return the potentials of sequences, constrained."""
+        fitted = self._known
+        self._scorer(fitted)  # checks the bias
+        outside = self._outside_states(fitted.structure.states, fitted.scheme)
+        out: list[Potentials] = []
+        for _, documents, design in self._designs(X, fitted):
+            out += [
+                potentials_of(fitted, design, i, document, self.outside_bias, outside)
+                for i, document in enumerate(documents)
+            ]
+        if constraints is None:
+            return out
+        each = [constraints] * len(out) if isinstance(constraints, Mapping) else list(constraints)
+        if len(each) != len(out):
+            raise InvalidInput(
+                f"constraints: got {len(each)} of them for {len(out)} sequences, expected one "
+                "dict, or one for each sequence"
+            )
+        for i, (p, rules) in enumerate(zip(out, each, strict=True)):
+            name = "constraints" if isinstance(constraints, Mapping) else f"constraints[{i}]"
+            if not isinstance(rules, Mapping):
+                remedy = "write {'at_most_once': ['year']}"
+                raise InvalidInput(message(name, rules, "a dict", remedy))
+            self._constrain(p, rules, name)
+        return out
+
+    # -- more than the best --------------------------------------------------------------------
+
+    def predict_tags(
+        self, X: Iterable[Any], scheme: str | None = "BIO", constraints: Constraints = None
+    ) -> list[list[str]]:
+        """Return a tag for each token of each sequence.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            In any form that `fit` takes.
+        scheme : str or None
+            A tag scheme; None: the states of the model as they are.
+        constraints : optional
+            As in `predict`.
+        """
+        documents = [document for _, some in chunks(X, self.tokeniser) for document in some]
+        if scheme is None:
+            return self._predict_states(documents, constraints)
+        found = self.predict(documents, constraints)
+        return [
+            to_tags(segments, scheme, len(document), self.outside)
+            for segments, document in zip(found, documents, strict=True)
+        ]
+
+    def _predict_states(
+        self, documents: list[Document], constraints: Constraints
+    ) -> list[list[str]]:
+        """Return the state of each token."""
+        fitted = self._known
+        if constraints is None:
+            scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
+            states = list(fitted.structure.states)
+            designs = self._designs(documents, fitted)
+            return _possible(tags for _, _, d in designs for tags in scorer.names(d, states, threads))
+        best = inference.viterbi(
+            self._all_potentials(documents, constraints), n_threads=self.n_threads
+        )
+        return [[s.label for s in path.segments for _ in range(s.length)] for path in best]
+
+    def predict_marginals(
+        self, X: Iterable[Any], constraints: Constraints = None
+    ) -> list[Marginals]:
+        """Return the probabilities of each sequence, over the states of the model.
+
+        Parameters
+        ----------
+        X, constraints
+            As in `predict`.
+        """
+        return inference.marginals(self._all_potentials(X, constraints), n_threads=self.n_threads)
+
+    def predict_n_best(
+        self, X: Iterable[Any], n: int, constraints: Constraints = None
+    ) -> list[list[tuple[list[Segment], float]]]:
+        """Return the n best segmentations of each sequence, with their probabilities.
+
+        Parameters
+        ----------
+        X, constraints
+            As in `predict`.
+        n : int
+            How many; there may be fewer.
+
+        Returns
+        -------
+        list of list of (segments, probability)
+            By falling probability.  Of a chain this is the sum over all tags that say the same
+            segments, so that the first may be another than the one `predict` returns.
+        """
+        check_count("n", n)
+        return self._n_best(self._all_potentials(X, constraints), int(n))
+
+    def _n_best(
+        self, potentials: list[Potentials], n: int
+    ) -> list[list[tuple[list[Segment], float]]]:
+        log_z = inference.log_partition(potentials, n_threads=self.n_threads)
+        ranked = inference.n_best(potentials, n, n_threads=self.n_threads)
+        return [
+            [(self._named(path.segments), float(np.exp(path.score - total))) for path in paths]
+            for paths, total in zip(ranked, log_z, strict=True)
+        ]
+
+    def sample(
+        self,
+        X: Iterable[Any],
+        n: int = 1,
+        seed: int | None = None,
+        constraints: Constraints = None,
+    ) -> list[list[list[Segment]]]:
+        """Draw n segmentations of each sequence from the model's distribution.
+
+        Parameters
+        ----------
+        X, constraints
+            As in `predict`.
+        n : int
+            How many of each.
+        seed : int, optional
+            `random_state` if not given.
+        """
+        drawn = inference.sample(
+            self._all_potentials(X, constraints),
+            n,
+            seed=self.random_state if seed is None else seed,
+            n_threads=self.n_threads,
+        )
+        return [[self._named(segments) for segments in some] for some in drawn]
+
+
+T = TypeVar("T")
+
+
+def _possible(answers: Iterable[T | None]) -> list[T]:
+    """Return the answers of all sequences, or raise for one that has none."""
+    out = []
+    for i, answer in enumerate(answers):
+        if answer is None:
+            raise Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
+        out.append(answer)
+    return out

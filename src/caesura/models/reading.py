@@ -1,0 +1,90 @@
+"""X and y as they come: one sequence or several, lists or generators, with labels or without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from caesura.documents import Document, as_document
+from caesura.errors import InvalidInput, message
+from caesura.models.targets import Target, read_target
+
+__all__ = ["CHUNK", "chunks", "labelled", "paired", "sequences"]
+
+CHUNK = 1000  # sequences that are encoded, or predicted, at a time
+_OWN = object()  # the segments that a document carries
+_END = object()
+
+
+def sequences(X: Any, name: str = "X") -> Iterator[Any]:
+    """Return an iterator over many sequences, or raise if there is only one."""
+    one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
+    if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
+        remedy = "put a single sequence into a list: [x]"
+        raise InvalidInput(message(name, X, "a list of sequences", remedy))
+    return iter(X)
+
+
+def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
+    """Yield documents, some at a time, and the index of the first."""
+    xs, first = sequences(X), 0
+    while some := list(islice(xs, CHUNK)):
+        yield first, _documents(some, tokeniser, "X", first)
+        first += len(some)
+
+
+def _documents(xs: Sequence[Any], tokeniser: Any, name: str, first: int) -> list[Document]:
+    return [as_document(x, tokeniser, f"{name}[{i}]") for i, x in enumerate(xs, first)]
+
+
+def paired(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> Iterator[tuple[Any, Any]]:
+    """Return an iterator over sequences with their targets."""
+    xs = sequences(X, names[0])
+    if y is None:
+        return ((x, _OWN) for x in xs)
+    if isinstance(y, str) or not isinstance(y, Iterable):
+        expected = "a list with the labels of each sequence"
+        raise InvalidInput(
+            message(names[1], y, expected, "give segments, tags or Partial for each")
+        )
+    return _both(xs, iter(y), names)
+
+
+def _both(
+    xs: Iterator[Any], ys: Iterator[Any], names: tuple[str, str]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield as many of both, or raise."""
+    i = 0
+    while True:
+        x, target = next(xs, _END), next(ys, _END)
+        if x is _END and target is _END:
+            return
+        if x is _END or target is _END:
+            short, longer = names if x is _END else names[::-1]
+            raise InvalidInput(
+                f"{names[0]}, {names[1]}: got only {i} in {short} and more in {longer}, expected "
+                "as many sequences as labels of sequences"
+            )
+        yield x, target
+        i += 1
+
+
+def labelled(
+    pairs: Iterator[tuple[Any, Any]], tokeniser: Any, names: tuple[str, str] = ("X", "y")
+) -> Iterator[tuple[int, list[Document], list[Target]]]:
+    """Yield documents and targets, some at a time, and the index of the first."""
+    first = 0
+    while some := list(islice(pairs, CHUNK)):
+        documents = _documents([x for x, _ in some], tokeniser, names[0], first)
+        targets = []
+        for i, (document, (_, y)) in enumerate(zip(documents, some, strict=True), first):
+            own = document.segments if y is _OWN else y
+            if own is None:
+                expected = "labels, or a document that has segments"
+                raise InvalidInput(message(f"{names[1]}[{i}]", None, expected, "give them"))
+            targets.append(read_target(own, len(document), f"{names[1]}[{i}]"))
+        yield first, documents, targets
+        first += len(some)

@@ -1,0 +1,280 @@
+"""What is wrong with X, y or a parameter is said at once, with the sequence and what to do."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toys import addresses
+
+from caesura import ChainCRF, Document, InvalidInput, Partial, SemiCRF
+from caesura.features import Length, attributes, column, dense, first, last, window, within, word
+
+X, Y = addresses(20, seed=1)
+KINDS = [SemiCRF, ChainCRF]
+ONE = [[(0, 1, "x")], []]
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(kind: Any) -> Any:
+    return kind([word[0]]).fit(X, Y)
+
+
+def refused(text: str, call: Any, *arguments: Any, **named: Any) -> None:
+    with pytest.raises(InvalidInput) as error:
+        call(*arguments, **named)
+    assert text in str(error.value)
+
+
+# -- X and y ---------------------------------------------------------------------------------------
+
+SEQUENCES: list[tuple[Any, Any, str]] = [
+    ("a b", ONE, "X: got 'a b', expected a list of sequences; put a single sequence into a list"),
+    (Document(("a",)), ONE, "X: got Document(tokens=('a',)"),
+    ({"tokens": ["a"]}, ONE, "X: got {'tokens': ['a']}, expected a list of sequences"),
+    (np.ones((2, 2)), ONE, "expected a list of sequences; put a single sequence into a list: [x]"),
+    (None, ONE, "X: got None, expected a list of sequences"),
+    ([], [], "X: got no sequences, expected at least one"),
+    (X, None, "y[0]: got None, expected labels, or a document that has segments"),
+    (X, "abc", "y: got 'abc', expected a list with the labels of each sequence"),
+    (X, 5, "y: got 5, expected a list with the labels of each sequence"),
+    (X, Y[:-1], "X, y: got only 19 in y and more in X"),
+    (X[:-1], Y, "X, y: got only 19 in X and more in y"),
+    (X, [*Y[:-1], None], "y[19]: got None, expected labels"),
+    (X, [*Y[:-1], "O"], "y[19]: got 'O', expected a list of segments, a list of tags"),
+    (X, [*Y[:-1], 7], "y[19]: got 7, expected a list of segments"),
+    ([*X[:-1], None], Y, "X[19]: got None, expected a text, tokens"),
+    ([*X[:-1], ["a", 3]], Y, "X[19][1]: got 3, expected a string"),
+    ([*X[:-1], [1, 2]], Y, "X[19][0]: got 1, expected the attributes of a token"),
+    (X, [*Y[:-1], ["O"] * 20], "y[19]: got 20 tags, expected 6, one for each token of its X"),
+    (X, [*Y[:-1], ["O", "O", 1, "O", "O", "O"]], "y[19][2]: got 1, expected a tag"),
+    (X, [*Y[:-1], [(0, 99, "town")]], "y[19].segments[0]: got (0, 99, 'town'), expected a segment"),
+    (X, [*Y[:-1], [(0, 2, "town"), (1, 3, "x")]], "y[19].segments[1]: got (1, 3, 'x')"),
+    (X, [*Y[:-1], [(0, 2, 3)]], "y[19].segments[0]: got (0, 2, 3), expected (start, end, label)"),
+    (X, [*Y[:-1], Partial(boundaries=[77])], "y[19].boundaries: got 77"),
+    (X, [[] for _ in X], "y: got no segment at all, expected some; label at least one"),
+    ([["a"], ["b"]], [["B-x"], ["Q-y"]], "y: got 'B-x' (y[0]) and 'Q-y' (y[1])"),
+]
+
+
+@pytest.mark.parametrize(("xs", "ys", "text"), SEQUENCES, ids=range(len(SEQUENCES)))
+def test_wrong_sequences(kind: Any, xs: Any, ys: Any, text: str) -> None:
+    refused(text, kind([word[0]]).fit, xs, ys)
+
+
+NUMBERS: list[tuple[Any, Any, str]] = [
+    ([np.ones((2, 2)), np.array([[np.nan, 1.0]])], None, "X[1].dense[0, 0]: got nan"),
+    ([np.ones((2, 2)), np.array([[np.inf, 1.0]])], None, "X[1].dense[0, 0]: got inf"),
+    ([np.ones((2, 2)), np.ones((1, 3))], None, "X[1].dense: got 'shape (1, 3)', expected (1, 2)"),
+    ([np.ones((2, 2)), np.ones(3)], None, "X[1].dense: got an array of shape (3,)"),
+    ([{"dense": [[1], [2]]}, {"dense": [[1, 2], [3]]}], None, "X[1].dense: got rows of different"),
+    ([{"tokens": ["a", "b"], "dense": [[1.0]]}] * 2, None, "X[0].dense: got 1 of them, expected 2"),
+    ([np.ones((2, 2)), ["a"]], [dense[0]], "X[1].dense: got None, expected an array"),
+    ([[{"a": 1.0}], [{"a": np.nan}]], None, "X[1]: attributes[0]['a']: got nan"),
+    ([[{"a": 1.0}], [{"a": np.inf}]], None, "X[1]: attributes[0]['a']: got inf"),
+    ([[{"a": 1.0}], [{"a": 10**400}]], None, "X[1]: attributes[0]['a']: got 1000"),
+    ([[["a"]], [["b"], "c"]], None, "X[1][0]: got ['b'], expected a string"),
+    ([[["a"]], ["a"]], [attributes[0]], "X[1].attributes: got None, expected a list"),
+    ([["a"], ["b"]], [column("pos")[0]], "X[0]: columns['pos']: got no such column"),
+]
+
+
+@pytest.mark.parametrize(("xs", "features", "text"), NUMBERS, ids=range(len(NUMBERS)))
+def test_wrong_numbers(kind: Any, xs: Any, features: Any, text: str) -> None:
+    refused(text, kind(features).fit, xs, ONE)
+
+
+def test_generators_may_be_of_different_lengths(kind: Any) -> None:
+    fit = kind([word[0]]).fit
+    refused("X, y: got only 19 in y and more in X", fit, iter(X), (y for y in Y[:-1]))
+
+
+def test_errors_of_long_data_count_from_the_start(model: Any, kind: Any) -> None:
+    refused("X[1500]: got None", model.predict, [*[["a"]] * 1500, None])
+    refused("y[1500]: got 2 tags", kind().fit, [["a"]] * 1501, [*[["O"]] * 1500, ["O", "O"]])
+    bags = [*[[["a"]]] * 1500, [[3]]]
+    labels = [*[[(0, 1, "x")]] * 1500, []]
+    refused("X[1500]", kind().fit, bags, labels)
+
+
+def test_wrong_weights_and_development_data(kind: Any) -> None:
+    fit = kind([word[0]]).fit
+    for wrong in ([1.0], np.full(20, np.nan), [-1.0] * 20, ["a"] * 20, np.ones((20, 2))):
+        refused("sample_weight: got", fit, X, Y, sample_weight=wrong)
+    refused("X_dev, y_dev: got only 19 in y_dev", fit, X, Y, X, Y[:-1])
+    refused("y_dev[0]: got None", fit, X, Y, X)
+    refused("X_dev[0]: got None", fit, X, Y, [None], [[]])
+    refused("X_dev: got 'a', expected a list of sequences", fit, X, Y, "a", [[]])
+    refused("X_dev: got None with y_dev", fit, X, Y, None, Y)
+    refused("y_dev[0]: got Partial(", fit, X, Y, X[:1], [Partial()])
+    refused("callbacks: got 3, expected functions", fit, X, Y, callbacks=[3])
+    refused("checkpoint: got", fit, X, Y, checkpoint="/no/such/folder/run")
+
+
+def test_a_wrong_fit_leaves_the_model_as_it_was(model: Any) -> None:
+    before = model.predict(X)
+    refused("y[19]", model.fit, X, [*Y[:-1], None])
+    assert model.predict(X) == before
+    model.set_params(warm_start=True)
+    refused("y[19]", model.fit, [*X[:-1], ["new", "words"]], [*Y[:-1], [(0, 9, "x")]])
+    assert model.predict(X) == before
+    model.set_params(warm_start=False)
+
+
+# -- parameters ------------------------------------------------------------------------------------
+
+PARAMETERS: list[tuple[dict[str, Any], str]] = [
+    ({"c1": -1}, "c1: got -1, expected a number, 0 or more"),
+    ({"c2": float("nan")}, "c2: got nan"),
+    ({"c2": "1"}, "c2: got '1'"),
+    ({"epsilon": -1.0}, "epsilon: got -1.0"),
+    ({"min_freq": -1}, "min_freq: got -1"),
+    ({"learner": "adam"}, "learner: got 'adam', expected 'lbfgs' or 'sgd' or 'adagrad'"),
+    ({"precision": "half"}, "precision: got 'half', expected 'double' or 'mixed'"),
+    ({"order": 2}, "order: got 2, expected 1"),
+    ({"memory": 0}, "memory: got 0"),
+    ({"max_iterations": -1}, "max_iterations: got -1"),
+    ({"learner": "sgd", "batch_size": 0}, "batch_size: got 0"),
+    ({"learner": "sgd", "c1": 1.0}, "c1: got 1.0, expected 0 with sgd; take adagrad or lbfgs"),
+    ({"n_threads": 0}, "n_threads: got 0"),
+    ({"patience": 0}, "patience: got 0"),
+    ({"outside": None}, "outside: got None, expected a string"),
+    ({"class_weight": {"planet": 2.0}}, "class_weight: got {'planet': 2.0}, expected positive"),
+    ({"class_weight": {"town": 0}}, "class_weight: got {'town': 0}"),
+    ({"class_weight": "balanced"}, "class_weight: got 'balanced', expected a dict"),
+    ({"penalties": {"lower[0]": 1.0}}, "penalties: got 'lower[0]', expected one of transitions"),
+    ({"penalties": {"word[0]": -1}}, "penalties['word[0]']: got -1, expected c2, or (c1, c2)"),
+    ({"penalties": {"word[0]": (1, 2, 3)}}, "penalties['word[0]']: got (1, 2, 3)"),
+    ({"penalties": [1]}, "penalties: got [1], expected a dict"),
+    ({"features": "planets"}, "features: name: got 'planets', expected citations"),
+    ({"features": ["word"]}, "features[0]: got 'word', expected a template"),
+    ({"features": 3}, "features: got 3, expected a list of features"),
+    ({"features": [word[0], word[0]]}, "features[1]: got word[0], expected each feature once"),
+]
+
+
+@pytest.mark.parametrize(("given", "text"), PARAMETERS, ids=range(len(PARAMETERS)))
+def test_wrong_parameters(kind: Any, given: dict[str, Any], text: str) -> None:
+    refused(text, kind(**({"features": [word[0]]} | given)).fit, X, Y, X, Y)
+
+
+def test_wrong_tokenisers(kind: Any) -> None:
+    refused("tokeniser: got 'foo'", kind(tokeniser="foo").fit, ["a b"], ONE[:1])
+
+
+def test_wrong_lengths_and_neighbours() -> None:
+    refused(
+        "y[0]: got (0, 2, 'street'), expected a segment of 1 tokens or fewer, as max_length says; "
+        "raise max_length or shorten the segment",
+        SemiCRF([word[0]], max_length=1).fit,
+        X,
+        Y,
+    )
+    for wrong in (0, "3", 10**9, {"town": 0}, 2.5):
+        refused("max_length: got", SemiCRF([word[0]], max_length=wrong).fit, X, Y)  # type: ignore
+    refused("None is no bound", SemiCRF([word[0]], max_length=10**9).fit, X, Y)
+    unknown = SemiCRF([word[0]], max_length={"planet": 2})
+    refused("max_length: got 'planet', expected labels of y", unknown.fit, X, Y)
+    refused("outside_length: got 2", SemiCRF([word[0]], outside_length=2).fit, X, Y)
+    alone = SemiCRF([word[0]], same_label_adjacent=False)
+    ys = [*Y, [(0, 1, "town"), (1, 2, "town")]]
+    refused("y[20]: got 'town' at 1, right after 'town'", alone.fit, [*X, ["a", "b"]], ys)
+
+
+def test_bounds_hold_in_prediction() -> None:
+    model = SemiCRF([word[0]], max_length={"town": 2, "street": 3}).fit(X, Y)
+    found = model.predict([["York"] * 7])[0]
+    assert max(segment.length for segment in found) <= 3
+    model = SemiCRF([word[0]], same_label_adjacent=False).fit(X, Y)
+    for segments in model.predict([["York"] * 7, ["Park"] * 4]):
+        for a, b in pairwise(segments):
+            assert a.end < b.start or a.label != b.label
+
+
+def test_chains_take_features_of_tokens_only() -> None:
+    for feature in (Length(exact=2), first(word[0]), last(word[0]), within(word[0] & word[1])):
+        model = ChainCRF([*window(word, -1, 1), feature])
+        refused("expected features of tokens and edges; take SemiCRF", model.fit, X, Y)
+
+
+def test_wrong_schemes() -> None:
+    refused("scheme: got 'BOO', expected 'auto', None, or one of plain, BIO", *scheme("BOO"))
+    refused("forbid_invalid: got 'x'", ChainCRF(forbid_invalid="x").fit, X, Y)
+    touching = [[(0, 1, "x"), (1, 2, "x")]]
+    refused(
+        "y[0].segments[1]: got (1, 2, 'x')", ChainCRF(scheme="plain").fit, [["a", "b"]], touching
+    )
+
+
+def scheme(name: str) -> tuple[Any, Any, Any]:
+    return ChainCRF(scheme=name).fit, X, Y
+
+
+def test_ill_formed_tags() -> None:
+    """They are kept as they are, unless they are forbidden in training too: then they are read."""
+    xs, ys = [["a", "b", "a"]], [["B-x", "O", "I-x"]]
+    assert ChainCRF([word[0]]).fit(xs, ys)._known.structure.states == ("B-x", "I-x", "O")
+    model = ChainCRF([word[0]], forbid_invalid="always", c2=0.01).fit(xs, ys)
+    assert model._known.structure.states == ("B-x", "O")
+    assert model.predict(xs) == [[(0, 1, "x"), (2, 3, "x")]]
+
+
+# -- questions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["predict", "predict_tags", "predict_marginals", "predict_confident", "sample", "uncertainty"],
+)
+def test_questions_need_a_fitted_model_and_a_list(kind: Any, model: Any, question: str) -> None:
+    refused(f"{kind.__name__}: not fitted yet; call fit(X, y) first", getattr(kind(), question), X)
+    for one in ("a b", Document(("a",)), {"tokens": ["a"]}, np.ones((2, 2)), None, 3):
+        refused("expected a list of sequences; put", getattr(model, question), one)
+    refused("X[1]: got None", getattr(model, question), [["a"], None])
+
+
+def test_other_questions_need_a_fitted_model(kind: Any, tmp_path: Path) -> None:
+    fresh = kind()
+    for call in (
+        lambda: fresh.potentials(X[0]),
+        lambda: fresh.explain(X[0]),
+        lambda: fresh.top_features(),
+        lambda: fresh.score(X, Y),
+        lambda: fresh.calibrate(X, Y),
+        lambda: fresh.predict_n_best(X, 2),
+        lambda: fresh.save(tmp_path / "model"),
+    ):
+        refused("not fitted yet", call)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_questions(model: Any) -> None:
+    for n in (0, -1, "2", 1.5):
+        refused("n: got", model.predict_n_best, X, n)
+        refused("n: got", model.sample, X, n)
+    refused("scheme: got 'foo'", model.predict_tags, X, "foo")
+    refused("method: got 'platt', expected 'isotonic'", model.calibrate, X, Y, "platt")
+    refused("by: got 'x', expected 'entropy'", model.uncertainty, X, by="x")
+    refused("got both, expected one", model.predict_confident, X, precision=0.9, threshold=0.5)
+    refused("x: got None, expected a text", model.explain, None)
+
+
+def test_labels_that_the_model_does_not_know(model: Any) -> None:
+    ys = [*Y[:-1], [(0, 1, "planet")]]
+    for question in (model.score, model.calibrate):
+        refused(
+            "y[19]: got 'planet', expected one of the labels number, street, town", question, X, ys
+        )
+        refused("counts it as missed", question, X, ys)
+        refused("y[19]: got Partial(", question, X, [*Y[:-1], Partial()])
+        refused("y[0]: got None", question, X)
+    refused("no predicted segments", model.calibrate, [[]], [[]])
+    assert model.score([], []) == 0.0
