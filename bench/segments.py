@@ -104,10 +104,10 @@ def tasks(data: Path, most: int | None) -> list[Task]:
 class AllTags(caesura.ChainCRF):
     """A chain with all tags of each label, also those that the training data does not have."""
 
-    def _structure(self, targets: Any, lengths: Any, scheme: str | None) -> Any:
+    def _labelling(self, targets: Any, lengths: Any, before: Any) -> Any:
         labels = {segment.label for target in targets for segment in target}
         known = caesura.Partial(tokens={0: labels})
-        return super()._structure([*targets, known], [*lengths, 1], scheme)
+        return super()._labelling([*targets, known], [*lengths, 1], before)
 
 
 def chain(kind: type = caesura.ChainCRF, **options: Any) -> caesura.ChainCRF:

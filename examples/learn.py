@@ -24,10 +24,32 @@ from caesura.features import (
     word,
 )
 
-NAMES = "Ada Lee,Omar Said,Jane Roe,Li Wei,Sam Okafor,Eva Novak,Tom Hill,Ana Cruz".split(",")
-STREETS = "Mill,High,Park,Queen,Station,Church,Oak,Long,North,River,King,Garden".split(",")
-KINDS = "Street,Road,Lane,Avenue,Way,Close".split(",")
-TOWNS = "Leeds,York,Bath,Stoke on Trent,Hull,Ely,Ripon,Newcastle upon Tyne".split(",")
+NAMES = [
+    "Ada Lee",
+    "Omar Said",
+    "Jane Roe",
+    "Li Wei",
+    "Sam Okafor",
+    "Eva Novak",
+    "Tom Hill",
+    "Ana Cruz",
+]
+STREETS = [
+    "Mill",
+    "High",
+    "Park",
+    "Queen",
+    "Station",
+    "Church",
+    "Oak",
+    "Long",
+    "North",
+    "River",
+    "King",
+    "Garden",
+]
+KINDS = ["Street", "Road", "Lane", "Avenue", "Way", "Close"]
+TOWNS = ["Leeds", "York", "Bath", "Stoke on Trent", "Hull", "Ely", "Ripon", "Newcastle upon Tyne"]
 GAZETTEER = Lexicon("towns", [*TOWNS, "Milton Keynes", "Wells", "Bury St Edmunds"])
 
 

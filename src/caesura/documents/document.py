@@ -207,7 +207,12 @@ def as_document(
     """
     if isinstance(x, Document):
         return x
-    if type(x) is list and x and type(x[0]) in (list, dict):
+    if (
+        type(x) is list
+        and x
+        and set(map(type, x)) <= {list, dict}
+        and isinstance(next(iter(x[0]), ""), str)
+    ):
         return _of_bags(x)
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "UO":
         x = x.tolist()

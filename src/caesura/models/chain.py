@@ -16,7 +16,7 @@ from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
 from caesura.models.estimator import Features
 from caesura.models.paths import Chain
-from caesura.models.schemes import TagSet, tag_set
+from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import (
     Hint,

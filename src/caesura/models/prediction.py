@@ -147,7 +147,9 @@ class Predictor(Model):
             scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
             states = list(fitted.structure.states)
             designs = self._designs(documents, fitted)
-            return _possible(tags for _, _, d in designs for tags in scorer.names(d, states, threads))
+            return _possible(
+                tags for _, _, d in designs for tags in scorer.names(d, states, threads)
+            )
         best = inference.viterbi(
             self._all_potentials(documents, constraints), n_threads=self.n_threads
         )
