@@ -9,11 +9,13 @@ from pathlib import Path
 
 def main() -> None:
     here = Path(__file__).parent
-    plot = here.parent / "docs" / "pictures" / "scaling.png"
+    pictures = here.parent / "docs" / "pictures"
     for name, options in {
         "chain.py": [],
         "once.py": [],
-        "scaling.py": ["--plot", str(plot)],
+        "scaling.py": ["--plot", str(pictures / "scaling.png")],
+        "segments.py": ["--plot", str(pictures / "training-size.png")],
+        "crfsuite.py": [],
         "peers.py": [],
     }.items():
         print(f"\n== {name} ==", flush=True)

@@ -106,24 +106,29 @@ class BagReader {
 
   // Hashes first, so that the table's memory is on its way when it is read.
   void strings(PyObject** items, Py_ssize_t count) {
-    constexpr Py_ssize_t kMany = 32;
+    constexpr Py_ssize_t kMany = 32, kAhead = 8;
     for (Py_ssize_t begin = 0; begin < count; begin += kMany) {
-      const Py_ssize_t end = std::min(count, begin + kMany);
+      const int some = static_cast<int>(std::min(count - begin, kMany));
+      std::string_view texts[kMany];
       std::uint64_t hashes[kMany];
+      std::int32_t ids[kMany];
       bool ascii = true;
-      for (Py_ssize_t k = begin; k < end; ++k) {
-        if (!PyUnicode_IS_COMPACT_ASCII(items[k])) {
-          ascii = false;
-          break;
-        }
-        hashes[k - begin] = hash_bytes(reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(items[k])),
-                                       static_cast<std::size_t>(PyUnicode_GET_LENGTH(items[k])));
-        strings_.expect(hashes[k - begin]);
+      for (int k = 0; k < some && ascii; ++k) {
+        PyObject* item = items[begin + k];
+        if (begin + k + kAhead < count) __builtin_prefetch(items[begin + k + kAhead]);
+        ascii = PyUnicode_IS_COMPACT_ASCII(item) != 0;
+        if (!ascii) break;
+        texts[k] = {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(item)), static_cast<std::size_t>(PyUnicode_GET_LENGTH(item))};
+        hashes[k] = hash_bytes(texts[k].data(), texts[k].size());
+        strings_.expect(hashes[k]);
       }
-      for (Py_ssize_t k = begin; k < end; ++k) {
-        const Text text(items[k]);
-        const std::uint64_t hash = ascii ? hashes[k - begin] : hash_bytes(text.view.data(), text.view.size());
-        push(grow_ ? strings_.add(text.view, hash) : strings_.find(text.view, hash), 1.0);
+      if (!ascii) {
+        for (int k = 0; k < some; ++k) push(Text(items[begin + k]).view, 1.0);
+        continue;
+      }
+      strings_.find(texts, hashes, some, ids);
+      for (int k = 0; k < some; ++k) {
+        push(ids[k] == Interner::kMissing && grow_ ? strings_.add(texts[k], hashes[k]) : ids[k], 1.0);
       }
     }
   }
@@ -356,19 +361,53 @@ void make_scorer(Scorer* self, const Parameters& parameters, Vector<double> w, c
   self->order = copied(order);
 }
 
-nb::list best(const Scorer& self, const Design& d, int n_threads) {
+std::vector<Answer> answers_of(const Scorer& self, const Design& d, int n_threads) {
   const int n = d.n_sequences();
   std::vector<Answer> answers(n);
+  const std::vector<std::int32_t>& bounds = self.layout->bounds;
+  const bool chain = d.site.empty() && d.edge_ptr.empty() &&
+                     std::all_of(bounds.begin(), bounds.end(), [](std::int32_t bound) { return bound == 1; });
   {
     const nb::gil_scoped_release release;
     for_each(n, n_threads, [&](int i, Workspace& work) {
       if (d.length(i) == 0) return;
+      if (chain) {
+        std::vector<std::int32_t> labels(d.length(i));
+        answers[i].possible = trainer<double>().best_chain(d, self.weights.view(), i, labels.data(), work);
+        for (int t = 0; t < d.length(i); ++t) answers[i].segments.push_back({t, t + 1, labels[t]});
+        return;
+      }
       const auto scored = self.problem(d, i, work);
       scored->problem->prepare(Method::kOverlapping);
       work.clear();
       answers[i] = answer_best(*scored->problem, Method::kOverlapping, work);
     });
   }
+  return answers;
+}
+
+// For each token of each sequence the name of its state.
+nb::list names(const Scorer& self, const Design& d, nb::list states, int n_threads) {
+  require(static_cast<int>(nb::len(states)) == self.layout->Y, "states: one for each label");
+  nb::list out;
+  int i = 0;
+  for (const Answer& answer : answers_of(self, d, n_threads)) {
+    if (d.length(i++) > 0 && !answer.possible) {
+      out.append(nb::none());
+      continue;
+    }
+    nb::list tokens;
+    for (const LabelledSegment& s : answer.segments) {
+      for (int t = s.start; t < s.end; ++t) tokens.append(states[s.label]);
+    }
+    out.append(std::move(tokens));
+  }
+  return out;
+}
+
+nb::list best(const Scorer& self, const Design& d, int n_threads) {
+  const int n = d.n_sequences();
+  const std::vector<Answer> answers = answers_of(self, d, n_threads);
   nb::list out;
   for (int i = 0; i < n; ++i) {
     if (!answers[i].possible && d.length(i) > 0) {
@@ -603,6 +642,7 @@ void bind_learning(nb::module_& m) {
         make_scorer(self, parameters, w, barred, barred_start, barred_end, std::move(automaton), order);
       }, "parameters"_a, "w"_a, "barred"_a.none(), "barred_start"_a.none(), "barred_end"_a.none(), "automaton"_a, "order"_a)
       .def("best", &best, "design"_a, "n_threads"_a, "For each sequence its best segments, or None.")
+      .def("names", &names, "design"_a, "states"_a, "n_threads"_a, "For each sequence the state of each token, or None.")
       .def("problems", &problems, "design"_a)
       .def("rows", &rows, "design"_a, "i"_a)
       .def("edges", &edges, "design"_a, "i"_a);

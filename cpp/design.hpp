@@ -32,14 +32,14 @@ struct Design {
   std::vector<Site> site;
 
   std::vector<std::int64_t> dense_ptr{0};   // [rows + 1]
-  static constexpr int kAhead = 12;
+  static constexpr int kAhead = 12, kFarAhead = 32;
   std::vector<std::int32_t> dense;          // rows of the table, and kAhead zeros at the end
   std::vector<double> dense_value;           // empty: all are 1
   std::vector<Sum> sums;                    // rows that are sums of two others, those made first
   std::vector<std::int32_t> place;          // [n_dense] where in the table a row is; empty: in order
   std::vector<std::int32_t> content;        // [table rows] the row that is there, or -1 - its sum; empty: in order
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
-  std::vector<std::int32_t> sparse;         // weights, and kAhead zeros at the end
+  std::vector<std::int32_t> sparse;         // weights, and kFarAhead zeros at the end
   std::vector<std::uint16_t> sparse_label;
   std::vector<double> sparse_value;  // empty: all are 1
 
@@ -93,6 +93,9 @@ struct Weights {
   int n_panels = 0, n_back_panels = 0;
   const Real* first = nullptr;  // [stride] exp of the start scores
   const Real* last = nullptr;   // [stride] exp of the end scores
+  const Real* log_transition = nullptr;  // [stride][stride] the scores themselves, -inf around
+  const Real* log_first = nullptr;       // [stride]
+  const Real* log_last = nullptr;        // [stride]
 
   // Longest segments.
   bool has_open = false;        // some label has no bound

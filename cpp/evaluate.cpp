@@ -94,13 +94,21 @@ struct Evaluator {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, n, out + r * n);
     }
+    // Weights of one label often follow each other: every second goes to a row of its own, so that an addition
+    // need not wait for the one before.
+    real* second = reals(work, rows * n);
+    fill(second, static_cast<int>(rows * n), 0);
+    const bool values = !d.sparse_value.empty();
     for (std::int64_t r = 0; r < rows; ++r) {
+      real *even = out + r * n, *odd = second + r * n;
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
-        const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
-        __builtin_prefetch(w.sparse + d.sparse[k + Design::kAhead]);
-        out[r * n + d.sparse_label[k]] += w.sparse[d.sparse[k]] * value;
+        __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
+        real weight = w.sparse[d.sparse[k]];
+        if (values) weight *= static_cast<real>(d.sparse_value[k]);
+        (k % 2 == 0 ? even : odd)[d.sparse_label[k]] += weight;
       }
     }
+    caesura::CAESURA_ISA::add(out, second, static_cast<int>(rows * n));
   }
 
   void add_gradient(std::int64_t first, std::int64_t rows, const real* expected) const {
@@ -110,7 +118,7 @@ struct Evaluator {
                       gradient->dense);
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
         const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
-        __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kAhead], 1);
+        __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
         gradient->sparse[d.sparse[k]] += expected[r * n + d.sparse_label[k]] * value;
       }
     }
@@ -180,6 +188,57 @@ void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspac
   Evaluator{d, w, nullptr, work, w.stride}.scores(d.first_row(i), d.length(i) + d.n_sites(i), rows);
 }
 
+// One step of the best path: out[j] = max over i of before[i] + m[i][j], and the i where it is.
+template <int B>
+inline void best_panel(const real* before, const real* m, int Y, int stride, real* out, real* from) {
+  vec best[B], where[B];
+  for (int b = 0; b < B; ++b) {
+    best[b] = splat(-kInfinity);
+    where[b] = vec{};
+  }
+  for (int i = 0; i < Y; ++i) {
+    const vec x = splat(before[i]), here = splat(static_cast<real>(i));
+    for (int b = 0; b < B; ++b) {
+      const vec value = x + load(m + i * stride + b * W);
+      const ivec better = value > best[b];
+      best[b] = better ? value : best[b];
+      where[b] = better ? here : where[b];
+    }
+  }
+  for (int b = 0; b < B; ++b) {
+    store(out + b * W, best[b]);
+    store(from + b * W, where[b]);
+  }
+}
+
+bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* labels, Workspace& work) {
+  work.clear();
+  const int T = d.length(i), n = w.stride;
+  real* x = reals(work, static_cast<std::size_t>(T) * n);     // scores, then those of the best way there
+  real* from = reals(work, static_cast<std::size_t>(T) * n);
+  real* reached = reals(work, n);
+  Evaluator{d, w, nullptr, work, n}.scores(d.first_row(i), T, x);
+  caesura::CAESURA_ISA::add(x, w.log_first, n);
+  for (int t = 1; t < T; ++t) {
+    const real* before = x + (t - 1) * n;
+    real* back = from + t * n;
+    int q = 0;
+    for (; q + 3 * W <= n; q += 3 * W) best_panel<3>(before, w.log_transition + q, w.Y, n, reached + q, back + q);
+    for (; q < n; q += W) best_panel<1>(before, w.log_transition + q, w.Y, n, reached + q, back + q);
+    caesura::CAESURA_ISA::add(x + t * n, reached, n);
+  }
+  caesura::CAESURA_ISA::add(x + (T - 1) * n, w.log_last, n);
+  int best = 0;
+  const real* final = x + (T - 1) * n;
+  for (int y = 1; y < w.Y; ++y) best = final[y] > final[best] ? y : best;
+  if (final[best] == -kInfinity) return false;
+  for (int t = T - 1; t >= 0; --t) {
+    labels[t] = best;
+    best = static_cast<int>(from[t * n + best]);
+  }
+  return true;
+}
+
 void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradient<real>& gradient, Workspace& work) {
   Evaluator{d, w, &gradient, work, w.stride}.add_gradient(d.first_row(i), d.length(i) + d.n_sites(i), rows);
 }
@@ -188,5 +247,5 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
 
 namespace caesura {
 extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::scores,
-                                                            CAESURA_ISA::add};
+                                                            CAESURA_ISA::best_chain, CAESURA_ISA::add};
 }  // namespace caesura

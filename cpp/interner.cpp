@@ -32,6 +32,25 @@ std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {
   return kMissing;
 }
 
+void Interner::find(const std::string_view* texts, const std::uint64_t* hashes, int count, std::int32_t* ids) const {
+  const std::size_t mask = slots_.size() - 1;
+  for (int k = 0; k < count; ++k) {  // the first slot with the right tag, most likely it
+    ids[k] = kMissing;
+    if (slots_.empty()) continue;
+    const auto tag = static_cast<std::uint32_t>(hashes[k] >> 32);
+    std::size_t at = hashes[k] & mask;
+    while (slots_[at].id != kMissing && slots_[at].tag != tag) at = (at + 1) & mask;
+    ids[k] = slots_[at].id;
+    if (ids[k] != kMissing) __builtin_prefetch(&begin_[ids[k]]);
+  }
+  for (int k = 0; k < count; ++k) {
+    if (ids[k] != kMissing) __builtin_prefetch(text_.data() + begin_[ids[k]]);
+  }
+  for (int k = 0; k < count; ++k) {
+    if (ids[k] != kMissing && (*this)[ids[k]] != texts[k]) ids[k] = find(texts[k], hashes[k]);
+  }
+}
+
 std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
   const std::int32_t known = find(text, hash);
   if (known != kMissing) return known;

@@ -19,7 +19,8 @@ class Interner {
   std::int32_t find(std::string_view text) const { return find(text, hash_bytes(text.data(), text.size())); }
   std::int32_t add(std::string_view text, std::uint64_t hash);
   std::int32_t find(std::string_view text, std::uint64_t hash) const;
-  // Ask for the memory that a later find will read.
+  // Find many at once: each step asks for memory that the next one reads, so that the waits overlap.
+  void find(const std::string_view* texts, const std::uint64_t* hashes, int count, std::int32_t* ids) const;
   void expect(std::uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }

@@ -49,6 +49,14 @@ struct Buffer {
   }
 };
 
+// Calls work(begin, end) for blocks of a long vector, on threads.
+template <class Work>
+void for_blocks(std::int64_t size, int n_threads, Work work) {
+  constexpr std::int64_t kBlock = 1 << 15;
+  for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads,
+           [&](int b, Workspace&) { work(b * kBlock, std::min(size, (b + 1) * kBlock)); });
+}
+
 // to[k] += the gradient of weight k, for k in a range.
 template <class Real>
 void add_packed(const Layout& layout, const Design& design, const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,
@@ -147,6 +155,15 @@ void Unpacked<Real>::set_labels(const Layout& layout) {
       fits_[k * stride + y] = layout.bounds[y] == 0 || k <= layout.bounds[y] ? Real{1} : Real{0};
     }
   }
+  logs_.assign(size + 2 * stride, -std::numeric_limits<Real>::infinity());
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) logs_[i * stride + j] = static_cast<Real>(transition[i * Y + j]);
+    logs_[size + i] = static_cast<Real>(start[i]);
+    logs_[size + stride + i] = static_cast<Real>(end[i]);
+  }
+  view_.log_transition = logs_.data();
+  view_.log_first = logs_.data() + size;
+  view_.log_last = logs_.data() + size + stride;
   panels_ = make_panels(transition_, sources_);
   back_panels_ = make_panels(transposed_, back_sources_);
   view_.transition = transition_.data();
@@ -237,7 +254,7 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
   hints.resize(design_->n_sequences());
   // A power of two of them, for any number of threads; each costs some passes over the weights.
   const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
-  while (n_shards_ < 8 && 2 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
+  while (n_shards_ < 4 && 2 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
 }
 
 Known Objective::known_of(int i, bool constrained) const {
@@ -335,7 +352,6 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       }
       buffer.loss += loss;
     }
-    buffer.unshare(*design_, weights.view().stride);
   });
 
   double loss = 0.0;
@@ -360,13 +376,19 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
     }
   }
   if (gradient == nullptr) return loss;
+  // The shards are added up in their order, block by block, into the first.
+  Buffer<Real>& total = buffers[0];
+  for_blocks(static_cast<std::int64_t>(total.memory.size()), n_threads, [&](std::int64_t begin, std::int64_t end) {
+    for (int s = 1; s < n_shards; ++s) {
+      const Real* from = buffers[s].memory.data();
+      for (std::int64_t k = begin; k < end; ++k) total.memory[k] += from[k];
+    }
+  });
+  total.unshare(*design_, weights.view().stride);
   if (any_failed) extra.unshare(*design_, exact.view().stride);
-  constexpr std::int64_t kBlock = 1 << 15;
-  const std::int64_t size = layout_->size();
-  for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads, [&](int b, Workspace&) {
-    const std::int64_t begin = b * kBlock, end = std::min(size, begin + kBlock);
+  for_blocks(layout_->size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
     std::fill(gradient + begin, gradient + end, 0.0);
-    for (Buffer<Real>& buffer : buffers) add_packed(*layout_, *design_, weights.view(), buffer.view, begin, end, gradient);
+    add_packed(*layout_, *design_, weights.view(), total.view, begin, end, gradient);
     if (any_failed) add_packed(*layout_, *design_, exact.view(), extra.view, begin, end, gradient);
   });
   return loss;

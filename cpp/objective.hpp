@@ -50,7 +50,7 @@ class Unpacked {
   std::vector<Panel> make_panels(const std::vector<Real>& matrix, std::vector<std::int32_t>& sources) const;
   Weights<Real> view_;
   Table<Real> dense_, sparse_;
-  std::vector<Real> edge_, transition_, transposed_, first_, last_, open_, fits_;
+  std::vector<Real> edge_, transition_, transposed_, first_, last_, open_, fits_, logs_;
   std::vector<Panel> panels_, back_panels_;
   std::vector<std::int32_t> sources_, back_sources_;
 };

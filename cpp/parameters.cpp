@@ -239,7 +239,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
     d.sites.push_back(static_cast<std::int64_t>(d.site.size()));
   }
   d.dense.resize(d.dense.size() + Design::kAhead, 0);
-  d.sparse.resize(d.sparse.size() + Design::kAhead, 0);
+  d.sparse.resize(d.sparse.size() + Design::kFarAhead, 0);
   if (l.n_edges == 0 || corpus.edge_ptr.empty()) return out;
   d.edge_ptr.push_back(0);
   for (std::int64_t t = 0; t < corpus.tokens.back(); ++t) {

@@ -31,6 +31,7 @@ namespace caesura::CAESURA_ISA {
 constexpr real kFarthest = kDouble ? 100 : 60;
 constexpr real kFarthestSite = kDouble ? 30 : 15;
 constexpr real kLeast = kDouble ? 1e-100 : 1e-30f;
+constexpr real kInfinity = std::numeric_limits<real>::infinity();
 constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // instead of 0 in a division
 
 inline real* reals(Workspace& work, std::size_t count) {
@@ -261,25 +262,26 @@ inline bool Segmental::exps() {
   const int Y = w.Y;
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
-    for (int y = Y; y < n; ++y) scores[y] = -std::numeric_limits<real>::infinity();
     if (known.cost != nullptr) {
       for (int y = 0; y < Y; ++y) scores[y] += static_cast<real>(known.cost[static_cast<std::ptrdiff_t>(t) * Y + y]);
     }
     if (known.allowed != nullptr) {
       for (int y = 0; y < Y; ++y) {
         if (!known.allowed[static_cast<std::ptrdiff_t>(t) * Y + y]) {
-          scores[y] = -std::numeric_limits<real>::infinity();
+          scores[y] = -kInfinity;
         }
       }
     }
-    vec top = load(scores);
-    for (int q = W; q < n; q += W) top = max(top, load(scores + q));
+    const int tail = n - W;  // the last vector, with lanes that are no label
+    const vec last = lanes_in(tail, 0, Y) ? load(scores + tail) : splat(-kInfinity);
+    vec top = last;
+    for (int q = 0; q < tail; q += W) top = max(top, load(scores + q));
     const real most = max_of(top);
     if (!(most > -std::numeric_limits<real>::max())) return false;
     log_scale += most;
     for (int q = 0; q < n; q += W) {
-      const vec gap = load(scores + q) - most;
-      far |= (gap < -kFarthest) & (gap > -std::numeric_limits<real>::infinity());
+      const vec gap = (q < tail ? load(scores + q) : last) - most;
+      far |= (gap < -kFarthest) & (gap > -kInfinity);
       store(scores + q, exp(gap));
     }
   }
@@ -378,9 +380,13 @@ inline bool Segmental::sweep_chain() {
   std::memcpy(hat, w.first, sizeof(real) * n);
   for (int e = 1; e <= T; ++e) {
     const real scale = 1 / mass;
-    const real *before = row(hat, e - 1), *token = row(x, e - 1);
-    real* a = row(alpha, e);
-    for (int q = 0; q < n; q += W) store(a + q, load(before + q) * (load(token + q) * scale));
+    const real* before = row(hat, e - 1);
+    real *token = row(x, e - 1), *a = row(alpha, e);
+    for (int q = 0; q < n; q += W) {
+      const vec g = load(token + q) * scale;
+      store(token + q, g);
+      store(a + q, load(before + q) * g);
+    }
     if (known.boundary != nullptr && e < T && barred(e)) fill(a, n, 0);
     if (e < T && !carry(a, nullptr, e)) return false;
   }
@@ -508,12 +514,12 @@ inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
   start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
     if (e < T && barred(e)) fill(back, n, 0);
-    const real *a = row(alpha, e), *h = row(hat, e - 1);
-    real *out = row(x, e - 1), *r = row(ratio, e - 1);
+    const real* h = row(hat, e - 1);
+    real *token = row(x, e - 1), *r = row(ratio, e - 1);
     for (int q = 0; q < n; q += W) {
-      const vec p = load(a + q) * load(back + q);
-      store(out + q, p);
-      store(r + q, p / max(load(h + q), splat(kNothing)));
+      const vec begun = load(token + q) * load(back + q);  // begun / hat, without a division
+      store(r + q, begun);
+      store(token + q, load(h + q) * begun);
     }
     if (e > 1) pass_back(e - 1, r, back, gradient.pairs);
   }

@@ -18,6 +18,9 @@ struct Trainer {
   // The scores of all rows of sequence i.
   void (*scores)(const Design&, const Weights<Real>&, int i, Real* rows, Workspace&);
 
+  // The best labels of a chain without weights of edges; false: none is possible.  labels: [T]
+  bool (*best_chain)(const Design&, const Weights<Real>&, int i, std::int32_t* labels, Workspace&);
+
   // Adds expected counts of all rows of sequence i to the gradient.
   void (*add)(const Design&, const Weights<Real>&, int i, const Real* rows, Gradient<Real>&, Workspace&);
 };

@@ -218,6 +218,9 @@ class Scorer:
     def best(self, design: Design, n_threads: int) -> list:
         """For each sequence its best segments, or None."""
 
+    def names(self, design: Design, states: list, n_threads: int) -> list:
+        """For each sequence the state of each token, or None."""
+
     def problems(self, design: Design) -> list: ...
 
     def rows(self, design: Design, i: int) -> tuple: ...

@@ -207,6 +207,13 @@ def as_document(
     """
     if isinstance(x, Document):
         return x
+    if (
+        type(x) is list
+        and x
+        and set(map(type, x)) <= {list, dict}
+        and isinstance(next(iter(x[0]), ""), str)
+    ):
+        return _of_bags(x)
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "UO":
         x = x.tolist()
     if isinstance(x, str):
@@ -221,6 +228,18 @@ def as_document(
         return Document(("",) * len(x), attributes=_attributes(name, x))
     expected = "a text, tokens, attributes of each token, an array of shape (T, D) or a Document"
     raise InvalidInput(message(name, x, expected, "pass one of these for each sequence"))
+
+
+def _of_bags(bags: Sequence[Any]) -> Document:
+    """Return a document of attributes, which are checked when they are read."""
+    document: Document = object.__new__(Document)
+    put = functools.partial(object.__setattr__, document)
+    put("tokens", ("",) * len(bags))
+    put("attributes", bags)
+    put("columns", {})
+    for name in ("text", "offsets", "dense", "segments"):
+        put(name, None)
+    return document
 
 
 def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:

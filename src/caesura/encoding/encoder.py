@@ -112,8 +112,9 @@ class Encoder:
         column, values = self.columns[c], self.values[c]
         if not column.per_word:
             return values_of(column, values, batch, grow, first)
+        types = batch.types  # this may meet new words
         self._tables[c].extend(column, values, batch.words.words, grow)
-        return self._tables[c].take(batch.types)
+        return self._tables[c].take(types)
 
     def _firings(self, batch: Batch, grow: bool) -> list[npt.NDArray[Any]]:
         """Return where the features of segments fire: six arrays, sorted by start."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -46,11 +48,12 @@ class Batch:
         self.words = words
         lengths = [len(document) for document in documents]
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *lengths], dtype=np.int64)
-        self.types: npt.NDArray[np.int32] = np.fromiter(  # (N,) index into words.words
-            (t for document in documents for t in words.types(document.tokens)),
-            np.int32,
-            count=int(self.offsets[-1]),
-        )
+
+    @cached_property
+    def types(self) -> npt.NDArray[np.int32]:
+        """The type of each token, of shape (N,): an index into words.words."""
+        tokens = chain.from_iterable(document.tokens for document in self.documents)
+        return np.array(self.words.types(tokens), np.int32)
 
 
 class Firings(NamedTuple):

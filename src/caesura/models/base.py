@@ -98,8 +98,7 @@ class Model(Estimator):
         self._check()
         _check_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._fitted if self.warm_start else None
-        read = self._read(X, y, before)
-        training = self._training(read, sample_weight, before)
+        training = self._training(self._read(X, y, before), sample_weight, before)
         dev_score = None if X_dev is None else self._dev_score(training, X_dev, y_dev)
         result = train(self, training, dev_score, checkpoint, callbacks)
         training.encoder.forget()

@@ -16,7 +16,7 @@ from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
 from caesura.models.estimator import Features
 from caesura.models.paths import Chain
-from caesura.models.schemes import TagSet, tag_set
+from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import (
     Hint,
@@ -146,7 +146,10 @@ class ChainCRF(Answers):
                 tags |= self._possible_tags(said_labels(target), used)
             else:
                 tags.update(self._tags(target, lengths[i], used, found, f"y[{i}]"))
-        states = tuple(sorted(tags))
+        # Tags that begin a segment first: pairs that are never there lie together and are skipped.
+        listed = sorted(tags)
+        parts = dict(zip(listed, tags_of(listed, used, self.outside), strict=True))
+        states = tuple(sorted(listed, key=lambda tag: parts[tag].continues))
         known = tag_set(states, used, self.outside)
         if not known.labels:
             raise InvalidInput("y: got no segment at all, expected some; label at least one")

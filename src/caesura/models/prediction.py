@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -50,17 +50,12 @@ class Predictor(Model):
             corpus = fitted.encoder.encode(documents, False, None, first)
             yield first, documents, fitted.parameters.compile(corpus)
 
-    def _paths(self, X: Any) -> Iterator[list[tuple[int, int, int]]]:
-        """Yield the best path of each sequence, over states."""
+    def _paths(self, X: Any) -> list[list[tuple[int, int, int]]]:
+        """Return the best path of each sequence, over states."""
         fitted = self._known
         scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
-        for first, _, design in self._designs(X, fitted):
-            for i, path in enumerate(scorer.best(design, threads), first):
-                if path is None:
-                    raise Impossible(
-                        f"X[{i}]: no segmentation is possible; relax what is forbidden"
-                    )
-                yield path
+        designs = self._designs(X, fitted)
+        return _possible(path for _, _, d in designs for path in scorer.best(d, threads))
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -147,10 +142,14 @@ class Predictor(Model):
         self, documents: list[Document], constraints: Constraints
     ) -> list[list[str]]:
         """Return the state of each token."""
-        states = self._known.structure.states
+        fitted = self._known
         if constraints is None:
-            paths = self._paths(documents)
-            return [[states[k] for s, e, k in path for _ in range(s, e)] for path in paths]
+            scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
+            states = list(fitted.structure.states)
+            designs = self._designs(documents, fitted)
+            return _possible(
+                tags for _, _, d in designs for tags in scorer.names(d, states, threads)
+            )
         best = inference.viterbi(
             self._all_potentials(documents, constraints), n_threads=self.n_threads
         )
@@ -224,3 +223,16 @@ class Predictor(Model):
             n_threads=self.n_threads,
         )
         return [[self._named(segments) for segments in some] for some in drawn]
+
+
+T = TypeVar("T")
+
+
+def _possible(answers: Iterable[T | None]) -> list[T]:
+    """Return the answers of all sequences, or raise for one that has none."""
+    out = []
+    for i, answer in enumerate(answers):
+        if answer is None:
+            raise Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
+        out.append(answer)
+    return out

@@ -1,0 +1,177 @@
+// Random small corpora through encoding and learning, for the sanitizers.  The numbers are tested
+// thoroughly from Python; here the gradient is checked against differences of the objective, one thread
+// against several, and single precision against double.
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "interner.hpp"
+#include "kernels.hpp"
+#include "parameters.hpp"
+#include "sharing.hpp"
+#include "trie.hpp"
+
+using namespace caesura;
+
+namespace {
+
+int failures = 0;
+
+void check(bool ok, const char* what, int seed) {
+  if (ok) return;
+  std::printf("FAILED: %s (seed %d)\n", what, seed);
+  ++failures;
+}
+
+struct Case {
+  std::mt19937 random;
+  int Y;
+  std::vector<std::int64_t> offsets{0};
+  std::unique_ptr<Extractor> extractor;
+  Corpus corpus;
+  Gold gold;
+  std::shared_ptr<Parameters> parameters;
+  std::unique_ptr<Objective> objective;
+  std::vector<double> w;
+
+  int below(int n) { return static_cast<int>(random() % n); }
+
+  Case(int seed, int n_sequences) : random(seed), Y(1 + below(5)) {
+    std::vector<Template> templates;
+    for (int k = 1 + below(5); k > 0; --k) {
+      Template one;
+      for (int parts = 1 + below(2); parts > 0; --parts) one.parts.push_back({below(2), below(5) - 2});
+      one.place = static_cast<Place>(below(9));
+      templates.push_back(one);
+    }
+    templates.push_back({});
+    extractor = std::make_unique<Extractor>(templates);
+    for (int i = 0; i < n_sequences; ++i) offsets.push_back(offsets.back() + below(8));
+    encode(static_cast<int>(templates.size()) - 1);
+    label();
+    const std::int64_t size = parameters->layout()->size();
+    for (std::int64_t k = 0; k < size; ++k) w.push_back(std::normal_distribution<double>()(random));
+  }
+
+  void encode(int source) {
+    const std::int64_t N = offsets.back();
+    std::vector<std::int32_t> words(N), bag;
+    for (auto& word : words) word = below(4);
+    std::vector<std::int64_t> ptr{0};
+    for (std::int64_t t = 0; t < N; ++t) {
+      for (int k = below(3); k > 0; --k) bag.push_back(below(3));
+      ptr.push_back(static_cast<std::int64_t>(bag.size()));
+    }
+    std::vector<double> values(bag.size(), 0.5);
+    std::vector<Firing> firings;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+      for (std::int64_t t = offsets[i]; t < offsets[i + 1]; ++t) {
+        if (below(3) != 0) continue;
+        const auto end = t + 1 + below(static_cast<int>(offsets[i + 1] - t));
+        firings.push_back({static_cast<std::int32_t>(t), static_cast<std::int32_t>(end),
+                           static_cast<std::uint8_t>(below(4)), source, below(3), -1.0});
+      }
+    }
+    const std::vector<Column> columns{{nullptr, words.data(), nullptr}, {ptr.data(), bag.data(), values.data()}};
+    extractor->extract(offsets.data(), static_cast<int>(offsets.size()) - 1, columns, firings, true, corpus);
+  }
+
+  void label() {
+    Layout layout;
+    layout.Y = Y;
+    for (int y = 0; y < Y; ++y) {
+      layout.bounds.push_back(below(4));
+      layout.start.push_back(y);
+      layout.end.push_back(y);
+    }
+    gold.hints.resize(corpus.n_sequences());
+    for (int i = 0; i < corpus.n_sequences(); ++i) {
+      for (int t = 0; t < corpus.length(i);) {
+        const int y = below(Y), bound = layout.bounds[y] == 0 ? 8 : layout.bounds[y];
+        const int end = std::min(corpus.length(i), t + 1 + below(bound));
+        gold.segments.push_back({t, end, y});
+        t = end;
+      }
+      gold.ptr.push_back(static_cast<std::int64_t>(gold.segments.size()));
+    }
+    const Choice choice{Y, 0.0, below(2) == 0, true};
+    const auto n = extractor->attributes.size();
+    Pairs pairs = observed_pairs(corpus, gold, choice, n, layout);
+    parameters = std::make_shared<Parameters>(std::move(pairs), std::move(layout), n);
+    auto design = std::const_pointer_cast<Design>(parameters->compile(corpus));
+    const std::vector<double> weight(corpus.n_sequences(), 1.0);
+    std::vector<double> observed = parameters->count(*design, gold, weight.data(), nullptr, corpus.n_sequences());
+    share(*design);
+    objective = std::make_unique<Objective>(parameters->layout(), design);
+    objective->observed = std::move(observed);
+    for (int y = 0; y < Y; ++y) objective->order.push_back(y);
+    const auto& bounds = parameters->layout()->bounds;
+    std::stable_sort(objective->order.begin(), objective->order.end(), [&](int a, int b) {
+      const auto length = [&](int y) { return bounds[y] == 0 ? 1000 : bounds[y]; };
+      return length(a) > length(b);
+    });
+    objective->automaton = std::make_shared<Automaton>(Automaton::build(Y, {}, {}, true, 1000));
+  }
+
+  double loss(const std::vector<double>& at, std::vector<double>* gradient, bool single = false, int threads = 1) {
+    if (gradient != nullptr) gradient->resize(at.size());
+    return objective->evaluate(at.data(), objective->observed.data(), nullptr, corpus.n_sequences(), single, threads,
+                               gradient == nullptr ? nullptr : gradient->data());
+  }
+};
+
+void check_case(int seed) {
+  Case one(seed, 1 + seed % 4);
+  std::vector<double> gradient, near;
+  const double loss = one.loss(one.w, &gradient);
+  check(std::isfinite(loss) && loss > -1e-9, "the loss of gold labels is not negative", seed);
+  const double single = one.loss(one.w, &near, true);
+  check(std::fabs(single - loss) <= 1e-3 * (1.0 + std::fabs(loss)), "single precision", seed);
+  for (int trial = 0; trial < 4 && !one.w.empty(); ++trial) {
+    const int k = one.below(static_cast<int>(one.w.size()));
+    std::vector<double> up = one.w, down = one.w;
+    up[k] += 1e-5;
+    down[k] -= 1e-5;
+    const double numeric = (one.loss(up, nullptr) - one.loss(down, nullptr)) / 2e-5;
+    check(std::fabs(numeric - gradient[k]) <= 1e-5 * (1.0 + std::fabs(numeric)), "gradient", seed);
+  }
+  for (double& x : one.w) x *= 500.0;  // beyond what plain numbers can do
+  check(std::isfinite(one.loss(one.w, &gradient)), "large weights", seed);
+}
+
+// Enough sequences for several shards: the same bits on any number of threads.
+void check_threads() {
+  Case many(7, 20000);
+  std::vector<double> first, second;
+  const double a = many.loss(many.w, &first, false, 1), b = many.loss(many.w, &second, false, 3);
+  check(a == b && first == second, "threads give the same bits", 7);
+}
+
+void check_strings() {
+  Interner strings;
+  Trie trie;
+  std::vector<std::int32_t> ids;
+  for (int k = 0; k < 300; ++k) ids.push_back(strings.add(std::to_string(k % 100)));
+  check(strings.size() == 100 && strings.find("42") == 42 && strings.find("x") == Interner::kMissing, "strings", 0);
+  trie.add(ids.data() + 10, 3, 5);
+  trie.add(ids.data() + 11, 1, 6);
+  const std::int64_t offsets[] = {0, 100, 112, 300};
+  const Trie::Found found = trie.scan(ids.data(), offsets, 3);
+  check(found.starts.size() == 5, "entries inside documents", 0);
+}
+
+}  // namespace
+
+int main() {
+  const int count = 150;
+  for (int seed = 0; seed < count; ++seed) check_case(seed);
+  check_threads();
+  check_strings();
+  std::printf("%s kernels: %d corpora, %d failures\n", kernels().name, count, failures);
+  return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

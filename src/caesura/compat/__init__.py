@@ -1,0 +1,23 @@
+"""The interfaces of sklearn-crfsuite and python-crfsuite: change one import.
+
+::
+
+    from sklearn_crfsuite import CRF            ->  from caesura.compat import CRF
+    from pycrfsuite import Trainer, Tagger      ->  from caesura.compat import Trainer, Tagger
+
+Parameters, attributes and objectives mean the same.  What differs:
+
+- Model files are Caesura's own; files that CRFsuite wrote cannot be read, so train once more.
+- The algorithms are ``lbfgs`` and ``l2sgd``; perceptron-type learners are to come.
+- Data is checked: NaN and infinite values, and strings in the place of lists, are errors.
+- Everything else that a `caesura.ChainCRF` can do, `CRF.model_` and `Tagger.model` can do.
+"""
+
+from __future__ import annotations
+
+from caesura.compat.crf import CRF
+from caesura.compat.items import ItemSequence
+from caesura.compat.tagger import ModelInfo, Tagger
+from caesura.compat.trainer import LabelScore, Trainer, TrainingLog
+
+__all__ = ["CRF", "ItemSequence", "LabelScore", "ModelInfo", "Tagger", "Trainer", "TrainingLog"]

@@ -1,0 +1,118 @@
+"""Attributes of tokens in python-crfsuite's form, read into numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.encoding import Encoder
+from caesura.errors import InvalidInput, message
+from caesura.features import attributes
+from caesura.features.bags import bag
+
+__all__ = ["ItemSequence", "Read", "corpus_of", "new_encoder", "read"]
+
+_NO_INTS = np.zeros(0, np.int32)
+_NONE = (  # no feature of segments fires: starts, ends, flags, sources, ids, values
+    _NO_INTS,
+    _NO_INTS,
+    np.zeros(0, np.uint8),
+    _NO_INTS,
+    _NO_INTS,
+    np.zeros(0, np.float64),
+)
+
+
+class ItemSequence:
+    """The attributes of a sequence, made plain once and used often.
+
+    Parameters
+    ----------
+    items : iterable
+        For each token strings, or a dict: {"a": 2.0} is a with the value 2, {"a": True} a with 1,
+        {"a": "x"} is a:x, {"a": {"b": 1}} and {"a": ["b"]} are a:b.
+
+    Examples
+    --------
+    >>> sequence = ItemSequence([["foo"], {"bar": {"baz": 1}}])
+    >>> sequence
+    <ItemSequence of size 2>
+    >>> sequence.items()
+    [{'foo': 1.0}, {'bar:baz': 1.0}]
+    """
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self._bags = [bag(item, f"items[{t}]") for t, item in enumerate(_tokens(items, "items"))]
+
+    def items(self) -> list[dict[str, float]]:
+        """Return the attributes of each token with their values; twice the same counts twice."""
+        out = []
+        for one in self._bags:
+            values: dict[str, float] = {}
+            for name in one:
+                value = one[name] if isinstance(one, dict) else 1.0
+                values[name] = values.get(name, 0.0) + value
+            out.append(values)
+        return out
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._bags)
+
+    def __len__(self) -> int:
+        return len(self._bags)
+
+    def __repr__(self) -> str:
+        return f"<ItemSequence of size {len(self)}>"
+
+
+class Read(NamedTuple):
+    """Sequences as ragged arrays."""
+
+    offsets: npt.NDArray[np.int64]  # (n + 1,) tokens
+    ptr: npt.NDArray[np.int64]  # (tokens + 1,) attributes
+    ids: npt.NDArray[np.int32]
+    values: npt.NDArray[np.float64] | None  # None: all are 1
+
+
+def new_encoder() -> Encoder:
+    """Return an encoder for attributes that are given."""
+    return Encoder([attributes[0]])
+
+
+def read(encoder: Encoder, sequences: Sequence[Any], grow: bool, first: int | None = 0) -> Read:
+    """Return sequences as numbers; without `grow`, attributes that are not known are left out.
+
+    An error calls them xseq where `first` is None, and else X[first], ...
+    """
+    names = ["xseq" if first is None else f"X[{first + i}]" for i in range(len(sequences))]
+    tokens = [_tokens(one, name) for one, name in zip(sequences, names, strict=True)]
+
+    def flatten(given: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
+        made = bag(given, f"{names[i]}[{t}]")
+        return made.items() if isinstance(made, dict) else ((name, 1.0) for name in made)
+
+    return Read(*encoder.values[0].bags(tokens, grow, flatten))
+
+
+def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.Corpus:
+    """Return what was read as the kernels take it."""
+    corpus = _kernels.Corpus()
+    with encoder._lock:
+        for part in parts:
+            column = (part.ptr, part.ids, part.values)
+            encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow)
+    return corpus
+
+
+def _tokens(items: Any, name: str) -> Any:
+    """Return something with a token at a time, or raise."""
+    if isinstance(items, ItemSequence):
+        return items._bags
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
+        expected = "a list with the attributes of each token"
+        raise InvalidInput(message(name, items, expected, "write [['w=a', 'first'], {'w=b': 0.5}]"))
+    return items if isinstance(items, list | tuple) else list(items)

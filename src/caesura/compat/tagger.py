@@ -1,0 +1,266 @@
+"""Tagger: python-crfsuite's way to use a model file."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.compat.items import corpus_of, read
+from caesura.compat.learning import states_of
+from caesura.errors import InvalidInput, message
+from caesura.features import attributes
+from caesura.models.chain import ChainCRF
+from caesura.models.files import load
+from caesura.models.structure import Fitted
+
+__all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities"]
+
+OVERLAPPING = 0  # the kernels' number
+
+
+class ModelInfo(NamedTuple):
+    """What is in a model; weights of zero are left out.
+
+    Examples
+    --------
+    >>> ModelInfo._fields
+    ('header', 'labels', 'attributes', 'transitions', 'state_features')
+    """
+
+    header: dict[str, str]
+    labels: dict[str, str]  # name to number
+    attributes: dict[str, str]  # name to number
+    transitions: dict[tuple[str, str], float]  # (previous label, label) to weight
+    state_features: dict[tuple[str, str], float]  # (attribute, label) to weight
+
+
+class Tagger:
+    """Use a model that `Trainer.train` or `ChainCRF.save` wrote.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from caesura.compat import Trainer
+    >>> trainer = Trainer(verbose=False)
+    >>> trainer.append([["w=the"], ["w=cat"]], ["D", "N"])
+    >>> tagger = Tagger()
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trainer.train(os.path.join(folder, "model"))
+    ...     _ = tagger.open(os.path.join(folder, "model"))
+    >>> tagger.tag([["w=the"], ["w=dog"]])
+    ['D', 'N']
+    >>> round(tagger.marginal("D", 0), 3), round(tagger.probability(["D", "N"]), 3)
+    (0.592, 0.342)
+    """
+
+    def __init__(self) -> None:
+        self._model: ChainCRF | None = None
+        self._size = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        self._length = 0
+        self._design: _kernels.Design | None = None
+        self._posterior: tuple[_kernels.Problem, _kernels.Posterior] | None = None
+
+    # -- files --------------------------------------------------------------------------------
+
+    def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
+        """Open a model file; files that CRFsuite wrote cannot be read."""
+        with Path(name).open("rb") as file:
+            _refuse_foreign("name", file.read(4))
+        self._use(load(name), Path(name).stat().st_size)
+        return contextlib.closing(self)
+
+    def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
+        """Open the content of a model file."""
+        _refuse_foreign("value", value[:4])
+        self._use(from_bytes(value), len(value))
+        return contextlib.closing(self)
+
+    def _use(self, model: Any, size: int) -> None:
+        """Take a fitted model."""
+        if not isinstance(model, ChainCRF) or model._known.encoder.features != [attributes[0]]:
+            raise InvalidInput(
+                "name: got a model with features of its own, expected one of attributes that are "
+                "given; use caesura.load(path) and its predict"
+            )
+        self._model, self._size = model, size
+        self._forget()
+
+    def close(self) -> None:
+        """Close the model."""
+        self._model = None
+        self._forget()
+
+    @property
+    def model(self) -> ChainCRF:
+        """The estimator, of which more can be asked."""
+        if self._model is None:
+            raise InvalidInput("tagger: got no model, expected an open one; call open(name) first")
+        return self._model
+
+    @property
+    def _fitted(self) -> Fitted:
+        return self.model._known
+
+    # -- one sequence -------------------------------------------------------------------------
+
+    def labels(self) -> list[str]:
+        """Return the labels, in the order in which training met them."""
+        return list(self._fitted.structure.states)
+
+    def set(self, xseq: Iterable[Any]) -> None:
+        """Set the sequence that `tag`, `probability` and `marginal` are about."""
+        fitted = self._fitted
+        part = read(fitted.encoder, [xseq], False, None)
+        self._design = fitted.parameters.compile(corpus_of(fitted.encoder, [part], False))
+        self._length, self._posterior = len(part.ptr) - 1, None
+
+    def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
+        """Return the best labels of a sequence, or of the one that was set."""
+        if xseq is not None:
+            self.set(xseq)
+        return states_of(self._fitted, self._known(), 1)[0]
+
+    def probability(self, yseq: Iterable[str]) -> float:
+        """Return the probability of labels for the sequence that was set."""
+        labels = [self._label("yseq", label) for label in yseq]
+        self._known()
+        if len(labels) != self._length:
+            raise InvalidInput(
+                f"yseq: got {len(labels)} labels, expected {self._length}, one for each token"
+            )
+        if not labels:
+            return 1.0
+        problem, posterior = self._asked()
+        score = problem.score([(t, t + 1, y) for t, y in enumerate(labels)])
+        return math.exp(score - posterior.log_partition)
+
+    def marginal(self, y: str, pos: int) -> float:
+        """Return the probability of a label at a token of the sequence that was set."""
+        label = self._label("y", y)
+        self._known()
+        if not 0 <= pos < self._length:
+            expected = f"a token, 0 <= pos < {self._length}"
+            raise InvalidInput(message("pos", pos, expected, "count from 0"))
+        return float(self._asked()[1].tokens[pos, label])
+
+    def _label(self, name: str, label: str) -> int:
+        states = self._fitted.structure.states
+        if label not in states:
+            expected = f"one of {', '.join(states)}"
+            raise InvalidInput(message(name, label, expected, "correct it"))
+        return states.index(label)
+
+    def _known(self) -> _kernels.Design:
+        _ = self.model
+        if self._design is None:
+            raise InvalidInput("tagger: got no sequence, expected one; call set(xseq) or tag(xseq)")
+        return self._design
+
+    def _asked(self) -> tuple[_kernels.Problem, _kernels.Posterior]:
+        if self._posterior is None:
+            problem = self._fitted.scorer.problems(self._known())[0]
+            made = _kernels.posterior([problem], OVERLAPPING, 1, False)[0]
+            self._posterior = problem, made
+        return self._posterior
+
+    # -- inspection ---------------------------------------------------------------------------
+
+    def info(self) -> ModelInfo:
+        """Return labels, attributes and weights."""
+        fitted = self._fitted
+        states, parameters, Y = fitted.structure.states, fitted.parameters, len(self.labels())
+        n = len(parameters.attribute)
+        first = n + len(parameters.edge_attribute)
+        transitions = {
+            (states[pair // Y], states[pair % Y]): weight
+            for pair, weight in zip(
+                parameters.transition.tolist(), fitted.w[first:].tolist(), strict=False
+            )
+            if weight != 0.0
+        }
+        kept = np.flatnonzero(fitted.w[:n])
+        used, places = np.unique(parameters.attribute[kept], return_inverse=True)
+        names = fitted.encoder.names(used.tolist())
+        labels, weights = parameters.label[kept].tolist(), fitted.w[kept].tolist()
+        state_features = {
+            (names[a], states[y]): weight
+            for a, y, weight in sorted(zip(places.tolist(), labels, weights, strict=True))
+        }
+        header = {
+            "type": "caesura",
+            "size": str(self._size),
+            "num_labels": str(Y),
+            "num_attrs": str(len(names)),
+        }
+        numbered = [{name: str(k) for k, name in enumerate(some)} for some in (states, names)]
+        return ModelInfo(header, numbered[0], numbered[1], transitions, state_features)
+
+    def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
+        """Write the model as text into a file, or to the standard output."""
+        if filename is None:
+            self._write(sys.stdout)
+            return
+        with Path(filename).open("w", encoding="utf-8") as file:
+            self._write(file)
+
+    def _write(self, file: TextIO) -> None:
+        info = self.info()
+        blocks = {
+            "FILEHEADER": [f"  {name}: {value}" for name, value in info.header.items()],
+            "LABELS": [f"{int(k):7d}: {name}" for name, k in info.labels.items()],
+            "ATTRIBUTES": [f"{int(k):7d}: {name}" for name, k in info.attributes.items()],
+            "TRANSITIONS": _pairs(1, info.transitions),
+            "STATE_FEATURES": _pairs(0, info.state_features),
+        }
+        for name, lines in blocks.items():
+            file.write("\n".join([f"{name} = {{", *lines, "}", "", ""]))
+
+
+def _refuse_foreign(name: str, begin: bytes) -> None:
+    """Raise if a file begins like CRFsuite's."""
+    if begin == b"lCRF":
+        raise InvalidInput(
+            f"{name}: got a model that CRFsuite wrote, expected one of Caesura; train again with "
+            "caesura.compat.Trainer"
+        )
+
+
+def _pairs(kind: int, weights: dict[tuple[str, str], float]) -> list[str]:
+    return [f"  ({kind}) {a} --> {b}: {weight:.6f}" for (a, b), weight in weights.items()]
+
+
+def token_probabilities(
+    fitted: Fitted, design: _kernels.Design, n_threads: int
+) -> list[npt.NDArray[np.float64]]:
+    """Return the probability of each label at each token, (T, Y), of each sequence."""
+    made = _kernels.posterior(fitted.scorer.problems(design), OVERLAPPING, n_threads, False)
+    return [one.tokens for one in made]
+
+
+def as_bytes(model: ChainCRF) -> bytes:
+    """Return what would be in a model's file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        model.save(path)
+        return path.read_bytes()
+
+
+def from_bytes(value: bytes) -> Any:
+    """Return the model whose file has this content."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        path.write_bytes(value)
+        return load(path)
