@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
-from oracle import close
+from hypothesis import assume, given, settings
+from oracle import Draw, close
+from test_encoding import documents as documents_of
+from test_encoding import features as features_of
 from toys import addresses, bags_of, numbers_of
 
 import caesura
 from caesura import ChainCRF, Document, Partial, Segment, SemiCRF, to_tags
 from caesura.features import (
     Length,
+    Template,
     Text,
     attributes,
     column,
@@ -213,7 +220,7 @@ def test_models_without_text_outside() -> None:
 # -- scores and probabilities --------------------------------------------------------------------
 
 
-def gold_path(model: Any, tokens: list[str], segments: list[Segment]) -> list[Segment]:
+def gold_path(model: Any, tokens: Sequence[str], segments: list[Segment]) -> list[Segment]:
     """The path over states that says these segments."""
     if isinstance(model, SemiCRF):
         return caesura.fill_gaps(segments, len(tokens), outside_length=model.outside_length)
@@ -327,3 +334,62 @@ def test_uncertainty(model: Any) -> None:
         assert close(margin, 1 - (first - second))
     sure, unsure = model.uncertainty([X[0], ["near", "Park", "Park", "and"]])
     assert sure < unsure
+
+
+# -- any model -----------------------------------------------------------------------------------
+
+
+@st.composite
+def problems(draw: Draw) -> tuple[Any, list[Document], list[list[Segment]]]:
+    """A model with any features and options, and labelled documents of up to five tokens."""
+    docs = [d for d in draw(documents_of(4)) if len(d)]
+    assume(docs)
+    ys = []
+    for document in docs:
+        cuts = sorted(
+            {0, len(document), *draw(st.lists(st.integers(0, len(document)), max_size=3))}
+        )
+        labels = [draw(st.sampled_from(["A", "B-C", "O"])) for _ in cuts[1:]]
+        spans = zip(cuts, cuts[1:], labels, strict=False)
+        ys.append([Segment(*span) for span in spans if span[2] != "O"])
+    assume(any(ys))
+    chosen = draw(features_of())
+    options: dict[str, Any] = {"c2": 0.5, "max_iterations": draw(st.integers(0, 3)), "n_threads": 1}
+    options["all_possible_states"] = draw(st.booleans())
+    options["all_possible_transitions"] = draw(st.booleans())
+    options["boundary_weights"] = draw(st.booleans())
+    if draw(st.booleans()):
+        options["outside_length"] = draw(st.sampled_from([1, None]))
+        some = {label: 5 for y in ys for _, _, label in y[:1]}
+        options["max_length"] = draw(st.sampled_from([None, 5, some]))
+        return SemiCRF(chosen, **options), docs, ys
+    tokens = [f for f in chosen if isinstance(f, Template) and f.place in ("token", "edge")]
+    options["scheme"] = draw(st.sampled_from(["BIO", "BIOES", "IOB1"]))
+    options["forbid_invalid"] = draw(st.sampled_from(["always", "never"]))
+    return ChainCRF(tokens, **options), docs, ys
+
+
+@settings(max_examples=50)
+@given(problems())
+def test_any_model_learns_what_the_engine_scores(
+    problem: tuple[Any, list[Document], list[list[Segment]]],
+) -> None:
+    """Fitting, scoring, predicting and saving agree, whatever the features."""
+    model, docs, ys = problem
+    model.fit(docs, ys)
+    loss = 0.0
+    for x, y in zip(docs, ys, strict=True):
+        p = model.potentials(x)
+        loss -= caesura.log_probability(p, gold_path(model, x.tokens, y))
+        best = caesura.viterbi(p, method="reference")
+        [found] = model._paths([x])
+        path = [Segment(s, e, p.labels[k]) for s, e, k in found]
+        assert close(caesura.score(p, path), best.score)
+    loss += float(model.c2 * (model._known.w @ model._known.w))
+    if model.history_:
+        assert loss == pytest.approx(model.history_[-1].objective, rel=1e-9, abs=1e-9)
+    again = pickle.loads(pickle.dumps(model))
+    for x in docs:
+        assert close(
+            caesura.log_partition(again.potentials(x)), caesura.log_partition(model.potentials(x))
+        )
