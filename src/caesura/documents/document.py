@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -250,7 +249,7 @@ def _of_bags(bags: Sequence[Any]) -> Document:
     return document
 
 
-_NO_COLUMNS: Mapping[str, Sequence[str]] = MappingProxyType({})
+_NO_COLUMNS: dict[str, Sequence[str]] = {}
 
 
 def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:
