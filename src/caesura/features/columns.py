@@ -102,9 +102,8 @@ def _classes(word: str) -> tuple[str, ...]:
 
 def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
     marked = f"<{word}>"
-    lengths = range(low, min(high, len(marked)) + 1)
-    spans = ((s, s + n) for n in lengths for s in range(len(marked) - n + 1))
-    return tuple(dict.fromkeys(marked[s:e] for s, e in spans))
+    sizes = range(low, min(high, len(marked)) + 1)
+    return tuple({marked[s : s + n]: 0 for n in sizes for s in range(len(marked) - n + 1)})
 
 
 def _bucket(number: int, bounds: tuple[int, ...]) -> str:

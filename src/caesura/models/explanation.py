@@ -130,13 +130,17 @@ class _Reasons:
     """The features of paths through one sequence, with what each adds."""
 
     def __init__(self, model: Answers, document: Document) -> None:
-        self.fitted = fitted = model._known
+        fitted = model._known
         self.states = {state: k for k, state in enumerate(fitted.structure.states)}
-        self.corpus = fitted.encoder.encode([document], False)
+        self.corpus = corpus = fitted.encoder.encode([document], False)
         self.T = len(document)
         parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
-        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows])
-        self.edges = _by_key(parameters.edge_attribute, parameters.edge_pair, w[blocks.edges])
+        rows = parameters.attribute, parameters.label, w[blocks.rows]
+        edges = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
+        on_rows, on_edges = corpus.row_attributes(0)[1], corpus.edge_attributes(0)[1]
+        self.weights, self.edges = _by_key(*rows, on_rows), _by_key(*edges, on_edges)
+        fired = np.union1d(on_rows, on_edges).tolist()
+        self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
         self.pairs = _by_one(parameters.transition, w[blocks.transitions])
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
@@ -151,10 +155,9 @@ class _Reasons:
             found[name, states] = found.get((name, states), 0.0) + value
 
         over = [segment for segment in segments for _ in range(segment.length)]
-        fired = [(a, s.label, v) for s, a, v in self._fired(over)]
-        names = self.fitted.encoder.names(a for a, _, _ in fired)
-        for name, (a, label, value) in zip(names, fired, strict=True):
-            add(name, label, value * self.weights.get((a, self.states[label]), 0.0))
+        for segment, a, value in self._fired(over):
+            weight = self.weights.get((a, self.states[segment.label]), 0.0)
+            add(self.names[a], segment.label, value * weight)
         for segment in segments:
             add("outside_bias", segment.label, self.bias.get(self.states[segment.label], 0.0))
         if segments:
@@ -186,11 +189,10 @@ class _Reasons:
             at[after.start] = pair, shown
             out.append(("transition", shown, self.pairs.get(pair, 0.0)))
         positions, ids, values = (array.tolist() for array in self.corpus.edge_attributes(0))
-        names = self.fitted.encoder.names(ids)
-        for t, a, name, value in zip(positions, ids, names, values, strict=True):
+        for t, a, value in zip(positions, ids, values, strict=True):
             if t in at:
                 pair, shown = at[t]
-                out.append((name, shown, self.edges.get((a, pair), 0.0) * value))
+                out.append((self.names[a], shown, self.edges.get((a, pair), 0.0) * value))
         return out
 
 
@@ -200,8 +202,11 @@ def _applies(segment: Segment, start: int, end: int, flags: int) -> bool:
     return starts and (segment.end == end or (bool(flags & OPEN_END) and segment.end >= end))
 
 
-def _by_key(a: Any, b: Any, w: npt.NDArray[np.float64]) -> dict[tuple[int, int], float]:
-    return dict(zip(zip(a.tolist(), b.tolist(), strict=True), w.tolist(), strict=True))
+def _by_key(a: Any, b: Any, w: Any, some: Any) -> dict[tuple[int, int], float]:
+    """Return the weights of some attributes."""
+    kept = np.isin(a, some)
+    pairs = zip(a[kept].tolist(), b[kept].tolist(), strict=True)
+    return dict(zip(pairs, w[kept].tolist(), strict=True))
 
 
 def _by_one(a: Any, w: npt.NDArray[np.float64]) -> dict[int, float]:

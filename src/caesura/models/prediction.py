@@ -14,7 +14,7 @@ from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import chunks
-from caesura.models.scores import potentials_of
+from caesura.models.scores import pair_scores, potentials_of
 from caesura.models.structure import Fitted, scorer_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
@@ -91,10 +91,11 @@ class Predictor(Model):
         fitted = self._known
         self._scorer(fitted)  # checks the bias
         outside = self._outside_states(fitted.structure.states, fitted.scheme)
+        pairs = pair_scores(fitted, self.outside_bias, outside)
         out: list[Potentials] = []
         for _, documents, design in self._designs(X, fitted):
             out += [
-                potentials_of(fitted, design, i, document, self.outside_bias, outside)
+                potentials_of(fitted, pairs, design, i, document)
                 for i, document in enumerate(documents)
             ]
         if constraints is None:

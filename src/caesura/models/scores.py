@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document
 from caesura.models.structure import Fitted, blocks_of
 from caesura.potentials import OPEN_END, OPEN_START, Potentials
 
-__all__ = ["potentials_of"]
+__all__ = ["PairScores", "pair_scores", "potentials_of"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class PairScores(NamedTuple):
+    """What is the same for all sequences: scores of pairs of states, of the first and the last."""
+
+    transition: Floats  # (Y, Y)
+    start: Floats  # (Y,)
+    end: Floats  # (Y,)
+
+
+def pair_scores(fitted: Fitted, bias: float, outside: Sequence[int]) -> PairScores:
+    """Return the scores of pairs of states, with a bias on each way into some states."""
+    structure, parameters, w = fitted.structure, fitted.parameters, fitted.w
+    blocks, Y = blocks_of(parameters), len(structure.states)
+    scores = PairScores(np.zeros((Y, Y)), np.zeros(Y), np.zeros(Y))
+    scores.transition.reshape(-1)[parameters.transition] = w[blocks.transitions]
+    scores.start[parameters.start] = w[blocks.starts]
+    scores.end[parameters.end] = w[blocks.ends]
+    scores.transition[:, outside] += bias
+    scores.start[list(outside)] += bias
+    scores.transition[structure.barred.astype(bool)] = -np.inf
+    scores.start[structure.barred_start.astype(bool)] = -np.inf
+    scores.end[structure.barred_end.astype(bool)] = -np.inf
+    return scores
 
 
 def potentials_of(
-    fitted: Fitted,
-    design: _kernels.Design,
-    i: int,
-    document: Document,
-    bias: float,
-    outside: Sequence[int],
+    fitted: Fitted, pairs: PairScores, design: _kernels.Design, i: int, document: Document
 ) -> Potentials:
-    """Return the log-potentials of sequence i of a design, with a bias on some states."""
+    """Return the log-potentials of sequence i of a design."""
     structure, T = fitted.structure, len(document)
     p = Potentials(
         T,
@@ -31,9 +54,7 @@ def potentials_of(
         tokens=document.tokens if any(document.tokens) else None,
     )
     _add_rows(p, fitted.scorer, design, i)
-    _set_pairs(p, fitted)
-    p.transition[:, outside] += bias
-    p.start[list(outside)] += bias
+    p.transition[...], p.start[...], p.end[...] = pairs
     return p
 
 
@@ -53,17 +74,6 @@ def _add_rows(p: Potentials, scorer: _kernels.Scorer, design: _kernels.Design, i
             (flags[sites] & OPEN_START) != 0,
             (flags[sites] & OPEN_END) != 0,
         )
-    for t, pair, score in zip(*(a.tolist() for a in scorer.edges(design, i)), strict=True):
-        p.add_transition(t, pair // Y, pair % Y, score)
-
-
-def _set_pairs(p: Potentials, fitted: Fitted) -> None:
-    """Set the scores of pairs of states, of the first and of the last."""
-    structure, parameters, w = fitted.structure, fitted.parameters, fitted.w
-    blocks = blocks_of(parameters)
-    p.transition.reshape(-1)[parameters.transition] = w[blocks.transitions]
-    p.start[parameters.start] = w[blocks.starts]
-    p.end[parameters.end] = w[blocks.ends]
-    p.transition[structure.barred.astype(bool)] = -np.inf
-    p.start[structure.barred_start.astype(bool)] = -np.inf
-    p.end[structure.barred_end.astype(bool)] = -np.inf
+    positions, codes, weights = scorer.edges(design, i)
+    parts = (positions, codes // Y, codes % Y, weights)  # as add_transition would, many at once
+    p._edges += zip(*(part.tolist() for part in parts), strict=True)
