@@ -106,7 +106,7 @@ class BagReader {
 
   // Hashes first, so that the table's memory is on its way when it is read.
   void strings(PyObject** items, Py_ssize_t count) {
-    constexpr Py_ssize_t kMany = 32, kAhead = 8;
+    constexpr Py_ssize_t kMany = 32, kAhead = 12;
     for (Py_ssize_t begin = 0; begin < count; begin += kMany) {
       const int some = static_cast<int>(std::min(count - begin, kMany));
       std::string_view texts[kMany];

@@ -118,6 +118,18 @@ void Extractor::find(int source, const std::vector<Column>& columns, std::int64_
                      std::int64_t t, bool grow) {
   const std::vector<Part>& parts = templates_[source].parts;
   chosen_.resize(parts.size());
+  if (parts.size() == 1 && t + parts[0].offset >= begin && t + parts[0].offset < end) {  // most are so
+    const Column& column = columns[parts[0].column];
+    const std::int64_t at = t + parts[0].offset;
+    const std::int64_t first = column.ptr == nullptr ? at : column.ptr[at];
+    const std::int64_t last = column.ptr == nullptr ? at + 1 : column.ptr[at + 1];
+    for (std::int64_t i = first; i < last; ++i) {
+      if (column.ids[i] == kUnseen) continue;
+      const std::int32_t a = attributes.id(source, column.ids + i, 1, grow);
+      if (a != Attributes::kMissing) found_.push_back({a, column.values == nullptr ? 1.0 : column.values[i]});
+    }
+    return;
+  }
   if (!parts.empty()) combine(parts, 0, columns, begin, end, t, 1.0, source, grow);
 }
 

@@ -200,11 +200,17 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   d.n_sparse = l.n_sparse;
   d.n_edges = l.n_edges;
   d.tokens = corpus.tokens;
+  d.dense.reserve(corpus.attribute.size());
+  d.dense_ptr.reserve(corpus.ptr.size());
+  d.sparse_ptr.reserve(corpus.ptr.size());
   const bool values = !corpus.value.empty();
+  constexpr std::int64_t kSoon = 12;
+  const auto n_items = static_cast<std::int64_t>(corpus.attribute.size());
   auto add_row = [&](std::int64_t row) {
     bool any = false;
     for (std::int64_t k = corpus.ptr[row]; k < corpus.ptr[row + 1]; ++k) {
       const std::int32_t a = corpus.attribute[k];
+      if (k + kSoon < n_items) __builtin_prefetch(groups_.data() + corpus.attribute[k + kSoon]);
       if (a >= static_cast<std::int32_t>(groups_.size()) || groups_[a].count == 0) continue;
       any = true;
       const Group& group = groups_[a];

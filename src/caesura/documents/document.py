@@ -230,16 +230,26 @@ def as_document(
     raise InvalidInput(message(name, x, expected, "pass one of these for each sequence"))
 
 
+@functools.lru_cache(maxsize=256)
+def _no_words(count: int) -> tuple[str, ...]:
+    return ("",) * count
+
+
 def _of_bags(bags: Sequence[Any]) -> Document:
     """Return a document of attributes, which are checked when they are read."""
     document: Document = object.__new__(Document)
-    put = functools.partial(object.__setattr__, document)
-    put("tokens", ("",) * len(bags))
-    put("attributes", bags)
-    put("columns", {})
-    for name in ("text", "offsets", "dense", "segments"):
-        put(name, None)
+    put = object.__setattr__
+    put(document, "tokens", _no_words(len(bags)))
+    put(document, "attributes", bags)
+    put(document, "columns", _NO_COLUMNS)
+    put(document, "text", None)
+    put(document, "offsets", None)
+    put(document, "dense", None)
+    put(document, "segments", None)
     return document
+
+
+_NO_COLUMNS: dict[str, Sequence[str]] = {}
 
 
 def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:
