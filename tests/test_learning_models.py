@@ -12,7 +12,19 @@ from toys import addresses
 
 import caesura
 from caesura import ChainCRF, InvalidInput, Partial, Segment, SemiCRF, to_tags
-from caesura.features import Length, Text, edge, first, last, lower, shape, window, word
+from caesura.features import (
+    Length,
+    Text,
+    bias,
+    dense,
+    edge,
+    first,
+    last,
+    lower,
+    shape,
+    window,
+    word,
+)
 from caesura.learning import Progress
 from caesura.models.structure import blocks_of, scorer_of
 
@@ -266,9 +278,9 @@ def test_groups_have_their_own_penalties(kind: Any) -> None:
 
 
 def test_owl_qn_makes_zeros() -> None:
-    dense = SemiCRF(SEGMENTS, c2=0.1).fit(X, Y)
+    full = SemiCRF(SEGMENTS, c2=0.1).fit(X, Y)
     sparse = SemiCRF(SEGMENTS, c1=0.5, c2=0.0).fit(X, Y)
-    assert len(weights(sparse)) < len(weights(dense)) / 3
+    assert len(weights(sparse)) < len(weights(full)) / 3
     assert sparse.score(X, Y) > 0.9
 
 
@@ -283,6 +295,16 @@ def test_min_freq_and_all_possible_pairs() -> None:
     assert len(seen._known.parameters.transition) < 16
     assert len(seen._known.parameters.start) == len(seen._known.parameters.end) == 0
     assert min(few.score(X, Y), every.score(X, Y)) > 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_negative_numbers_have_weights_too(kind: Any) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(-3.0, 1.0, size=(5, 2)) for _ in range(40)]
+    ys = [[Segment(t, t + 1, "A") for t in range(5) if a[t, 1] > -3.0] for a in arrays]
+    model = kind([bias[0], dense[0]], c2=0.01).fit(arrays, ys)
+    assert len(model._known.parameters.attribute) == 3 * len(model._known.structure.states)
+    assert model.score(arrays, ys) > 0.9
 
 
 # -- going on --------------------------------------------------------------------------------------

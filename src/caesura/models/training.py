@@ -92,7 +92,7 @@ class Training(NamedTuple):
             bars.barred,
             bars.barred_start,
             bars.barred_end,
-            float(model.min_freq),
+            float(model.min_freq) or -np.inf,  # sums of values, which may be negative
             bool(model.all_possible_states),
             bool(model.all_possible_transitions),
             bool(model.boundary_weights),
