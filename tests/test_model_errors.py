@@ -147,6 +147,7 @@ PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"n_threads": 0}, "n_threads: got 0"),
     ({"patience": 0}, "patience: got 0"),
     ({"outside": None}, "outside: got None, expected a string"),
+    ({"outside_bias": float("inf")}, "outside_bias: got inf, expected a finite number"),
     ({"class_weight": {"planet": 2.0}}, "class_weight: got {'planet': 2.0}, expected positive"),
     ({"class_weight": {"town": 0}}, "class_weight: got {'town': 0}"),
     ({"class_weight": "balanced"}, "class_weight: got 'balanced', expected a dict"),

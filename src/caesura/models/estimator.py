@@ -128,6 +128,16 @@ class Estimator:
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))
 
+        self._checked_bias()
+
+    def _checked_bias(self) -> float:
+        """Return the bias towards text outside, which may be set between two predictions."""
+        bias = self.outside_bias
+        if not isinstance(bias, int | float) or not np.isfinite(bias):
+            remedy = "raise it for precision, lower it for recall"
+            raise InvalidInput(message("outside_bias", bias, "a finite number", remedy))
+        return bias
+
     # -- what differs -------------------------------------------------------------------------
 
     def _check_features(self, features: Features) -> None:

@@ -29,10 +29,7 @@ class Predictor(Model):
 
     def _scorer(self, fitted: Fitted) -> _kernels.Scorer:
         """Return the weights, with the bias towards text outside that is now asked for."""
-        bias = self.outside_bias
-        if not isinstance(bias, int | float) or not np.isfinite(bias):
-            remedy = "raise it for precision, lower it for recall"
-            raise InvalidInput(message("outside_bias", bias, "a finite number", remedy))
+        bias = self._checked_bias()
         if bias == 0:
             return fitted.scorer
         kept = self._biased
