@@ -220,6 +220,14 @@ void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets, cons
     if (column_values) column.values = column_values->data();
     views.push_back(column);
   }
+  require(static_cast<int>(columns.size()) > self.last_column(), "columns: too few for the templates");
+  const std::size_t fired = starts.shape(0);
+  require(ends.shape(0) == fired && flags.shape(0) == fired && sources.shape(0) == fired && ids.shape(0) == fired &&
+              values.shape(0) == fired, "firings: lengths differ");
+  for (std::size_t k = 0; k < fired; ++k) {
+    require(sources(k) >= 0 && sources(k) < self.n_templates() && ids(k) >= 0 && starts(k) >= 0 && starts(k) < ends(k) &&
+                ends(k) <= n_tokens, "firings: out of range");
+  }
   std::vector<Firing> firings;
   firings.reserve(starts.shape(0));
   for (std::size_t k = 0; k < starts.shape(0); ++k) {
@@ -244,6 +252,8 @@ std::shared_ptr<Gold> make_gold(Vector<std::int64_t> lengths, int n_labels, Vect
   auto gold = std::make_shared<Gold>();
   require(ptr.shape(0) == lengths.shape(0) + 1, "ptr: wrong length");
   gold->ptr = copied(ptr);
+  gold->lengths = copied(lengths);
+  gold->n_labels = n_labels;
   gold->hints.resize(lengths.shape(0));
   for (std::size_t i = 0; i < lengths.shape(0); ++i) {
     std::int64_t at = 0;
@@ -565,6 +575,9 @@ void bind_learning(nb::module_& m) {
       .def(nb::new_(&make_gold), "lengths"_a, "n_labels"_a, "ptr"_a, "starts"_a, "ends"_a, "labels"_a)
       .def("hint", [](Gold& self, int i, const std::optional<Matrix<std::uint8_t>>& allowed, const std::optional<Vector<std::uint8_t>>& boundary) {
         require(i >= 0 && i < static_cast<int>(self.hints.size()), "i: out of range");
+        const std::size_t T = self.lengths[i], Y = self.n_labels;
+        require(!allowed || (allowed->shape(0) == T && allowed->shape(1) == Y), "allowed: wrong shape");
+        require(!boundary || boundary->shape(0) == T + 1, "boundary: wrong shape");
         auto hint = std::make_shared<Hint>();
         if (allowed) hint->allowed.assign(allowed->data(), allowed->data() + allowed->size());
         if (boundary) hint->boundary = copied(*boundary);

@@ -88,6 +88,13 @@ class Extractor {
   Attributes attributes;
   bool has_edges() const { return has_edges_; }
   int n_templates() const { return static_cast<int>(templates_.size()); }
+  int last_column() const {
+    int last = -1;
+    for (const Template& one : templates_) {
+      for (const Part& part : one.parts) last = part.column > last ? part.column : last;
+    }
+    return last;
+  }
 
   // Appends the sequences of a batch; their tokens are offsets[i] .. offsets[i + 1].  Firings are sorted by
   // sequence.  Without `grow`, attributes that are not known are left out.

@@ -97,7 +97,7 @@ struct Evaluator {
     // Weights of one label often follow each other: every second goes to a row of its own, so that an addition
     // need not wait for the one before.
     real* second = reals(work, rows * n);
-    fill(second, static_cast<int>(rows * n), 0);
+    fill(second, rows * n, 0);
     const bool values = !d.sparse_value.empty();
     for (std::int64_t r = 0; r < rows; ++r) {
       real *even = out + r * n, *odd = second + r * n;
@@ -108,7 +108,7 @@ struct Evaluator {
         (k % 2 == 0 ? even : odd)[d.sparse_label[k]] += weight;
       }
     }
-    caesura::CAESURA_ISA::add(out, second, static_cast<int>(rows * n));
+    caesura::CAESURA_ISA::add(out, second, rows * n);
   }
 
   void add_gradient(std::int64_t first, std::int64_t rows, const real* expected) const {
@@ -220,21 +220,21 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
   Evaluator{d, w, nullptr, work, n}.scores(d.first_row(i), T, x);
   caesura::CAESURA_ISA::add(x, w.log_first, n);
   for (int t = 1; t < T; ++t) {
-    const real* before = x + (t - 1) * n;
-    real* back = from + t * n;
+    const real* before = x + static_cast<std::ptrdiff_t>(t - 1) * n;
+    real* back = from + static_cast<std::ptrdiff_t>(t) * n;
     int q = 0;
     for (; q + 3 * W <= n; q += 3 * W) best_panel<3>(before, w.log_transition + q, w.Y, n, reached + q, back + q);
     for (; q < n; q += W) best_panel<1>(before, w.log_transition + q, w.Y, n, reached + q, back + q);
-    caesura::CAESURA_ISA::add(x + t * n, reached, n);
+    caesura::CAESURA_ISA::add(x + static_cast<std::ptrdiff_t>(t) * n, reached, n);
   }
-  caesura::CAESURA_ISA::add(x + (T - 1) * n, w.log_last, n);
+  caesura::CAESURA_ISA::add(x + static_cast<std::ptrdiff_t>(T - 1) * n, w.log_last, n);
   int best = 0;
-  const real* final = x + (T - 1) * n;
+  const real* final = x + static_cast<std::ptrdiff_t>(T - 1) * n;
   for (int y = 1; y < w.Y; ++y) best = final[y] > final[best] ? y : best;
   if (final[best] == -kInfinity) return false;
   for (int t = T - 1; t >= 0; --t) {
     labels[t] = best;
-    best = static_cast<int>(from[t * n + best]);
+    best = static_cast<int>(from[static_cast<std::ptrdiff_t>(t) * n + best]);
   }
   return true;
 }

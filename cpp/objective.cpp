@@ -10,7 +10,7 @@
 namespace caesura {
 namespace {
 
-constexpr double kFarthest = 100.0;  // of a transition; segmental.hpp has the same
+constexpr double kFarthest = 100.0;  // of a transition, in either precision
 
 int rounded(int n, int width) { return (n + width - 1) / width * width; }
 
@@ -281,11 +281,11 @@ bool Objective::add_carefully(int i, const Known& known, double sign, const Unpa
   const int T = d.length(i), Y = layout_->Y, stride = weights.view().stride, n_sites = d.n_sites(i);
   std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride, 0.0);
   for (int t = 0; t < T; ++t) {
-    for (int y = 0; y < Y; ++y) rows[static_cast<std::size_t>(t) * stride + y] = sign * answer.counts.tokens[t * Y + y];
+    for (int y = 0; y < Y; ++y) rows[static_cast<std::size_t>(t) * stride + y] = sign * answer.counts.tokens[static_cast<std::ptrdiff_t>(t) * Y + y];
   }
   for (int k = 0; k < n_sites; ++k) {
     for (int y = 0; y < Y; ++y) {
-      rows[static_cast<std::size_t>(T + k) * stride + y] = sign * answer.counts.potentials[k * Y + y];
+      rows[static_cast<std::size_t>(T + k) * stride + y] = sign * answer.counts.potentials[static_cast<std::ptrdiff_t>(k) * Y + y];
     }
   }
   trainer<double>().add(d, weights.view(), i, rows.data(), *gradient, work);

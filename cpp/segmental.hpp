@@ -38,14 +38,14 @@ inline real* reals(Workspace& work, std::size_t count) {
   return reinterpret_cast<real*>(work.doubles((count * sizeof(real) + 7) / 8));
 }
 
-inline void fill(real* row, int n, real x) {
-  for (int q = 0; q < n; q += W) store(row + q, splat(x));
+inline void fill(real* row, std::ptrdiff_t n, real x) {
+  for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, splat(x));
 }
 inline void multiply(real* row, const real* by, int n) {
   for (int q = 0; q < n; q += W) store(row + q, load(row + q) * load(by + q));
 }
-inline void add(real* row, const real* more, int n) {
-  for (int q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
+inline void add(real* row, const real* more, std::ptrdiff_t n) {
+  for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
 }
 
 // y = x' m over one panel of B vectors, held in registers; two sums each, so that none waits.
@@ -101,8 +101,8 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
     vec first[B], second[B];
     for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
     for (int t = 0; t < count; ++t) {
-      const real* l = left + t * stride;
-      const real* r = right + t * stride + panel.begin * W;
+      const real* l = left + static_cast<std::ptrdiff_t>(t) * stride;
+      const real* r = right + static_cast<std::ptrdiff_t>(t) * stride + panel.begin * W;
       const vec x = splat(l[i]), y = splat(l[j]);
       for (int b = 0; b < B; ++b) {
         first[b] += x * load(r + b * W);

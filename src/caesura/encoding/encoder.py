@@ -63,6 +63,8 @@ class Encoder:
         self.values = [_kernels.Interner() for _ in (*self.columns, *self._segments)]
         self._extractor = _kernels.Extractor(self._plans)
         self._lock = Lock()
+        per_word = [column for column in self.columns if column.per_word]
+        self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
         self.forget()
 
     def __len__(self) -> int:

@@ -108,12 +108,13 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
     Returns
     -------
     list
-        Attributes and dense numbers if the documents carry them; else the preset words for
-        documents of single characters, chunking for those with a column pos, generic for others.
+        Attributes and dense numbers if the documents carry them; and if they have words, the preset
+        words for documents of single characters, chunking for those with a column pos, generic for
+        others.
 
     Examples
     --------
-    >>> default_for([Document(("a", "b"), attributes=[["w=a"], ["w=b"]])])
+    >>> default_for([Document(("", ""), attributes=[["w=a"], ["w=b"]])])
     [attributes[0]]
     >>> default_for([Document(tuple("其中外企6个"))]) == preset("words")
     True
@@ -123,10 +124,18 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
         carried.append(attributes)
     if any(document.dense is not None for document in documents):
         carried.append(dense)
+    features: Features = []
     if carried:
-        features: Features = [one[0] for one in carried]
-        return features + ([*_ends(carried, near=False), _LENGTH] if segments else [])
+        features = [one[0] for one in carried]
+        features += [*_ends(carried, near=False), _LENGTH] if segments else []
     tokens = [token for document in documents for token in document.tokens]
+    if carried and not any(tokens):
+        return features
+    return list(dict.fromkeys([*features, *_of_words(documents, tokens, segments)]))
+
+
+def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bool) -> Features:
+    """Return the preset that suits the words of documents."""
     if tokens and sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens):
         return preset("words", segments=segments)
     if documents and all("pos" in document.columns for document in documents):

@@ -15,6 +15,7 @@ from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.results import Marginals
 from caesura.models.calibration import Confident, calibrate
+from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
 from caesura.models.prediction import Constraints, Predictor
 from caesura.potentials import Potentials
@@ -144,7 +145,12 @@ class Answers(Predictor):
                     "calibrate(X, y) with held-out data first, or pass a threshold"
                 )
             threshold = calibration.threshold_for(precision)
+        if threshold is not None and not (_is_number(threshold) and threshold >= 0):
+            expected = "a probability, 0 to 1"
+            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
         least = -np.inf if threshold is None else threshold
+        if constraints is not None:
+            calibration = None  # it was learnt from free predictions
         found, chances = self._probabilities(X, constraints)
         out = []
         for segments, some in zip(found, chances, strict=True):

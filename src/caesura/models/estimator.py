@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -117,7 +118,7 @@ class Estimator:
         """Raise if a parameter is wrong."""
         for name in ("c1", "c2", "min_freq", "epsilon", "delta"):
             value = getattr(self, name)
-            if not isinstance(value, int | float) or not 0 <= value < np.inf:
+            if not _is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         for name, known in (("learner", LEARNERS), ("precision", PRECISIONS), ("order", (1,))):
             value = getattr(self, name)
@@ -133,7 +134,7 @@ class Estimator:
     def _checked_bias(self) -> float:
         """Return the bias towards text outside, which may be set between two predictions."""
         bias = self.outside_bias
-        if not isinstance(bias, int | float) or not np.isfinite(bias):
+        if not _is_number(bias) or not np.isfinite(bias):
             remedy = "raise it for precision, lower it for recall"
             raise InvalidInput(message("outside_bias", bias, "a finite number", remedy))
         return bias
@@ -194,3 +195,8 @@ class Estimator:
         self.features_ = fitted.encoder.features
         self.labels_ = list(fitted.labels)
         self.n_features_ = len(fitted.parameters)
+
+
+def _is_number(value: object) -> bool:
+    """Say whether a value is a number, of Python or of numpy."""
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -48,6 +48,8 @@ BARS: dict[str, type[np.generic]] = {
 
 def save(model: Answers, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; weights of zero are left out."""
+    model._check()  # parameters may have been set since fitting
+    _check_threads(model)
     header, arrays = content(model)
     features = model._known.encoder.features
     header["model"], header["options"] = model.kind, _options(model)
@@ -55,6 +57,12 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
     for name, lexicon in lexicons_of(features).items():
         arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
     persistence.write(path, "model", header, arrays)
+
+
+def _check_threads(model: Answers) -> None:
+    if not (model.n_threads is None or model.n_threads in range(1, MOST_THREADS)):
+        expected = f"None, or 1 to {MOST_THREADS - 1}"
+        raise InvalidInput(message("n_threads", model.n_threads, expected, "correct it"))
 
 
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
@@ -68,16 +76,20 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     rows, labels = places[: len(attribute)], parameters.label[kept]
     edges, pairs = places[len(attribute) :], parameters.edge_pair[kept_edges]
     order, edge_order = dense_first(rows, labels), np.lexsort((pairs, edges))
-    weights = w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]
+    weights = [w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]]
+    at, ends = blocks.edges.stop, {}
+    for name in ("transition", "start", "end"):
+        states = getattr(parameters, name)
+        values, at = w[at : at + len(states)], at + len(states)
+        ends[name] = states[values != 0.0]
+        weights.append(values[values != 0.0])
     arrays: Arrays = {
-        "weights": np.concatenate([*weights, w[blocks.edges.stop :]]),
+        "weights": np.concatenate(weights),
         "attribute": rows[order].astype(np.int32),
         "label": labels[order],
         "edge_attribute": edges[edge_order].astype(np.int32),
         "edge_pair": pairs[edge_order],
-        "transition": parameters.transition,
-        "start": parameters.start,
-        "end": parameters.end,
+        **ends,
     }
     arrays |= {name: getattr(structure, name) for name in BARS}
     state = fitted.encoder.state(attributes.astype(np.int32))
@@ -162,7 +174,7 @@ def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
     model._check()
     model._check_features(features)
     Tokeniser.of(model.tokeniser)
-    _require(model.n_threads is None or model.n_threads in range(1, MOST_THREADS), "n_threads")
+    _check_threads(model)
     model._set_fitted(*_restored(model, header, arrays, features))
     for column in model._known.encoder.columns:
         if column.per_word:

@@ -13,7 +13,7 @@ from caesura.errors import Impossible, InvalidInput, message
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
-from caesura.models.reading import chunks
+from caesura.models.reading import check_words, chunks
 from caesura.models.scores import pair_scores, potentials_of
 from caesura.models.structure import Fitted, scorer_of
 from caesura.potentials import Potentials
@@ -44,6 +44,8 @@ class Predictor(Model):
     ) -> Iterator[tuple[int, list[Document], _kernels.Design]]:
         """Yield X, some sequences at a time."""
         for first, documents in chunks(X, self.tokeniser):
+            if fitted.encoder.needs_words:
+                check_words(documents, first)
             corpus = fitted.encoder.encode(documents, False, None, first)
             yield first, documents, fitted.parameters.compile(corpus)
 
@@ -68,11 +70,11 @@ class Predictor(Model):
         if constraints is None:
             return [self._segments_of(path, fitted) for path in self._paths(X)]
         paths = inference.viterbi(self._all_potentials(X, constraints), n_threads=self.n_threads)
-        return [self._named(path.segments) for path in paths]
+        return [self._named(path.segments, fitted) for path in paths]
 
-    def _named(self, segments: Iterable[Segment]) -> list[Segment]:
+    def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path over states that are given by name."""
-        fitted = self._known
+        fitted = fitted or self._known
         index = {state: k for k, state in enumerate(fitted.structure.states)}
         return self._segments_of([(s, e, index[state]) for s, e, state in segments], fitted)
 

@@ -12,7 +12,7 @@ from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
 
-__all__ = ["CHUNK", "chunks", "labelled", "paired", "sequences"]
+__all__ = ["CHUNK", "check_words", "chunks", "labelled", "paired", "sequences"]
 
 CHUNK = 1000  # sequences that are encoded, or predicted, at a time
 _OWN = object()  # the segments that a document carries
@@ -88,3 +88,15 @@ def labelled(
             targets.append(read_target(own, len(document), f"{names[1]}[{i}]"))
         yield first, documents, targets
         first += len(some)
+
+
+def check_words(documents: Sequence[Document], first: int) -> None:
+    """Raise for a document without words, where features look at words."""
+    for i, document in enumerate(documents, first):
+        carried = document.attributes is not None or document.dense is not None
+        if carried and document.tokens and not any(document.tokens):
+            came = "attributes" if document.attributes is not None else "numbers"
+            raise InvalidInput(
+                f"X[{i}]: got {came} without words, expected tokens or a text, which the features "
+                "of this model look at; give the same form of X as in fit"
+            )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -177,7 +178,9 @@ class SemiCRF(Answers):
                 expected = f"labels of y, which are {', '.join(states)}"
                 raise InvalidInput(message("max_length", label, expected, "correct the label"))
         for bound in each.values():
-            if bound is not None and (not isinstance(bound, int) or not 1 <= bound <= LONGEST):
+            if bound is not None and (
+                not isinstance(bound, Integral) or not 1 <= int(bound) <= LONGEST
+            ):
                 expected = f"a number of tokens, 1 to {LONGEST}"
                 raise InvalidInput(message("max_length", bound, expected, "None is no bound"))
         bounds = [int(each.get(state) or 0) for state in states]

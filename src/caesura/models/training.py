@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -195,7 +196,8 @@ def _about(training: Training, objective: Corpora) -> dict[str, Any]:
     crc = 0
     for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
         crc = zlib.crc32(array.tobytes(), crc)
-    loss, _ = objective(training.w0)
+    loss, gradient = objective(training.w0)  # the gradient knows labels and values too
+    crc = zlib.crc32(gradient.tobytes(), crc)
     return {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
 
 
@@ -239,7 +241,7 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
 
 
 def _is_penalty(value: Any) -> bool:
-    return isinstance(value, int | float) and 0 <= value < np.inf
+    return isinstance(value, Real) and 0 <= float(value) < np.inf
 
 
 def class_costs(
@@ -258,7 +260,7 @@ def class_costs(
         remedy = "write {'PER': 2.0}"
         raise InvalidInput(message("class_weight", model.class_weight, "a dict", remedy))
     for label, value in model.class_weight.items():
-        good = isinstance(value, int | float) and 0 < value < np.inf
+        good = isinstance(value, Real) and 0 < float(value) < np.inf
         if not good or not (labels == label).any():
             expected = f"positive numbers for some of {', '.join(sorted(set(labels.tolist())))}"
             remedy = "correct the label or its weight"
