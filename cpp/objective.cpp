@@ -254,7 +254,7 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const
   hints.resize(design_->n_sequences());
   // A power of two of them, for any number of threads; each costs some passes over the weights.
   const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
-  while (n_shards_ < 4 && 2 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
+  while (n_shards_ < 8 && 4 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
 }
 
 Known Objective::known_of(int i, bool constrained) const {
