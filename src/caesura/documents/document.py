@@ -221,11 +221,11 @@ def as_document(
     if isinstance(x, Mapping):
         return _from_mapping(x, Tokeniser.of(tokeniser), name)
     if isinstance(x, np.ndarray) and x.ndim:
-        return _named(name, tokens=("",) * len(x), dense=x)
+        return _named(name, tokens=_no_words(len(x)), dense=x)
     if isinstance(x, Sequence) and not isinstance(x, bytes | bytearray | memoryview):
         if any(issubclass(kind, str) for kind in set(map(type, x))) or not x:
             return Document(_strings(name, x))
-        return Document(("",) * len(x), attributes=_attributes(name, x))
+        return Document(_no_words(len(x)), attributes=_attributes(name, x))
     expected = "a text, tokens, attributes of each token, an array of shape (T, D) or a Document"
     raise InvalidInput(message(name, x, expected, "pass one of these for each sequence"))
 
@@ -233,6 +233,17 @@ def as_document(
 @functools.lru_cache(maxsize=256)
 def _no_words(count: int) -> tuple[str, ...]:
     return ("",) * count
+
+
+def has_no_words(document: Document) -> bool:
+    """Say whether a document was made of attributes or numbers alone.
+
+    Examples
+    --------
+    >>> has_no_words(as_document([["w=a"], ["w=b"]])), has_no_words(as_document(["a", "b"]))
+    (True, False)
+    """
+    return bool(document.tokens) and document.tokens is _no_words(len(document))
 
 
 def _of_bags(bags: Sequence[Any]) -> Document:

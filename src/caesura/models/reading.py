@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from caesura.documents import Document, as_document
+from caesura.documents.document import has_no_words
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
 
@@ -93,8 +94,7 @@ def labelled(
 def check_words(documents: Sequence[Document], first: int) -> None:
     """Raise for a document without words, where features look at words."""
     for i, document in enumerate(documents, first):
-        carried = document.attributes is not None or document.dense is not None
-        if carried and document.tokens and not any(document.tokens):
+        if has_no_words(document):
             came = "attributes" if document.attributes is not None else "numbers"
             raise InvalidInput(
                 f"X[{i}]: got {came} without words, expected tokens or a text, which the features "
