@@ -40,7 +40,9 @@ def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> No
 
     Examples
     --------
-    >>> write("run.safetensors", {"w": np.zeros(2)}, {"c2": 1.0})  # doctest: +SKIP
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(os.path.join(folder, "run"), {"w": np.zeros(2)}, {"c2": 1.0})
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     header = {
@@ -67,7 +69,10 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> read("run.safetensors", {"c2": 1.0})  # doctest: +SKIP
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(os.path.join(folder, "run"), {"w": np.zeros(2)}, {"c2": 1.0})
+    ...     read(os.path.join(folder, "run"), {"c2": 1.0})
     {'w': array([0., 0.])}
     """
     header, arrays = _persistence().read(path, KIND)
