@@ -21,7 +21,7 @@ struct Gold {
 // Pairs that have a weight, in the order of the weights: those of one attribute together, attributes with
 // kDense labels or more first.
 struct Pairs {
-  static constexpr int kDense = 3;
+  static constexpr int kDense = 2;
   std::vector<std::int32_t> attribute, label;            // attributes on rows
   std::vector<std::int32_t> edge_attribute, edge_pair;   // attributes at boundaries; previous * Y + label
 };

@@ -11,7 +11,8 @@
 //   hat[e]     = transition' alpha[e]
 //
 // A(e) is the last start whose rows have all ended at e: from there on it is like all earlier ones, so
-// that at most m starts are live at a time.  The way back carries probabilities:
+// that at most m starts are live at a time.  A step is short where only the start e - 1 is live and joins at
+// once, as it is in a chain and where no feature looks at two tokens.  The way back carries probabilities:
 //
 //   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over e P(s, e)
 //
@@ -22,6 +23,7 @@
 
 #include "design.hpp"
 #include "lattice.hpp"
+#include "panels.hpp"
 #include "vector.hpp"
 #include "workspace.hpp"
 
@@ -46,88 +48,6 @@ inline void multiply(real* row, const real* by, int n) {
 }
 inline void add(real* row, const real* more, std::ptrdiff_t n) {
   for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
-}
-
-// y = x' m over one panel of B vectors, held in registers; two sums each, so that none waits.
-template <int B>
-inline void panel_product(const Panel& panel, const real* x, const real* m, int stride, real* y) {
-  vec even[B], odd[B];
-  for (int b = 0; b < B; ++b) even[b] = odd[b] = vec{};
-  const real* columns = m + panel.begin * W;
-  int k = 0;
-  for (; panel.dense && k + 2 <= panel.count; k += 2, columns += 2 * stride) {
-    const vec xi = splat(x[k]), xj = splat(x[k + 1]);
-    for (int b = 0; b < B; ++b) {
-      even[b] += xi * load(columns + b * W);
-      odd[b] += xj * load(columns + stride + b * W);
-    }
-  }
-  columns = m + panel.begin * W;
-  for (; k + 2 <= panel.count; k += 2) {
-    const int i = panel.sources[k], j = panel.sources[k + 1];
-    const vec xi = splat(x[i]), xj = splat(x[j]);
-    for (int b = 0; b < B; ++b) {
-      even[b] += xi * load(columns + i * stride + b * W);
-      odd[b] += xj * load(columns + j * stride + b * W);
-    }
-  }
-  if (k < panel.count) {
-    const int i = panel.sources[k];
-    const vec xi = splat(x[i]);
-    for (int b = 0; b < B; ++b) even[b] += xi * load(columns + i * stride + b * W);
-  }
-  for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
-}
-
-inline void product(const Panel* panels, int n_panels, const real* x, const real* m, int stride, real* y) {
-  for (int p = 0; p < n_panels; ++p) {
-    switch (panels[p].width) {
-      case 1: panel_product<1>(panels[p], x, m, stride, y); break;
-      case 2: panel_product<2>(panels[p], x, m, stride, y); break;
-      case 3: panel_product<3>(panels[p], x, m, stride, y); break;
-      case 4: panel_product<4>(panels[p], x, m, stride, y); break;
-      case 5: panel_product<5>(panels[p], x, m, stride, y); break;
-      default: panel_product<6>(panels[p], x, m, stride, y); break;
-    }
-  }
-}
-
-// out[i][j] += sum over t of left[t][i] right[t][j], over the panels of a matrix.
-template <int B>
-inline void panel_outer(const Panel& panel, const real* left, const real* right, int count, int stride,
-                        real* out) {
-  for (int k = 0; k < panel.count; k += 2) {
-    const int i = panel.sources[k], j = k + 1 < panel.count ? panel.sources[k + 1] : i;
-    vec first[B], second[B];
-    for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
-    for (int t = 0; t < count; ++t) {
-      const real* l = left + static_cast<std::ptrdiff_t>(t) * stride;
-      const real* r = right + static_cast<std::ptrdiff_t>(t) * stride + panel.begin * W;
-      const vec x = splat(l[i]), y = splat(l[j]);
-      for (int b = 0; b < B; ++b) {
-        first[b] += x * load(r + b * W);
-        second[b] += y * load(r + b * W);
-      }
-    }
-    real* to = out + i * stride + panel.begin * W;
-    for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + first[b]);
-    if (j == i) continue;
-    to = out + j * stride + panel.begin * W;
-    for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + second[b]);
-  }
-}
-
-inline void outer(const Weights<real>& w, const real* left, const real* right, int count, real* out) {
-  for (int p = 0; p < w.n_panels; ++p) {
-    switch (w.panels[p].width) {
-      case 1: panel_outer<1>(w.panels[p], left, right, count, w.stride, out); break;
-      case 2: panel_outer<2>(w.panels[p], left, right, count, w.stride, out); break;
-      case 3: panel_outer<3>(w.panels[p], left, right, count, w.stride, out); break;
-      case 4: panel_outer<4>(w.panels[p], left, right, count, w.stride, out); break;
-      case 5: panel_outer<5>(w.panels[p], left, right, count, w.stride, out); break;
-      default: panel_outer<6>(w.panels[p], left, right, count, w.stride, out); break;
-    }
-  }
 }
 
 class Segmental {
@@ -194,16 +114,31 @@ class Segmental {
   bool forced(int e) const { return known.boundary != nullptr && (known.boundary[e] & kForced); }
   bool barred(int e) const { return known.boundary != nullptr && (known.boundary[e] & kBarred); }
   bool joins_at(int s, int e) const { return w.has_open && s <= reach[e] && s > reach[e - 1]; }
+  bool is_short(int e) const {
+    const int k = by_end[e + 1] - 1;  // the site that ends at e and starts first
+    return w.longest <= 1 && low[e] == e - 1 && (!w.has_open || reach[e] == e - 1) &&
+           (k < by_end[e] || sites[k].start == e - 1);
+  }
+  // The rows of the sites over the last token alone; where there is none, null.
+  struct Alone {
+    real *both, *first, *last, *single;
+  };
+  Alone alone(int e) const;
 
   void prepare();
   bool exps();
   bool sweep();
   bool sweep_chain();
+  void long_step(int e, real* a, real* o);
+  template <bool kOpen>
+  void short_step(int e, real* a, real* o);
   bool carry(const real* a, const real* o, int e);
   void start_back(real weight, Gradient<real>& gradient, real* back) const;
   void backward_chain(real weight, Gradient<real>& gradient);
   bool finish(double* log_z);
-  void step_back(int e, const real* back, const real* open_back, real* gathered, real* sums);
+  void long_back(int e, const real* back, real* open_back, real* gathered, real* sums, real* ratio);
+  template <bool kOpen>
+  void short_back(int e, const real* back, real* open_back, real* ratio, real* begun);
   void pass_back(int e, const real* ratio, real* back, real* total);
 };
 
@@ -303,66 +238,11 @@ inline bool Segmental::sweep() {
     fill(row(joined, 0), n, 0);
   }
   for (int e = 1; e <= T; ++e) {
-    const real scale = 1 / mass;
-    real* g = row(step, e);
     real* a = row(alpha, e);
-    real* close = closes ? row(closing, e) : nullptr;
-    const real* token = row(x, e - 1);
-    for (int q = 0; q < n; q += W) store(g + q, load(token + q) * scale);
-    if (closes) fill(close, n, 1);
     real* o = w.has_open ? row(open, e) : nullptr;
-    if (w.has_open) fill(o, n, 0);
-    fill(a, n, 0);
-    int k = by_end[e];
-    const int end = by_end[e + 1];
-    for (int s = e - 1; s >= low[e]; --s) {
-      real* l = row(live, s & (ring - 1));
-      const real* own = nullptr;
-      const real* exact = nullptr;
-      while (k < end && sites[k].start > s) ++k;
-      for (; k < end && sites[k].start == s; ++k) {
-        const real* values = row(x, T + k);
-        if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, n);
-        else if (sites[k].flags == kOpenStart) multiply(close, values, n);
-        else if (sites[k].flags == kOpenEnd) own = values;
-        else exact = values;
-      }
-      const real* before = s == e - 1 ? row(hat, s) : l;
-      real* term = row(terms, at[e] + s - low[e]);
-      const bool joining = joins_at(s, e);
-      const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
-      for (int q = 0; q < n; q += W) {
-        vec value = load(before + q) * load(g + q);
-        if (own != nullptr) value *= load(own + q);
-        vec ended = value;
-        if (closes) ended *= load(close + q);
-        if (exact != nullptr) ended *= load(exact + q);
-        store(l + q, value);
-        if (fits != nullptr) ended *= load(fits + q);
-        store(term + q, ended);
-        store(a + q, load(a + q) + ended);
-      }
-      if (joining) {
-        real* j = row(joined, s);
-        for (int q = 0; q < n; q += W) {
-          const vec is_open = load(w.open + q), value = load(l + q);
-          const vec entering = value * is_open;
-          store(j + q, entering);
-          store(o + q, load(o + q) + entering);
-          store(l + q, value - entering);
-        }
-      }
-    }
-    if (w.has_open && e > 1) {
-      const real* before = row(open, e - 1);
-      for (int q = 0; q < n; q += W) {
-        const vec value = load(before + q) * load(g + q);
-        vec ended = value;
-        if (closes) ended *= load(close + q);
-        store(a + q, load(a + q) + ended);
-        store(o + q, load(o + q) + value);
-      }
-    }
+    if (!is_short(e)) long_step(e, a, o);
+    else if (w.has_open) short_step<true>(e, a, o);
+    else short_step<false>(e, a, o);
     if (known.boundary != nullptr && e < T) {
       if (barred(e)) fill(a, n, 0);
       if (forced(e)) {
@@ -370,10 +250,105 @@ inline bool Segmental::sweep() {
         if (w.has_open) fill(o, n, 0);
       }
     }
-    if (e == T) break;
-    if (!carry(a, o, e)) return false;
+    if (e < T && !carry(a, o, e)) return false;
   }
   return !any(small);
+}
+
+inline Segmental::Alone Segmental::alone(int e) const {
+  Alone out{};
+  for (int k = by_end[e]; k < by_end[e + 1]; ++k) {
+    real* values = row(x, T + k);
+    if (sites[k].flags == (kOpenStart | kOpenEnd)) out.both = values;
+    else if (sites[k].flags == kOpenEnd) out.first = values;
+    else if (sites[k].flags == kOpenStart) out.last = values;
+    else out.single = values;
+  }
+  return out;
+}
+
+template <bool kOpen>
+inline void Segmental::short_step(int e, real* a, real* o) {
+  const real scale = 1 / mass;
+  const Alone on = alone(e);
+  const real *token = row(x, e - 1), *h = row(hat, e - 1), *before = kOpen ? row(open, e - 1) : nullptr;
+  real* g = row(step, e);
+  for (int q = 0; q < n; q += W) {
+    vec gain = load(token + q) * scale;
+    if (on.both != nullptr) gain *= load(on.both + q);
+    store(g + q, gain);
+    vec value = load(h + q) * gain;
+    if (on.first != nullptr) value *= load(on.first + q);
+    vec ended = value, going = kOpen ? load(before + q) * gain : vec{};
+    if (on.single != nullptr) ended *= load(on.single + q);
+    if (kOpen) {
+      ended += going;
+      store(o + q, value * load(w.open + q) + going);
+    }
+    if (on.last != nullptr) ended *= load(on.last + q);
+    store(a + q, ended);
+  }
+}
+
+inline void Segmental::long_step(int e, real* a, real* o) {
+  const real scale = 1 / mass;
+  real* g = row(step, e);
+  real* close = closes ? row(closing, e) : nullptr;
+  const real* token = row(x, e - 1);
+  for (int q = 0; q < n; q += W) store(g + q, load(token + q) * scale);
+  if (closes) fill(close, n, 1);
+  if (w.has_open) fill(o, n, 0);
+  fill(a, n, 0);
+  int k = by_end[e];
+  const int end = by_end[e + 1];
+  for (int s = e - 1; s >= low[e]; --s) {
+    real* l = row(live, s & (ring - 1));
+    const real* own = nullptr;
+    const real* exact = nullptr;
+    while (k < end && sites[k].start > s) ++k;
+    for (; k < end && sites[k].start == s; ++k) {
+      const real* values = row(x, T + k);
+      if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, n);
+      else if (sites[k].flags == kOpenStart) multiply(close, values, n);
+      else if (sites[k].flags == kOpenEnd) own = values;
+      else exact = values;
+    }
+    const real* before = s == e - 1 ? row(hat, s) : l;
+    real* term = row(terms, at[e] + s - low[e]);
+    const bool joining = joins_at(s, e);
+    const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
+    for (int q = 0; q < n; q += W) {
+      vec value = load(before + q) * load(g + q);
+      if (own != nullptr) value *= load(own + q);
+      vec ended = value;
+      if (closes) ended *= load(close + q);
+      if (exact != nullptr) ended *= load(exact + q);
+      store(l + q, value);
+      if (fits != nullptr) ended *= load(fits + q);
+      store(term + q, ended);
+      store(a + q, load(a + q) + ended);
+    }
+    if (joining) {
+      real* j = row(joined, s);
+      for (int q = 0; q < n; q += W) {
+        const vec is_open = load(w.open + q), value = load(l + q);
+        const vec entering = value * is_open;
+        store(j + q, entering);
+        store(o + q, load(o + q) + entering);
+        store(l + q, value - entering);
+      }
+    }
+  }
+  if (w.has_open && e > 1) {
+    const real* before = row(open, e - 1);
+    for (int q = 0; q < n; q += W) {
+      const vec value = load(before + q) * load(g + q);
+      vec ended = value;
+      if (closes) ended *= load(close + q);
+      store(a + q, load(a + q) + ended);
+      store(o + q, load(o + q) + value);
+    }
+  }
 }
 
 inline bool Segmental::sweep_chain() {
@@ -426,7 +401,8 @@ inline bool Segmental::finish(double* log_z) {
 }
 
 // Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
-inline void Segmental::step_back(int e, const real* back, const real* open_back, real* gathered, real* sums) {
+inline void Segmental::long_back(int e, const real* back, real* open_back, real* gathered, real* sums,
+                                 real* ratio) {
   real* ended = sums;            // P(it ends at e), over the starts so far
   real* covering = sums + n;     // P(it reaches e), over the starts so far
   const real* close = closes ? row(closing, e) : nullptr;
@@ -475,6 +451,46 @@ inline void Segmental::step_back(int e, const real* back, const real* open_back,
     }
   }
   std::memcpy(row(x, e - 1), covering, sizeof(real) * n);
+  if (w.has_open) {
+    const real* g = row(step, e);
+    for (int q = 0; q < n; q += W) {
+      vec stop = load(back + q);
+      if (closes) stop *= load(close + q);
+      store(open_back + q, load(g + q) * (load(open_back + q) + stop));
+    }
+  }
+  const real *begun = row(gathered, (e - 1) & (ring - 1)), *h = row(hat, e - 1);
+  for (int q = 0; q < n; q += W) store(ratio + q, load(begun + q) / max(load(h + q), splat(kNothing)));
+}
+
+template <bool kOpen>
+inline void Segmental::short_back(int e, const real* back, real* open_back, real* ratio, real* begun) {
+  const Alone on = alone(e);
+  const real *g = row(step, e), *h = row(hat, e - 1), *before = kOpen ? row(open, e - 1) : nullptr;
+  real* token = row(x, e - 1);
+  for (int q = 0; q < n; q += W) {
+    const vec gain = load(g + q), b = load(back + q), hatted = load(h + q);
+    const vec stop = on.last != nullptr ? b * load(on.last + q) : b;
+    const vec own = on.first != nullptr ? gain * load(on.first + q) : gain;
+    vec alone_here = own * (on.single != nullptr ? stop * load(on.single + q) : stop);
+    const vec single = hatted * alone_here;  // P(it is the segment of one token)
+    vec started = single, ended = single, covering = single;
+    if (kOpen) {
+      const vec on_back = load(open_back + q), going = load(before + q) * gain;
+      alone_here += own * load(w.open + q) * on_back;
+      started = hatted * alone_here;
+      ended += going * stop;
+      covering = started + going * (stop + on_back);
+      store(open_back + q, gain * (on_back + stop));
+    }
+    store(ratio + q, alone_here);  // begun / hat, without a division
+    store(begun + q, started);
+    store(token + q, covering);
+    if (on.both != nullptr) store(on.both + q, covering);
+    if (on.first != nullptr) store(on.first + q, started);
+    if (on.last != nullptr) store(on.last + q, ended);
+    if (on.single != nullptr) store(on.single + q, single);
+  }
 }
 
 // back = transition ratio.  Where each boundary has transitions of its own, they become expected counts.
@@ -546,26 +562,15 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient) {
   for (int e = T; e >= 1; --e) {
     if (e < T && barred(e)) fill(back, n, 0);
     if (e < T && forced(e)) fill(open_back, n, 0);
-    step_back(e, back, open_back, gathered, sums);
-    if (w.has_open) {
-      const real* g = row(step, e);
-      for (int q = 0; q < n; q += W) {
-        vec stop = load(back + q);
-        if (closes) stop *= load(row(closing, e) + q);
-        store(open_back + q, load(g + q) * (load(open_back + q) + stop));
-      }
-    }
-    real* begun = row(gathered, (e - 1) & (ring - 1));
+    real *r = row(ratio, e - 1), *begun = row(gathered, (e - 1) & (ring - 1));
+    if (!is_short(e)) long_back(e, back, open_back, gathered, sums, r);
+    else if (w.has_open) short_back<true>(e, back, open_back, r, begun);
+    else short_back<false>(e, back, open_back, r, begun);
     if (e == 1) {
       add(gradient.starts, begun, n);
       break;
     }
-    real* r = row(ratio, e - 1);
-    const real* h = row(hat, e - 1);
-    for (int q = 0; q < n; q += W) {
-      store(r + q, load(begun + q) / max(load(h + q), splat(kNothing)));
-      store(begun + q, vec{});
-    }
+    fill(begun, n, 0);
     pass_back(e - 1, r, back, gradient.pairs);
   }
   if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
