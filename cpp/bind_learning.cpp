@@ -375,7 +375,7 @@ std::vector<Answer> answers_of(const Scorer& self, const Design& d, int n_thread
   const int n = d.n_sequences();
   std::vector<Answer> answers(n);
   const std::vector<std::int32_t>& bounds = self.layout->bounds;
-  const bool chain = d.site.empty() && d.edge_ptr.empty() &&
+  const bool chain = d.site.empty() && d.edge_ptr.empty() && d.planes == 1 &&
                      std::all_of(bounds.begin(), bounds.end(), [](std::int32_t bound) { return bound == 1; });
   {
     const nb::gil_scoped_release release;
@@ -590,19 +590,20 @@ void bind_learning(nb::module_& m) {
       .def_prop_ro("n_items", [](const Design& self) { return self.dense.size() + self.sparse.size(); });
 
   nb::class_<Parameters>(m, "Parameters", "Which attribute has a weight with which label.")
-      .def(nb::new_([](const Corpus& corpus, const Gold& gold, int n_labels, int n_attributes, Vector<std::int32_t> bounds,
+      .def(nb::new_([](const Corpus& corpus, const Gold& gold, int n_labels, Extractor& attributes, Vector<std::int32_t> bounds,
                        const std::optional<Matrix<std::uint8_t>>& barred, const std::optional<Vector<std::uint8_t>>& barred_start,
                        const std::optional<Vector<std::uint8_t>>& barred_end, double min_frequency, bool all_states,
                        bool all_transitions, bool ends) {
              Layout layout = make_layout(n_labels, bounds, barred, barred_start, barred_end);
+             Planes planes = attributes.planes();
              if (ends) add_ends(layout);
              const nb::gil_scoped_release release;
-             Pairs pairs = observed_pairs(corpus, gold, {n_labels, min_frequency, all_states, all_transitions}, n_attributes, layout);
-             return std::make_shared<Parameters>(std::move(pairs), std::move(layout), n_attributes);
+             Pairs pairs = observed_pairs(corpus, gold, {n_labels, min_frequency, all_states, all_transitions}, planes.n_attributes, layout);
+             return std::make_shared<Parameters>(std::move(pairs), std::move(layout), std::move(planes));
            }),
-           "corpus"_a, "gold"_a, "n_labels"_a, "n_attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(),
+           "corpus"_a, "gold"_a, "n_labels"_a, "attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(),
            "barred_end"_a.none(), "min_frequency"_a, "all_states"_a, "all_transitions"_a, "ends"_a)
-      .def_static("restore", [](int n_labels, int n_attributes, Vector<std::int32_t> bounds, const std::optional<Matrix<std::uint8_t>>& barred,
+      .def_static("restore", [](int n_labels, Extractor& attributes, Vector<std::int32_t> bounds, const std::optional<Matrix<std::uint8_t>>& barred,
                                 const std::optional<Vector<std::uint8_t>>& barred_start, const std::optional<Vector<std::uint8_t>>& barred_end,
                                 Vector<std::int32_t> attribute, Vector<std::int32_t> label, Vector<std::int32_t> edge_attribute,
                                 Vector<std::int32_t> edge_pair, Vector<std::int32_t> transition, Vector<std::int32_t> start, Vector<std::int32_t> end) {
@@ -612,8 +613,8 @@ void bind_learning(nb::module_& m) {
         };
         const std::int64_t square = static_cast<std::int64_t>(n_labels) * n_labels;
         require(attribute.shape(0) == label.shape(0) && edge_attribute.shape(0) == edge_pair.shape(0), "pairs: lengths differ");
-        below(attribute, n_attributes, "attribute: out of range");
-        below(edge_attribute, n_attributes, "edge_attribute: out of range");
+        below(attribute, attributes.attributes.size(), "attribute: out of range");
+        below(edge_attribute, attributes.attributes.size(), "edge_attribute: out of range");
         below(label, n_labels, "label: out of range");
         below(edge_pair, square, "edge_pair: out of range");
         below(transition, square, "transition: out of range");
@@ -623,10 +624,13 @@ void bind_learning(nb::module_& m) {
         layout.start = copied(start);
         layout.end = copied(end);
         return std::make_shared<Parameters>(Pairs{copied(attribute), copied(label), copied(edge_attribute), copied(edge_pair)},
-                                            std::move(layout), n_attributes);
-      }, "n_labels"_a, "n_attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(), "barred_end"_a.none(),
+                                            std::move(layout), attributes.planes());
+      }, "n_labels"_a, "attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(), "barred_end"_a.none(),
          "attribute"_a, "label"_a, "edge_attribute"_a, "edge_pair"_a, "transition"_a, "start"_a, "end"_a)
       .def("__len__", [](const Parameters& self) { return self.layout()->size(); })
+      .def("with_transitions", [](const Parameters& self, Vector<std::int32_t> transition, Vector<std::int32_t> start) {
+        return self.with(copied(transition), copied(start));
+      }, "transition"_a, "start"_a)
       .def("compile", [](const Parameters& self, const Corpus& corpus) {
         const nb::gil_scoped_release release;
         return std::const_pointer_cast<Design>(self.compile(corpus));

@@ -113,6 +113,44 @@ void Extractor::add_form(int low, int high, std::uint8_t flags, int source, doub
   forms_.push_back({low, high, flags, {{source, sign}}});
 }
 
+Planes Extractor::planes() {
+  Planes out;
+  out.n_attributes = attributes.size();
+  std::vector<int> token(templates_.size(), -1), plane(templates_.size(), 0);  // of each template
+  for (const Form& form : forms_) {
+    if (form.low != 0 || form.high != 1 || form.flags == (kOpenStart | kOpenEnd)) continue;
+    bool any = false;
+    std::vector<bool> taken(templates_.size(), false);
+    for (const auto& [k, sign] : form.templates) {
+      const Place place = templates_[k].place;
+      if (place != Place::kFirst && place != Place::kLast && place != Place::kSingle) continue;
+      for (const auto& [other, same] : forms_[0].templates) {
+        if (templates_[other].place != Place::kToken || templates_[other].parts != templates_[k].parts) continue;
+        if (taken[other]) continue;
+        taken[other] = any = true;
+        token[k] = other;
+        plane[k] = out.count;
+        break;
+      }
+    }
+    if (any) out.flags[out.count++] = form.flags;
+  }
+  if (out.count == 1) return out;
+  out.base.resize(out.n_attributes);
+  out.plane.assign(out.n_attributes, 0);
+  for (std::int32_t a = 0; a < out.n_attributes; ++a) {
+    out.base[a] = a;
+    const int k = attributes.sources()[a];
+    if (token[k] < 0) continue;
+    const std::int64_t first = attributes.ptr()[a], last = attributes.ptr()[a + 1];
+    const std::int32_t base = attributes.id(token[k], attributes.values().data() + first, static_cast<int>(last - first), false);
+    if (base == Attributes::kMissing) continue;
+    out.base[a] = base;
+    out.plane[a] = static_cast<std::uint8_t>(plane[k]);
+  }
+  return out;
+}
+
 // The attributes of one template at one token.
 void Extractor::find(int source, const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
                      std::int64_t t, bool grow) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "design.hpp"
+#include "lattice.hpp"
 
 namespace caesura {
 
@@ -25,6 +26,7 @@ enum class Place : std::uint8_t { kToken, kWithin, kFirst, kLast, kSingle, kBegi
 
 struct Part {
   std::int32_t column, offset;
+  bool operator==(const Part& other) const { return column == other.column && offset == other.offset; }
 };
 
 struct Template {
@@ -82,12 +84,22 @@ class Attributes {
   std::vector<std::int32_t> values_;
 };
 
+// Attributes that come together: of a token, and of the same token as first, last or single of its segment.
+struct Planes {
+  std::int32_t n_attributes = 0;
+  int count = 1;
+  std::uint8_t flags[4] = {kOpenStart | kOpenEnd};  // of each plane
+  std::vector<std::int32_t> base;   // [attributes] that of the token, or itself; empty: all are themselves
+  std::vector<std::uint8_t> plane;  // [attributes] 0: it is its own base
+};
+
 class Extractor {
  public:
   explicit Extractor(std::vector<Template> templates);
   Attributes attributes;
   bool has_edges() const { return has_edges_; }
   int n_templates() const { return static_cast<int>(templates_.size()); }
+  Planes planes();
   int last_column() const {
     int last = -1;
     for (const Template& one : templates_) {

@@ -5,6 +5,11 @@
 // A row is a place where features fire: a core span [start, end) with open or closed ends, as a
 // potential has.  The rows of a sequence are its tokens, open at both ends, then its sites, sorted by
 // end and then by start, later starts first.  A row has one score for each label.
+//
+// Where labels are few, features of a token that is first, last or alone in its segment have their weights
+// beside those of the token itself: the token's row is then wider, a plane of labels for each, and the planes
+// become the scores of the sites over this token.  Where there are no other sites, each token can be tagged as
+// begin, inside, end or unit of a segment, and the design is a chain over tags: position * Y + label.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +20,8 @@ namespace caesura {
 
 struct Site {
   std::int32_t start, end;
-  std::uint8_t flags;  // PotentialFlags
+  std::uint8_t flags;      // PotentialFlags
+  std::uint8_t plane = 0;  // of the row of token `start`, which adds to this row; 0: none
 };
 
 struct Sum {
@@ -24,7 +30,9 @@ struct Sum {
 
 // Attributes seen with several labels have a row of a dense table; the others are single weights.
 struct Design {
-  int Y = 0;
+  int Y = 0, planes = 1;
+  std::uint8_t plane_flags[4] = {};
+  bool tagged = false;  // it is a chain over tags
   std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;
 
   std::vector<std::int64_t> tokens{0};  // [sequences + 1]
@@ -40,7 +48,7 @@ struct Design {
   std::vector<std::int32_t> content;        // [table rows] the row that is there, or -1 - its sum; empty: in order
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
   std::vector<std::int32_t> sparse;         // weights, and kFarAhead zeros at the end
-  std::vector<std::uint16_t> sparse_label;
+  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label
   std::vector<double> sparse_value;  // empty: all are 1
 
   // Weights of pairs of labels at the boundary before each token; all empty where there are none.
@@ -49,6 +57,9 @@ struct Design {
   std::vector<std::int32_t> edge_pair;  // previous label * Y + label
   std::vector<double> edge_value;
 
+  bool is_empty(std::int64_t row) const {
+    return dense_ptr[row] == dense_ptr[row + 1] && sparse_ptr[row] == sparse_ptr[row + 1];
+  }
   std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
   // Calls visit(row) for the rows that add up to a row of the table.
   template <class Visit>
@@ -82,7 +93,8 @@ struct Panel {
 template <class Real>
 struct Weights {
   int Y = 0, stride = 0;
-  const Real* dense = nullptr;   // [n_dense][stride]
+  int wide = 0;                  // [planes][Y] in whole vectors; stride where there is one plane
+  const Real* dense = nullptr;   // [n_dense][wide]
   const Real* sparse = nullptr;  // [n_sparse]
   const Real* edge = nullptr;    // [n_edges]
 
@@ -102,6 +114,7 @@ struct Weights {
   const Real* open = nullptr;   // [stride] 1 for labels without a bound
   int longest = 0;              // of the labels with a bound
   const Real* fits = nullptr;   // [longest + 1][stride] 1 for labels that may have length k
+  const Weights* tags = nullptr;  // the same for the chain over tags, or null
 };
 
 template <class Real>
@@ -113,13 +126,17 @@ struct Gradient {
   Real* pairs = nullptr;   // [stride][stride] expected pairs where edges have weights
   Real* starts = nullptr;  // [stride]
   Real* ends = nullptr;    // [stride]
+  Gradient* tags = nullptr;  // outer, starts and ends of tags
 };
+
+enum Position { kBegin, kInside, kEnd, kUnit, kPositions };
 
 // What is known about one sequence; null: nothing.
 struct Known {
   const std::uint8_t* allowed = nullptr;   // [T][Y]
   const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
   const double* cost = nullptr;            // [T][Y] added to the scores of tokens
+  bool any() const { return allowed != nullptr || boundary != nullptr || cost != nullptr; }
 };
 
 }  // namespace caesura

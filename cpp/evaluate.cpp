@@ -89,7 +89,9 @@ struct Evaluator {
 
   const double* dense_values(std::int64_t k) const { return d.dense_value.empty() ? nullptr : d.dense_value.data() + k; }
 
-  void scores(std::int64_t first, std::int64_t rows, real* out) const {
+  // out: [rows][wide]
+  void gather(std::int64_t first, std::int64_t rows, real* out) const {
+    const int n = w.wide;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, n, out + r * n);
@@ -105,13 +107,15 @@ struct Evaluator {
         __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
         real weight = w.sparse[d.sparse[k]];
         if (values) weight *= static_cast<real>(d.sparse_value[k]);
-        (k % 2 == 0 ? even : odd)[d.sparse_label[k]] += weight;
+        (k % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
       }
     }
     caesura::CAESURA_ISA::add(out, second, rows * n);
   }
 
-  void add_gradient(std::int64_t first, std::int64_t rows, const real* expected) const {
+  // expected: [rows][wide]
+  void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
+    const int n = w.wide;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), expected + r * n, n,
@@ -119,9 +123,121 @@ struct Evaluator {
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
         const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
         __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
-        gradient->sparse[d.sparse[k]] += expected[r * n + d.sparse_label[k]] * value;
+        gradient->sparse[d.sparse[k]] += expected[r * n + d.sparse_lane[k]] * value;
       }
     }
+  }
+
+  // The scores of the rows of sequence i.  out: [T + sites][stride]
+  void scores(int i, real* out) const {
+    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y, n = w.stride;
+    const std::int64_t first = d.first_row(i);
+    if (d.planes == 1) {
+      gather(first, T + sites, out);
+      return;
+    }
+    real* wide = reals(work, static_cast<std::size_t>(T + 1) * w.wide);
+    real* own = wide + static_cast<std::ptrdiff_t>(T) * w.wide;
+    gather(first, T, wide);
+    fill(out, static_cast<std::ptrdiff_t>(T + sites) * n, 0);
+    for (int t = 0; t < T; ++t) std::memcpy(out + t * n, wide + t * w.wide, sizeof(real) * Y);
+    for (int k = 0; k < sites; ++k) {
+      const Site& site = d.site[d.sites[i] + k];
+      real* to = out + static_cast<std::ptrdiff_t>(T + k) * n;
+      if (!d.is_empty(first + T + k)) {
+        gather(first + T + k, 1, own);
+        std::memcpy(to, own, sizeof(real) * Y);
+      }
+      if (site.plane == 0) continue;
+      const real* from = wide + static_cast<std::ptrdiff_t>(site.start) * w.wide + site.plane * Y;
+      for (int y = 0; y < Y; ++y) to[y] += from[y];
+    }
+  }
+
+  // The way back: expected counts of the rows of sequence i to the gradient.
+  void add_gradient(int i, const real* expected) const {
+    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y, n = w.stride;
+    const std::int64_t first = d.first_row(i);
+    if (d.planes == 1) {
+      scatter(first, T + sites, expected);
+      return;
+    }
+    real* wide = reals(work, static_cast<std::size_t>(T + 1) * w.wide);
+    real* own = wide + static_cast<std::ptrdiff_t>(T) * w.wide;
+    fill(wide, static_cast<std::ptrdiff_t>(T + 1) * w.wide, 0);
+    for (int t = 0; t < T; ++t) std::memcpy(wide + t * w.wide, expected + t * n, sizeof(real) * Y);
+    for (int k = 0; k < sites; ++k) {
+      const Site& site = d.site[d.sites[i] + k];
+      const real* from = expected + static_cast<std::ptrdiff_t>(T + k) * n;
+      if (!d.is_empty(first + T + k)) {
+        std::memcpy(own, from, sizeof(real) * Y);
+        scatter(first + T + k, 1, own);
+      }
+      if (site.plane == 0) continue;
+      std::memcpy(wide + static_cast<std::ptrdiff_t>(site.start) * w.wide + site.plane * Y, from, sizeof(real) * Y);
+    }
+    scatter(first, T, wide);
+  }
+
+  // The lanes of each plane in the row of a token; -1: there is none.
+  struct Lanes {
+    int first = -1, last = -1, single = -1;
+  };
+  Lanes lanes() const {
+    Lanes out;
+    for (int p = 1; p < d.planes; ++p) {
+      (d.plane_flags[p] == kOpenEnd ? out.first : d.plane_flags[p] == kOpenStart ? out.last : out.single) = p * d.Y;
+    }
+    return out;
+  }
+
+  // Scores of tags from those of planes: a feature of first tokens fires at begin and unit, and so on.
+  void to_tags(int T, const real* wide, real* out) const {
+    const int Y = d.Y;
+    const Lanes at = lanes();
+    for (int t = 0; t < T; ++t, wide += w.wide, out += w.tags->stride) {
+      for (int y = 0; y < Y; ++y) {
+        const real token = wide[y], first = at.first < 0 ? 0 : wide[at.first + y];
+        const real last = at.last < 0 ? 0 : wide[at.last + y], single = at.single < 0 ? 0 : wide[at.single + y];
+        const bool open = w.open[y] != 0;
+        out[kBegin * Y + y] = open ? token + first : -kInfinity;
+        out[kInside * Y + y] = open ? token : -kInfinity;
+        out[kEnd * Y + y] = open ? token + last : -kInfinity;
+        out[kUnit * Y + y] = token + first + last + single;
+      }
+    }
+  }
+  void from_tags(int T, const real* tags, real* wide) const {
+    const int Y = d.Y;
+    const Lanes at = lanes();
+    for (int t = 0; t < T; ++t, wide += w.wide, tags += w.tags->stride) {
+      for (int y = 0; y < Y; ++y) {
+        const real unit = tags[kUnit * Y + y], begin = tags[kBegin * Y + y], end = tags[kEnd * Y + y];
+        wide[y] = unit + begin + end + tags[kInside * Y + y];
+        if (at.first >= 0) wide[at.first + y] = unit + begin;
+        if (at.last >= 0) wide[at.last + y] = unit + end;
+        if (at.single >= 0) wide[at.single + y] = unit;
+      }
+    }
+  }
+
+  // As add, over tags.
+  bool add_tagged(int i, double weight, double* objective) const {
+    const int T = d.length(i);
+    real* wide = reals(work, static_cast<std::size_t>(T) * w.wide);
+    real* x = reals(work, static_cast<std::size_t>(T) * w.tags->stride);
+    gather(d.first_row(i), T, wide);
+    to_tags(T, wide, x);
+    const Known nothing;
+    Segmental kernel(*w.tags, T, nullptr, 0, nothing, work);
+    double log_z;
+    if (!kernel.forward(x, nullptr, &log_z)) return false;
+    *objective += weight * log_z;
+    if (gradient == nullptr) return true;
+    kernel.backward(static_cast<real>(weight), *gradient->tags);
+    from_tags(T, x, wide);
+    scatter(d.first_row(i), T, wide);
+    return true;
   }
 
   // The transitions at each boundary of a sequence, or null where they are the same everywhere.
@@ -155,9 +271,10 @@ struct Evaluator {
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     if (T == 0) return true;
+    if (d.tagged && !known.any()) return add_tagged(i, weight, objective);
     const std::int64_t rows = T + d.n_sites(i);
     real* x = reals(work, rows * n);
-    scores(d.first_row(i), rows, x);
+    scores(i, x);
     bool far = false;
     real* m = edges(i, &far);
     if (far) return false;
@@ -167,7 +284,7 @@ struct Evaluator {
     *objective += weight * log_z;
     if (gradient == nullptr) return true;
     kernel.backward(static_cast<real>(weight), *gradient);
-    add_gradient(d.first_row(i), rows, x);
+    add_gradient(i, x);
     for (int t = 1; m != nullptr && t < T; ++t) {
       const real* pairs = m + static_cast<std::ptrdiff_t>(t) * n * n;
       for_edges(i, t, [&](std::int32_t id, int at, real value) { gradient->edge[id] += pairs[at] * value; });
@@ -185,7 +302,7 @@ bool evaluate(const Design& d, const Weights<real>& w, int i, const Known& known
 }
 
 void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspace& work) {
-  Evaluator{d, w, nullptr, work, w.stride}.scores(d.first_row(i), d.length(i) + d.n_sites(i), rows);
+  Evaluator{d, w, nullptr, work, w.stride}.scores(i, rows);
 }
 
 // One step of the best path: out[j] = max over i of before[i] + m[i][j], and the i where it is.
@@ -217,7 +334,7 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
   real* x = reals(work, static_cast<std::size_t>(T) * n);     // scores, then those of the best way there
   real* from = reals(work, static_cast<std::size_t>(T) * n);
   real* reached = reals(work, n);
-  Evaluator{d, w, nullptr, work, n}.scores(d.first_row(i), T, x);
+  Evaluator{d, w, nullptr, work, n}.gather(d.first_row(i), T, x);
   caesura::CAESURA_ISA::add(x, w.log_first, n);
   for (int t = 1; t < T; ++t) {
     const real* before = x + static_cast<std::ptrdiff_t>(t - 1) * n;
@@ -240,7 +357,7 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
 }
 
 void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradient<real>& gradient, Workspace& work) {
-  Evaluator{d, w, &gradient, work, w.stride}.add_gradient(d.first_row(i), d.length(i) + d.n_sites(i), rows);
+  Evaluator{d, w, &gradient, work, w.stride}.add_gradient(i, rows);
 }
 
 }  // namespace caesura::CAESURA_ISA

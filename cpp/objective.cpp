@@ -18,15 +18,16 @@ int rounded(int n, int width) { return (n + width - 1) / width * width; }
 template <class Real>
 struct Buffer {
   Table<Real> memory;
-  Gradient<Real> view;
+  Gradient<Real> view, tags;
   double loss = 0.0;
   std::vector<int> failed;
 
-  void make(const Layout& layout, const Design& design, int stride) {
-    const std::size_t dense = design.table_rows() * stride, square = stride * stride;
+  void make(const Layout& layout, const Design& design, const Weights<Real>& w) {
+    const int stride = w.stride, tagged = w.tags == nullptr ? 0 : w.tags->stride;
+    const std::size_t dense = design.table_rows() * w.wide, square = stride * stride;
     loss = 0.0;
     failed.clear();
-    memory.assign(dense + layout.n_sparse + layout.n_edges + 2 * square + 2 * stride, Real{0});
+    memory.assign(dense + layout.n_sparse + layout.n_edges + 2 * square + 2 * stride + tagged * (tagged + 2), Real{0});
     Real* at = memory.data();
     view.dense = at;
     view.sparse = at += dense;
@@ -35,15 +36,35 @@ struct Buffer {
     view.pairs = at += square;
     view.starts = at += square;
     view.ends = at += stride;
+    if (tagged == 0) return;
+    tags.outer = at += stride;
+    tags.starts = at += tagged * tagged;
+    tags.ends = at += tagged;
+    view.tags = &tags;
+  }
+
+  // Pairs, starts and ends of tags are those of their labels.
+  void untag(const Weights<Real>& w) {
+    if (w.tags == nullptr) return;
+    const int Y = w.Y, n = w.tags->stride;
+    for (int y = 0; y < Y; ++y) {
+      for (const int out : {kEnd * Y + y, kUnit * Y + y}) {
+        view.ends[y] += tags.ends[out];
+        for (int next = 0; next < Y; ++next) {
+          for (const int in : {kBegin * Y + next, kUnit * Y + next}) view.outer[y * w.stride + next] += tags.outer[out * n + in];
+        }
+      }
+      view.starts[y] += tags.starts[kBegin * Y + y] + tags.starts[kUnit * Y + y];
+    }
   }
 
   // What was added to a sum of rows belongs to both.
-  void unshare(const Design& design, int stride) {
+  void unshare(const Design& design, int wide) {
     for (std::size_t k = design.sums.size(); k-- > 0;) {
-      const Real* sum = view.dense + static_cast<std::ptrdiff_t>(design.sums[k].row) * stride;
+      const Real* sum = view.dense + static_cast<std::ptrdiff_t>(design.sums[k].row) * wide;
       for (const std::int32_t part : {design.sums[k].first, design.sums[k].second}) {
-        Real* to = view.dense + static_cast<std::ptrdiff_t>(part) * stride;
-        for (int y = 0; y < stride; ++y) to[y] += sum[y];
+        Real* to = view.dense + static_cast<std::ptrdiff_t>(part) * wide;
+        for (int y = 0; y < wide; ++y) to[y] += sum[y];
       }
     }
   }
@@ -65,11 +86,10 @@ void add_packed(const Layout& layout, const Design& design, const Weights<Real>&
   auto over = [&](std::int64_t first, std::int64_t count, auto value) {
     for (std::int64_t k = std::max(begin, first); k < std::min(end, first + count); ++k) to[k] += value(k - first);
   };
-  over(0, layout.first_sparse(), [&](std::int64_t k) {
-    const std::int64_t slot = layout.dense_slot[k];
-    return g.dense[design.place_of(slot / Y) * stride + slot % Y];
+  over(0, layout.first_edge(), [&](std::int64_t k) {
+    const Slot& slot = layout.slot[k];
+    return slot.lane < 0 ? g.sparse[slot.row] : g.dense[design.place_of(slot.row) * w.wide + slot.lane];
   });
-  over(layout.first_sparse(), layout.n_sparse, [&](std::int64_t k) { return g.sparse[k]; });
   over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
   over(layout.first_transition(), layout.transition.size(), [&](std::int64_t k) {
     const int at = layout.transition[k] / Y * stride + layout.transition[k] % Y;
@@ -84,22 +104,21 @@ void add_packed(const Layout& layout, const Design& design, const Weights<Real>&
 
 template <class Real>
 bool Unpacked<Real>::set(const Layout& layout, const Design& design, const double* w, int width) {
-  const int Y = layout.Y, stride = rounded(Y, width);
+  const int Y = layout.Y;
   view_ = {};
-  view_.Y = Y;
-  view_.stride = stride;
-  dense_.assign((layout.n_dense + design.sums.size()) * stride, Real{0});
-  for (std::size_t k = 0; k < layout.dense_slot.size(); ++k) {
-    const std::int64_t slot = layout.dense_slot[k];
-    dense_[design.place_of(slot / Y) * stride + slot % Y] = static_cast<Real>(w[k]);
+  const int wide = view_.wide = rounded(layout.planes * Y, width);
+  dense_.assign((layout.n_dense + design.sums.size()) * wide, Real{0});
+  sparse_.assign(layout.n_sparse, Real{0});
+  for (std::size_t k = 0; k < layout.slot.size(); ++k) {
+    const Slot& slot = layout.slot[k];
+    (slot.lane < 0 ? sparse_[slot.row] : dense_[design.place_of(slot.row) * wide + slot.lane]) = static_cast<Real>(w[k]);
   }
-  auto row = [&](std::int32_t k) { return dense_.data() + static_cast<std::ptrdiff_t>(k) * stride; };
+  auto row = [&](std::int32_t k) { return dense_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
   for (const Sum& sum : design.sums) {
     Real* to = row(sum.row);
     const Real *first = row(sum.first), *second = row(sum.second);
-    for (int y = 0; y < stride; ++y) to[y] = first[y] + second[y];
+    for (int y = 0; y < wide; ++y) to[y] = first[y] + second[y];
   }
-  sparse_.assign(w + layout.first_sparse(), w + layout.first_edge());
   edge_.assign(w + layout.first_edge(), w + layout.first_transition());
 
   transition.assign(static_cast<std::size_t>(Y) * Y, 0.0);
@@ -120,17 +139,51 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design, const doubl
   bar(transition, layout.barred);
   bar(start, layout.barred_start);
   bar(end, layout.barred_end);
-  set_labels(layout);
+  labels_.set(transition, start, end, layout.bounds, width, view_);
+  if (design.tagged) set_tags(layout, width);
   view_.dense = dense_.data();
   view_.sparse = sparse_.data();
   view_.edge = edge_.data();
   return near;
 }
 
-// Transitions as plain numbers, and which labels may have which length.
+// A chain over tags: begin and inside are followed by inside and end of the same label, end and unit by begin and
+// unit of any.
 template <class Real>
-void Unpacked<Real>::set_labels(const Layout& layout) {
-  const int Y = layout.Y, stride = view_.stride, size = stride * stride;
+void Unpacked<Real>::set_tags(const Layout& layout, int width) {
+  const int Y = layout.Y, n = kPositions * Y;
+  std::vector<double> pairs(static_cast<std::size_t>(n) * n, kMinusInfinity), starts(n, kMinusInfinity), ends(n, kMinusInfinity);
+  auto each = [](Position a, Position b, auto visit) {
+    visit(a);
+    visit(b);
+  };
+  for (int y = 0; y < Y; ++y) {
+    each(kBegin, kUnit, [&](int k) { starts[k * Y + y] = start[y]; });
+    each(kEnd, kUnit, [&](int k) { ends[k * Y + y] = end[y]; });
+    each(kBegin, kInside, [&](int from) {
+      each(kInside, kEnd, [&](int to) { pairs[(from * Y + y) * n + to * Y + y] = 0.0; });
+    });
+    for (int next = 0; next < Y; ++next) {
+      each(kEnd, kUnit, [&](int from) {
+        each(kBegin, kUnit, [&](int to) { pairs[(from * Y + y) * n + to * Y + next] = transition[y * Y + next]; });
+      });
+    }
+  }
+  tag_view_ = view_;
+  tags_.set(pairs, starts, ends, std::vector<std::int32_t>(n, 1), width, tag_view_);
+  view_.tags = &tag_view_;
+}
+
+template class Unpacked<double>;
+template class Unpacked<float>;
+
+template <class Real>
+void Labels<Real>::set(const std::vector<double>& transition, const std::vector<double>& start,
+                       const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
+                       Weights<Real>& view) {
+  const int Y = static_cast<int>(bounds.size()), stride = rounded(Y, width), size = stride * stride;
+  view.Y = Y;
+  view.stride = stride;
   transition_.assign(size, Real{0});
   transposed_.assign(size, Real{0});
   for (int i = 0; i < Y; ++i) {
@@ -142,18 +195,17 @@ void Unpacked<Real>::set_labels(const Layout& layout) {
   last_.assign(stride, Real{0});
   open_.assign(stride, Real{0});
   int longest = 0;
+  view.has_open = false;
   for (int y = 0; y < Y; ++y) {
     first_[y] = static_cast<Real>(std::exp(start[y]));
     last_[y] = static_cast<Real>(std::exp(end[y]));
-    open_[y] = layout.bounds[y] == 0 ? Real{1} : Real{0};
-    longest = std::max(longest, layout.bounds[y]);
-    view_.has_open |= layout.bounds[y] == 0;
+    open_[y] = bounds[y] == 0 ? Real{1} : Real{0};
+    longest = std::max(longest, bounds[y]);
+    view.has_open |= bounds[y] == 0;
   }
   fits_.assign(static_cast<std::size_t>(longest + 1) * stride, Real{0});
   for (int k = 1; k <= longest; ++k) {
-    for (int y = 0; y < Y; ++y) {
-      fits_[k * stride + y] = layout.bounds[y] == 0 || k <= layout.bounds[y] ? Real{1} : Real{0};
-    }
+    for (int y = 0; y < Y; ++y) fits_[k * stride + y] = bounds[y] == 0 || k <= bounds[y] ? Real{1} : Real{0};
   }
   logs_.assign(size + 2 * stride, -std::numeric_limits<Real>::infinity());
   for (int i = 0; i < Y; ++i) {
@@ -161,28 +213,28 @@ void Unpacked<Real>::set_labels(const Layout& layout) {
     logs_[size + i] = static_cast<Real>(start[i]);
     logs_[size + stride + i] = static_cast<Real>(end[i]);
   }
-  view_.log_transition = logs_.data();
-  view_.log_first = logs_.data() + size;
-  view_.log_last = logs_.data() + size + stride;
-  panels_ = make_panels(transition_, sources_);
-  back_panels_ = make_panels(transposed_, back_sources_);
-  view_.transition = transition_.data();
-  view_.transposed = transposed_.data();
-  view_.panels = panels_.data();
-  view_.n_panels = static_cast<int>(panels_.size());
-  view_.back_panels = back_panels_.data();
-  view_.n_back_panels = static_cast<int>(back_panels_.size());
-  view_.first = first_.data();
-  view_.last = last_.data();
-  view_.open = open_.data();
-  view_.longest = longest;
-  view_.fits = fits_.data();
+  view.log_transition = logs_.data();
+  view.log_first = logs_.data() + size;
+  view.log_last = logs_.data() + size + stride;
+  panels_ = make_panels(transition_, Y, width, sources_);
+  back_panels_ = make_panels(transposed_, Y, width, back_sources_);
+  view.transition = transition_.data();
+  view.transposed = transposed_.data();
+  view.panels = panels_.data();
+  view.n_panels = static_cast<int>(panels_.size());
+  view.back_panels = back_panels_.data();
+  view.n_back_panels = static_cast<int>(back_panels_.size());
+  view.first = first_.data();
+  view.last = last_.data();
+  view.open = open_.data();
+  view.longest = longest;
+  view.fits = fits_.data();
 }
 
 template <class Real>
-std::vector<Panel> Unpacked<Real>::make_panels(const std::vector<Real>& matrix,
-                                               std::vector<std::int32_t>& sources) const {
-  const int Y = view_.Y, stride = view_.stride, width = trainer<Real>().width, n = stride / width;
+std::vector<Panel> Labels<Real>::make_panels(const std::vector<Real>& matrix, int Y, int width,
+                                             std::vector<std::int32_t>& sources) const {
+  const int stride = rounded(Y, width), n = stride / width;
   std::vector<Panel> panels;
   std::vector<std::size_t> begins;
   sources.clear();
@@ -199,9 +251,6 @@ std::vector<Panel> Unpacked<Real>::make_panels(const std::vector<Real>& matrix,
   for (std::size_t p = 0; p < panels.size(); ++p) panels[p].sources = sources.data() + begins[p];
   return panels;
 }
-
-template class Unpacked<double>;
-template class Unpacked<float>;
 
 std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d, const Unpacked<double>& w, int i,
                                               const Known& known, std::shared_ptr<const Automaton> automaton,
@@ -339,7 +388,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   buffers.resize(n_shards);
   for_each(n_shards, n_threads, [&](int s, Workspace& work) {
     Buffer<Real>& buffer = buffers[s];
-    buffer.make(*layout_, *design_, weights.view().stride);
+    buffer.make(*layout_, *design_, weights.view());
     Gradient<Real>* g = gradient == nullptr ? nullptr : &buffer.view;
     for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
       const int i = sequence(k);
@@ -366,7 +415,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {
         exact.set(*layout_, *design_, w, trainer<double>().width);
-        extra.make(*layout_, *design_, exact.view().stride);
+        extra.make(*layout_, *design_, exact.view());
         any_failed = true;
       }
       const double sign = constrained ? -weight[i] : weight[i];
@@ -384,8 +433,9 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       for (std::int64_t k = begin; k < end; ++k) total.memory[k] += from[k];
     }
   });
-  total.unshare(*design_, weights.view().stride);
-  if (any_failed) extra.unshare(*design_, exact.view().stride);
+  total.unshare(*design_, weights.view().wide);
+  total.untag(weights.view());
+  if (any_failed) extra.unshare(*design_, exact.view().wide);
   for_blocks(layout_->size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
     std::fill(gradient + begin, gradient + end, 0.0);
     add_packed(*layout_, *design_, weights.view(), total.view, begin, end, gradient);

@@ -1,7 +1,7 @@
 // The objective of learning: weights in, negative log-likelihood and gradient out.
 //
-// The vector of weights is [dense | sparse | edges | transitions | starts | ends]: only what has been seen
-// in the training data (or was asked for) has a weight.
+// The vector of weights is [rows | edges | transitions | starts | ends]: only what has been seen in the training
+// data (or was asked for) has a weight.
 #pragma once
 
 #include <memory>
@@ -15,24 +15,42 @@
 
 namespace caesura {
 
+// Where the kernels keep a weight: a row and a lane of the table.  Lane -1: the single weight number `row`.
+struct Slot {
+  std::int32_t row, lane;
+};
+
 // Which weight belongs to what, and what is possible.
 struct Layout {
-  int Y = 0;
-  std::int64_t n_dense = 0;                 // rows of the table
-  std::vector<std::int64_t> dense_slot;     // [dense weights] row * Y + label
-  std::int64_t n_sparse = 0, n_edges = 0;
+  int Y = 0, planes = 1;
+  std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;  // rows of the table, single weights, weights of edges
+  std::vector<Slot> slot;                   // [weights of rows]
   std::vector<std::int32_t> transition;     // previous * Y + label
   std::vector<std::int32_t> start, end;     // labels
   std::vector<std::int32_t> bounds;         // [Y] longest segment, 0 for none
   std::vector<std::uint8_t> barred;         // [Y][Y] pairs that may not be adjacent
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
 
-  std::int64_t first_sparse() const { return static_cast<std::int64_t>(dense_slot.size()); }
-  std::int64_t first_edge() const { return first_sparse() + n_sparse; }
+  std::int64_t first_edge() const { return static_cast<std::int64_t>(slot.size()); }
   std::int64_t first_transition() const { return first_edge() + n_edges; }
   std::int64_t first_start() const { return first_transition() + static_cast<std::int64_t>(transition.size()); }
   std::int64_t first_end() const { return first_start() + static_cast<std::int64_t>(start.size()); }
   std::int64_t size() const { return first_end() + static_cast<std::int64_t>(end.size()); }
+};
+
+// What follows each label, and how long it may be, as the kernels want it.
+template <class Real>
+class Labels {
+ public:
+  // Scores of transitions [Y][Y], starts and ends [Y], and longest segments [Y] (0: any); fills its part of a view.
+  void set(const std::vector<double>& transition, const std::vector<double>& start, const std::vector<double>& end,
+           const std::vector<std::int32_t>& bounds, int width, Weights<Real>& view);
+
+ private:
+  std::vector<Panel> make_panels(const std::vector<Real>& matrix, int Y, int width, std::vector<std::int32_t>& sources) const;
+  std::vector<Real> transition_, transposed_, first_, last_, open_, fits_, logs_;
+  std::vector<Panel> panels_, back_panels_;
+  std::vector<std::int32_t> sources_, back_sources_;
 };
 
 // The weights as the kernels want them.
@@ -46,13 +64,11 @@ class Unpacked {
   std::vector<double> transition, start, end;
 
  private:
-  void set_labels(const Layout& layout);
-  std::vector<Panel> make_panels(const std::vector<Real>& matrix, std::vector<std::int32_t>& sources) const;
-  Weights<Real> view_;
+  void set_tags(const Layout& layout, int width);
+  Weights<Real> view_, tag_view_;
   Table<Real> dense_, sparse_;
-  std::vector<Real> edge_, transition_, transposed_, first_, last_, open_, fits_, logs_;
-  std::vector<Panel> panels_, back_panels_;
-  std::vector<std::int32_t> sources_, back_sources_;
+  std::vector<Real> edge_;
+  Labels<Real> labels_, tags_;
 };
 
 // A sequence whose labels are known only in part.

@@ -133,18 +133,13 @@ Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choic
     if (pairs[pair] != 0.0 && !barred) layout.transition.push_back(pair);
   }
 
-  Pairs out;
-  std::vector<std::int32_t> dense, sparse;
+  Pairs out;  // those that are used most come first, so that they stay near
+  std::stable_sort(seen.order.begin(), seen.order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return seen.total[a] > seen.total[b]; });
   for (const std::int32_t a : seen.order) {
-    (static_cast<int>(seen.labels(a, choice.min_frequency).size()) >= Pairs::kDense ? dense : sparse).push_back(a);
-  }
-  std::stable_sort(dense.begin(), dense.end(), [&](std::int32_t a, std::int32_t b) { return seen.total[a] > seen.total[b]; });
-  for (const auto* list : {&dense, &sparse}) {
-    for (const std::int32_t a : *list) {
-      for (const std::int32_t y : seen.labels(a, choice.min_frequency)) {
-        out.attribute.push_back(a);
-        out.label.push_back(y);
-      }
+    for (const std::int32_t y : seen.labels(a, choice.min_frequency)) {
+      out.attribute.push_back(a);
+      out.label.push_back(y);
     }
   }
   for (const std::int32_t a : edges.order) {
@@ -157,38 +152,61 @@ Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choic
   return out;
 }
 
-Parameters::Parameters(Pairs pairs, Layout layout, std::int32_t n_attributes)
-    : pairs_(std::move(pairs)), layout_(std::make_shared<Layout>(std::move(layout))), groups_(n_attributes) {
+Parameters::Parameters(Pairs pairs, Layout layout, Planes planes)
+    : pairs_(std::move(pairs)), layout_(std::make_shared<Layout>(std::move(layout))), planes_(std::move(planes)) {
   Layout& l = *layout_;
-  l.dense_slot.clear();
-  l.n_dense = 0;
-  const auto count = static_cast<std::int64_t>(pairs_.attribute.size());
-  bool any_sparse = false;
-  for (std::int64_t k = 0; k < count;) {
-    std::int64_t end = k;
-    while (end < count && pairs_.attribute[end] == pairs_.attribute[k]) ++end;
-    Group& group = groups_.at(pairs_.attribute[k]);
-    group.count = static_cast<std::int32_t>(end - k);
-    group.dense = group.count >= Pairs::kDense;
-    if (group.dense) {
-      if (any_sparse) throw std::invalid_argument("pairs: attributes with several labels must come first");
-      group.first = l.n_dense++;
-      dense_first_.push_back(k);
-      for (; k < end; ++k) l.dense_slot.push_back(group.first * l.Y + pairs_.label[k]);
-    } else {
-      any_sparse = true;
-      group.first = k - l.first_sparse();
-      k = end;
-    }
+  if (planes_.count * l.Y > kLanes) {
+    const std::int32_t n_attributes = planes_.n_attributes;
+    planes_ = {};
+    planes_.n_attributes = n_attributes;
   }
-  dense_first_.push_back(l.first_sparse());
-  l.n_sparse = count - l.first_sparse();
+  l.planes = planes_.count;
+  place_weights();
   l.n_edges = static_cast<std::int64_t>(pairs_.edge_attribute.size());
-  if (l.n_edges > 0) edge_groups_.resize(n_attributes);
-  for (std::int64_t k = 0; k < l.n_edges; ++k) {
+  if (l.n_edges > 0) edge_groups_.resize(planes_.n_attributes);
+  for (std::int32_t k = 0; k < l.n_edges; ++k) {
     Group& group = edge_groups_.at(pairs_.edge_attribute[k]);
     if (group.count++ == 0) group.first = k;
   }
+}
+
+// Which weights share a row of the table, and which stand alone.
+void Parameters::place_weights() {
+  Layout& l = *layout_;
+  groups_.assign(planes_.n_attributes, {-1, 0});
+  const auto n = static_cast<std::int64_t>(pairs_.attribute.size());
+  auto base = [&](std::int64_t k) -> std::int32_t {
+    const std::int32_t a = pairs_.attribute[k];
+    return planes_.base.empty() ? a : planes_.base[a];
+  };
+  for (std::int64_t k = 0; k < n; ++k) ++groups_.at(base(k)).count;
+  std::vector<std::int32_t> used(groups_.size(), 0);
+  l.slot.resize(n);
+  l.n_dense = l.n_sparse = 0;
+  for (std::int64_t k = 0; k < n; ++k) {
+    Group& group = groups_[base(k)];
+    const auto lane = static_cast<std::int32_t>(plane_of(pairs_.attribute[k]) * l.Y + pairs_.label[k]);
+    const bool dense = group.count >= kDense;
+    if (group.first < 0) {
+      group.first = static_cast<std::int32_t>(dense ? l.n_dense++ : l.n_sparse);
+      if (!dense) l.n_sparse += group.count;
+    }
+    if (dense) {
+      l.slot[k] = {group.first, lane};
+    } else {
+      l.slot[k] = {group.first + used[base(k)]++, -1};
+      sparse_lane_.resize(l.n_sparse);
+      sparse_lane_[l.slot[k].row] = static_cast<std::uint16_t>(lane);
+    }
+  }
+}
+
+std::shared_ptr<Parameters> Parameters::with(std::vector<std::int32_t> transition, std::vector<std::int32_t> start) const {
+  auto out = std::make_shared<Parameters>(*this);
+  out->layout_ = std::make_shared<Layout>(*layout_);
+  out->layout_->transition = std::move(transition);
+  out->layout_->start = std::move(start);
+  return out;
 }
 
 std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
@@ -196,6 +214,9 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   Design& d = *out;
   const Layout& l = *layout_;
   d.Y = l.Y;
+  d.planes = l.planes;
+  std::copy_n(planes_.flags, 4, d.plane_flags);
+  d.tagged = d.planes > 1 && l.n_edges == 0 && std::all_of(l.bounds.begin(), l.bounds.end(), [](int b) { return b <= 1; });
   d.n_dense = l.n_dense;
   d.n_sparse = l.n_sparse;
   d.n_edges = l.n_edges;
@@ -206,22 +227,29 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   const bool values = !corpus.value.empty();
   constexpr std::int64_t kSoon = 12;
   const auto n_items = static_cast<std::int64_t>(corpus.attribute.size());
+  std::uint8_t plane = 0;  // whose weights are in the row of the token
   auto add_row = [&](std::int64_t row) {
     bool any = false;
+    plane = 0;
     for (std::int64_t k = corpus.ptr[row]; k < corpus.ptr[row + 1]; ++k) {
       const std::int32_t a = corpus.attribute[k];
       if (k + kSoon < n_items) __builtin_prefetch(groups_.data() + corpus.attribute[k + kSoon]);
-      if (a >= static_cast<std::int32_t>(groups_.size()) || groups_[a].count == 0) continue;
-      any = true;
+      if (a >= planes_.n_attributes) continue;
+      if (plane_of(a) > 0) {
+        plane = static_cast<std::uint8_t>(plane_of(a));
+        any = true;
+        continue;
+      }
       const Group& group = groups_[a];
-      if (group.dense) {
-        d.dense.push_back(static_cast<std::int32_t>(group.first));
+      any |= group.count > 0;
+      if (group.count >= kDense) {
+        d.dense.push_back(group.first);
         if (values) d.dense_value.push_back(corpus.value[k]);
         continue;
       }
       for (std::int32_t j = 0; j < group.count; ++j) {
-        d.sparse.push_back(static_cast<std::int32_t>(group.first + j));
-        d.sparse_label.push_back(static_cast<std::uint16_t>(pairs_.label[l.first_sparse() + group.first + j]));
+        d.sparse.push_back(group.first + j);
+        d.sparse_lane.push_back(sparse_lane_[group.first + j]);
         if (values) d.sparse_value.push_back(corpus.value[k]);
       }
     }
@@ -240,7 +268,9 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
       if (!token && !open && site.end - site.start > longest) return;  // no segment is so long
       if (!add_row(row) && !token) return;
       end_row();
-      if (!token) d.site.push_back(site);
+      const auto at = static_cast<std::int64_t>(d.dense_ptr.size()) - 1;
+      d.tagged &= token || (plane > 0 && d.is_empty(at - 1));
+      if (!token) d.site.push_back({site.start, site.end, site.flags, plane});
     });
     d.sites.push_back(static_cast<std::int64_t>(d.site.size()));
   }
@@ -275,28 +305,31 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
   auto add = [&](std::int64_t k, double x) {
     if (k >= 0) counts[k] += x;
   };
+  // Rows and single weights as the kernels keep them, and in the order of the weights in the end.
+  const int lanes = l.planes * l.Y;
+  std::vector<double> table(static_cast<std::size_t>(l.n_dense) * lanes, 0.0), single(l.n_sparse, 0.0);
+  double w = 0.0;
+  auto add_row = [&](std::int64_t row, int lane) {
+    for (std::int64_t k = d.dense_ptr[row]; k < d.dense_ptr[row + 1]; ++k) {
+      const double value = w * (d.dense_value.empty() ? 1.0 : d.dense_value[k]);
+      d.for_parts(d.dense[k], [&](std::int32_t part) { table[static_cast<std::size_t>(part) * lanes + lane] += value; });
+    }
+    for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
+      if (d.sparse_lane[k] == lane) single[d.sparse[k]] += w * (d.sparse_value.empty() ? 1.0 : d.sparse_value[k]);
+    }
+  };
   for (int j = 0; j < n; ++j) {
     const int i = some == nullptr ? j : some[j];
     const std::int64_t n_segments = gold.ptr[i + 1] - gold.ptr[i];
     if (gold.hints[i] != nullptr || n_segments == 0) continue;
     const LabelledSegment* segments = gold.segments.data() + gold.ptr[i];
     const std::vector<std::int32_t> at = segment_of(d.length(i), segments, n_segments);
-    const double w = weight[i];
+    w = weight[i];
     for_rows(d, i, [&](const Site& site, std::int64_t row) {
       const int label = label_at(site, segments, at.data());
       if (label < 0) return;
-      for (std::int64_t k = d.dense_ptr[row]; k < d.dense_ptr[row + 1]; ++k) {
-        const double value = w * (d.dense_value.empty() ? 1.0 : d.dense_value[k]);
-        d.for_parts(d.dense[k], [&](std::int32_t part) {
-          const auto first = pairs_.label.begin() + dense_first_[part], last = pairs_.label.begin() + dense_first_[part + 1];
-          const auto found = std::lower_bound(first, last, label);
-          if (found != last && *found == label) counts[found - pairs_.label.begin()] += value;
-        });
-      }
-      for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
-        if (d.sparse_label[k] != label) continue;
-        counts[l.first_sparse() + d.sparse[k]] += w * (d.sparse_value.empty() ? 1.0 : d.sparse_value[k]);
-      }
+      add_row(row, label);
+      if (site.plane > 0) add_row(d.first_row(i) + site.start, site.plane * l.Y + label);
     });
     add(start[segments[0].label], w);
     add(end[segments[n_segments - 1].label], w);
@@ -308,6 +341,10 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
         if (d.edge_pair[k] == pair) counts[l.first_edge() + d.edge[k]] += w * d.edge_value[k];
       }
     }
+  }
+  for (std::size_t k = 0; k < l.slot.size(); ++k) {
+    const Slot& slot = l.slot[k];
+    counts[k] = slot.lane < 0 ? single[slot.row] : table[static_cast<std::size_t>(slot.row) * lanes + slot.lane];
   }
   return counts;
 }

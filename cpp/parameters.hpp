@@ -18,10 +18,8 @@ struct Gold {
   std::vector<std::shared_ptr<const Hint>> hints;  // [sequences]
 };
 
-// Pairs that have a weight, in the order of the weights: those of one attribute together, attributes with
-// kDense labels or more first.
+// Pairs that have a weight, in the order of the weights.
 struct Pairs {
-  static constexpr int kDense = 2;
   std::vector<std::int32_t> attribute, label;            // attributes on rows
   std::vector<std::int32_t> edge_attribute, edge_pair;   // attributes at boundaries; previous * Y + label
 };
@@ -39,9 +37,10 @@ Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choic
 
 class Parameters {
  public:
-  // layout: Y, transitions, starts, ends, bounds and bars; the rest is made here.  Throws where dense
-  // attributes do not come first.
-  Parameters(Pairs pairs, Layout layout, std::int32_t n_attributes);
+  // layout: Y, transitions, starts, ends, bounds and bars; the rest is made here.
+  Parameters(Pairs pairs, Layout layout, Planes planes);
+  // The same weights of rows and edges with others of transitions and starts.
+  std::shared_ptr<Parameters> with(std::vector<std::int32_t> transition, std::vector<std::int32_t> start) const;
 
   const std::shared_ptr<Layout>& layout() const { return layout_; }
   const Pairs& pairs() const { return pairs_; }
@@ -52,16 +51,21 @@ class Parameters {
                             int n) const;
 
  private:
+  static constexpr int kDense = 2;   // so many weights make a row of the table
+  static constexpr int kLanes = 16;  // planes are used where a row has no more
   struct Group {
-    std::int64_t first = 0;  // row of the table, or first weight of the list
+    std::int32_t first = 0;  // row of the table, or first single weight, or first weight of edges
     std::int32_t count = 0;
-    bool dense = false;
   };
+  void place_weights();
+  int plane_of(std::int32_t attribute) const { return planes_.plane.empty() ? 0 : planes_.plane[attribute]; }
+
   Pairs pairs_;
   std::shared_ptr<Layout> layout_;
-  std::vector<Group> groups_;       // [attributes]
+  Planes planes_;
+  std::vector<Group> groups_;       // [attributes] those on another plane than the first are at their base
   std::vector<Group> edge_groups_;  // [attributes], or empty
-  std::vector<std::int64_t> dense_first_;  // [dense rows + 1] first weight
+  std::vector<std::uint16_t> sparse_lane_;  // [single weights]
 };
 
 }  // namespace caesura

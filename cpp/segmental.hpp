@@ -35,6 +35,7 @@ constexpr real kFarthestSite = kDouble ? 30 : 15;
 constexpr real kLeast = kDouble ? 1e-100 : 1e-30f;
 constexpr real kInfinity = std::numeric_limits<real>::infinity();
 constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // instead of 0 in a division
+constexpr real kMost = kDouble ? 1e200 : 1e25f;        // of what no start can reach: times 0 it must be 0
 
 inline real* reals(Workspace& work, std::size_t count) {
   return reinterpret_cast<real*>(work.doubles((count * sizeof(real) + 7) / 8));
@@ -375,7 +376,10 @@ inline bool Segmental::carry(const real* a, const real* o, int e) {
     const vec value = load(a + q);
     if (kDouble) small |= (value < kLeast) & (value > 0);
     total += value;
-    if (o != nullptr) total += load(o + q);
+    if (o == nullptr) continue;
+    const vec going = load(o + q);
+    if (kDouble) small |= (going < kLeast) & (going > 0);
+    total += going;
   }
   mass = sum(total);
   if (!(mass > kLeast && mass < 1 / kLeast)) {
@@ -469,14 +473,14 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
   const real *g = row(step, e), *h = row(hat, e - 1), *before = kOpen ? row(open, e - 1) : nullptr;
   real* token = row(x, e - 1);
   for (int q = 0; q < n; q += W) {
-    const vec gain = load(g + q), b = load(back + q), hatted = load(h + q);
+    const vec gain = load(g + q), b = min(load(back + q), splat(kMost)), hatted = load(h + q);
     const vec stop = on.last != nullptr ? b * load(on.last + q) : b;
     const vec own = on.first != nullptr ? gain * load(on.first + q) : gain;
     vec alone_here = own * (on.single != nullptr ? stop * load(on.single + q) : stop);
     const vec single = hatted * alone_here;  // P(it is the segment of one token)
     vec started = single, ended = single, covering = single;
     if (kOpen) {
-      const vec on_back = load(open_back + q), going = load(before + q) * gain;
+      const vec on_back = min(load(open_back + q), splat(kMost)), going = load(before + q) * gain;
       alone_here += own * load(w.open + q) * on_back;
       started = hatted * alone_here;
       ended += going * stop;
@@ -533,7 +537,7 @@ inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
     const real* h = row(hat, e - 1);
     real *token = row(x, e - 1), *r = row(ratio, e - 1);
     for (int q = 0; q < n; q += W) {
-      const vec begun = load(token + q) * load(back + q);  // begun / hat, without a division
+      const vec begun = load(token + q) * min(load(back + q), splat(kMost));  // begun / hat, without a division
       store(r + q, begun);
       store(token + q, load(h + q) * begun);
     }

@@ -39,6 +39,7 @@ inline void store_part(real* p, vec v, int count) {
     if (i < count) p[i] = v[i];
   }
 }
+inline vec min(vec a, vec b) { return a < b ? a : b; }
 inline vec max(vec a, vec b) { return a > b ? a : b; }
 inline vec as_real(ivec v) { return reinterpret_cast<vec>(v); }
 inline ivec as_bits(vec v) { return reinterpret_cast<ivec>(v); }

@@ -35,7 +35,7 @@ class Case:
             self.corpus,
             self.gold,
             self.Y,
-            len(self.extractor),
+            self.extractor,
             self.bounds,
             self.barred,
             self.barred_start,
@@ -58,6 +58,8 @@ class Case:
                 for _ in range(int(rng.integers(1, 3)))
             ]
             made.append((parts, int(rng.integers(PLACES))))
+            if rng.random() < 0.4:  # of one token, and of the token by its place in the segment
+                made += [(parts, place) for place in (0, 2, 3, 4) if rng.random() < 0.7]
         self.n_templates = len(made)
         return [*made, ([], 0)]
 
@@ -301,7 +303,7 @@ def test_shared_sums_change_nothing() -> None:
     whole = corpus_of(0, n)
     bounds = np.zeros(Y, np.int32)
     parameters = _kernels.Parameters(
-        whole, gold_of(0, n), Y, len(extractor), bounds, None, None, None, 0.0, False, True, True
+        whole, gold_of(0, n), Y, extractor, bounds, None, None, None, 0.0, False, True, True
     )
     automaton = _kernels.Automaton(Y, [], [], True, 1000)
     order = np.arange(Y, dtype=np.int32)

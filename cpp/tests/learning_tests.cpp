@@ -100,9 +100,8 @@ struct Case {
       gold.ptr.push_back(static_cast<std::int64_t>(gold.segments.size()));
     }
     const Choice choice{Y, 0.0, below(2) == 0, true};
-    const auto n = extractor->attributes.size();
-    Pairs pairs = observed_pairs(corpus, gold, choice, n, layout);
-    parameters = std::make_shared<Parameters>(std::move(pairs), std::move(layout), n);
+    Pairs pairs = observed_pairs(corpus, gold, choice, extractor->attributes.size(), layout);
+    parameters = std::make_shared<Parameters>(std::move(pairs), std::move(layout), extractor->planes());
     auto design = std::const_pointer_cast<Design>(parameters->compile(corpus));
     const std::vector<double> weight(corpus.n_sequences(), 1.0);
     std::vector<double> observed = parameters->count(*design, gold, weight.data(), nullptr, corpus.n_sequences());

@@ -84,7 +84,7 @@ def training_of(model: ChainCRF, data: Instances) -> Training:
     bounds = np.ones(Y, np.int32)
     structure = Structure(tuple(data.labels), bounds, np.zeros((Y, Y), np.uint8), none, none.copy())
     pairs = _pairs(tags, offsets, Y)
-    parameters = _parameters(model, corpus, gold, structure, len(data.encoder), pairs)
+    parameters = _parameters(model, corpus, gold, structure, data.encoder, pairs)
     order = structure.order
     objective = _kernels.Objective(
         parameters,
@@ -107,7 +107,7 @@ def _parameters(
     corpus: _kernels.Corpus,
     gold: _kernels.Gold,
     structure: Structure,
-    n_attributes: int,
+    encoder: Encoder,
     pairs: npt.NDArray[np.int64],
 ) -> _kernels.Parameters:
     """Return the weights: under min_freq, those of rare pairs of labels are left out too.
@@ -119,7 +119,7 @@ def _parameters(
         corpus,
         gold,
         Y,
-        n_attributes,
+        encoder.attributes,
         structure.bounds,
         None,
         None,
@@ -132,21 +132,8 @@ def _parameters(
     if not cut:
         return made
     kept = np.flatnonzero(pairs.ravel() >= model.min_freq).astype(np.int32)
-    return _kernels.Parameters.restore(
-        Y,
-        n_attributes,
-        structure.bounds,
-        None,
-        None,
-        None,
-        made.attribute,
-        made.label,
-        made.edge_attribute,
-        made.edge_pair,
-        np.intersect1d(made.transition, kept).astype(np.int32),
-        made.start,
-        made.end,
-    )
+    transition = np.intersect1d(made.transition, kept).astype(np.int32)
+    return made.with_transitions(transition, made.start)
 
 
 def _pairs(tags: Ints, offsets: npt.NDArray[np.int64], Y: int) -> npt.NDArray[np.int64]:

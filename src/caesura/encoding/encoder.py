@@ -70,6 +70,11 @@ class Encoder:
     def __len__(self) -> int:
         return len(self._extractor)
 
+    @property
+    def attributes(self) -> _kernels.Extractor:
+        """The attributes met so far, and which of them come together."""
+        return self._extractor
+
     def forget(self) -> None:
         """Forget the words seen, but not their numbers."""
         self._words = Words()

@@ -20,7 +20,7 @@ from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.estimator import Features
 from caesura.models.semi import LONGEST, SemiCRF
-from caesura.models.structure import Fitted, Structure, blocks_of, dense_first, scorer_of
+from caesura.models.structure import Fitted, Structure, blocks_of, scorer_of
 from caesura.models.training import feature_name
 from caesura.segments import TAG_SCHEMES
 
@@ -75,7 +75,7 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     attributes, places = np.unique(np.concatenate([attribute, edge]), return_inverse=True)
     rows, labels = places[: len(attribute)], parameters.label[kept]
     edges, pairs = places[len(attribute) :], parameters.edge_pair[kept_edges]
-    order, edge_order = dense_first(rows, labels), np.lexsort((pairs, edges))
+    order, edge_order = np.lexsort((labels, rows)), np.lexsort((pairs, edges))
     weights = [w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]]
     at, ends = blocks.edges.stop, {}
     for name in ("transition", "start", "end"):
@@ -208,7 +208,7 @@ def _restored(
     pairs = {name: _array(arrays, name, np.int32) for name in PAIRS}
     _check_pairs(pairs, len(structure.states))
     parameters = _kernels.Parameters.restore(
-        len(structure.states), len(encoder), structure.bounds, None, None, None, **pairs
+        len(structure.states), encoder.attributes, structure.bounds, None, None, None, **pairs
     )
     w = _array(arrays, "weights", np.float64)
     fits = len(w) == len(parameters) and bool((np.abs(w) <= LARGEST).all())  # NaN is not
@@ -251,9 +251,6 @@ def _check_pairs(pairs: Arrays, Y: int) -> None:
     }
     for name, key in keys.items():
         _require(len(np.unique(key)) == len(key), f"{name}: a weight is there twice")
-    if len(keys["attribute"]):
-        order = dense_first(wide["attribute"], wide["label"])
-        _require(bool((np.diff(order) == 1).all()), "attribute: in another order")
     _require(bool((np.diff(wide["edge_attribute"]) >= 0).all()), "edge_attribute: in another order")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +12,10 @@ from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.inference.problems import automaton_of
 
-__all__ = ["Blocks", "Fitted", "Labelling", "Structure", "blocks_of", "dense_first", "scorer_of"]
+__all__ = ["Blocks", "Fitted", "Labelling", "Structure", "blocks_of", "scorer_of"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
-DENSE = 3  # labels of an attribute; cpp/parameters.hpp has the same
 
 
 class Structure(NamedTuple):
@@ -79,12 +78,6 @@ def blocks_of(parameters: _kernels.Parameters) -> Blocks:
     return Blocks(*(slice(end - size, end) for end, size in zip(ends, sizes, strict=True)))
 
 
-def dense_first(attribute: npt.NDArray[Any], label: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Return the order of pairs that the kernels want: attributes with several labels first."""
-    counts = np.bincount(attribute, minlength=1)
-    return np.lexsort((label, attribute, counts[attribute] < DENSE))
-
-
 def scorer_of(
     parameters: _kernels.Parameters,
     w: Floats,
@@ -94,7 +87,7 @@ def scorer_of(
 ) -> _kernels.Scorer:
     """Return fixed weights, ready to score, with a bias on each segment of some states."""
     if bias and outside:
-        parameters, w = _biased(parameters, w, structure.bounds, bias, outside)
+        parameters, w = _biased(parameters, w, len(structure.states), bias, outside)
     order = structure.order
     return _kernels.Scorer(
         parameters,
@@ -108,32 +101,16 @@ def scorer_of(
 
 
 def _biased(
-    parameters: _kernels.Parameters, w: Floats, bounds: Ints, bias: float, outside: Sequence[int]
+    parameters: _kernels.Parameters, w: Floats, Y: int, bias: float, outside: Sequence[int]
 ) -> tuple[_kernels.Parameters, Floats]:
     """Add a bias to every way into some states: each segment is entered once."""
-    blocks, Y = blocks_of(parameters), len(bounds)
+    blocks = blocks_of(parameters)
     transition, start = np.zeros((Y, Y)), np.zeros(Y)
     transition.reshape(-1)[parameters.transition] = w[blocks.transitions]
     start[parameters.start] = w[blocks.starts]
     transition[:, outside] += bias
     start[list(outside)] += bias
-    n_attributes = 1 + int(
-        max(parameters.attribute.max(initial=-1), parameters.edge_attribute.max(initial=-1))
-    )
-    full = _kernels.Parameters.restore(
-        Y,
-        n_attributes,
-        bounds,
-        None,
-        None,
-        None,
-        parameters.attribute,
-        parameters.label,
-        parameters.edge_attribute,
-        parameters.edge_pair,
-        np.arange(Y * Y, dtype=np.int32),
-        np.arange(Y, dtype=np.int32),
-        parameters.end,
-    )
+    every = np.arange(Y * Y, dtype=np.int32)
+    full = parameters.with_transitions(every, every[:Y])
     before = w[: blocks.transitions.start]
     return full, np.concatenate([before, transition.ravel(), start, w[blocks.ends]])

@@ -88,7 +88,7 @@ class Training(NamedTuple):
             corpus,
             gold,
             len(structure.states),
-            len(encoder),
+            encoder.attributes,
             bars.bounds,
             bars.barred,
             bars.barred_start,
@@ -99,7 +99,7 @@ class Training(NamedTuple):
             bool(model.boundary_weights),
         )
         if before is not None:
-            parameters = merged(parameters, before, bars, len(encoder))
+            parameters = merged(parameters, before, bars, encoder.attributes)
         order = bars.order
         objective = _kernels.Objective(
             parameters,

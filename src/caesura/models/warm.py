@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.models.structure import Fitted, Structure, dense_first
+from caesura.models.structure import Fitted, Structure
 
 __all__ = ["carried", "merged"]
 
@@ -58,7 +58,10 @@ def _keys_of(before: Fitted, structure: Structure) -> _Keys:
 
 
 def merged(
-    parameters: _kernels.Parameters, before: Fitted, structure: Structure, n_attributes: int
+    parameters: _kernels.Parameters,
+    before: Fitted,
+    structure: Structure,
+    attributes: _kernels.Extractor,
 ) -> _kernels.Parameters:
     """Return the weights of the training data, and those of an earlier model.
 
@@ -75,12 +78,11 @@ def merged(
     edges, transitions = edges[~barred[edges % (Y * Y)]], transitions[~barred[transitions]]
     starts = starts[structure.barred_start[starts] == 0]
     ends = ends[structure.barred_end[ends] == 0]
-    rows = rows[dense_first(rows // Y, rows % Y)]
     parts = (rows // Y, rows % Y, edges // (Y * Y), edges % (Y * Y), transitions, starts, ends)
     attribute, label, edge, pair, transition, start, end = (p.astype(np.int32) for p in parts)
     return _kernels.Parameters.restore(
         Y,
-        n_attributes,
+        attributes,
         structure.bounds,
         structure.barred,
         structure.barred_start,
