@@ -16,7 +16,8 @@
 namespace caesura::CAESURA_ISA {
 
 constexpr double kSmall = 1e-280;  // sums below it are taken again; lost terms are below 1e-308
-constexpr double kSpread = 300.0;  // an edge potential may lift a pair this far before all is rescaled
+// An edge potential may lift a pair this far, and lost terms with it, before all is rescaled.
+constexpr double kSpread = 20.0;
 
 // Zeros, one by one: `vec sums[B] = {}` is written to memory and read back.
 template <int B>

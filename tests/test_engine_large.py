@@ -263,3 +263,16 @@ def test_sampling_by_rejection_follows_the_probabilities(method: str) -> None:
         expected = n * every.probabilities[i]
         count = drawn[tuple(every.model.named(every.paths[i]))]
         assert abs(count - expected) < 5 * math.sqrt(expected)
+
+
+def test_an_edge_lifts_a_pair_whose_source_is_far_below() -> None:
+    """The best pair starts from a label whose row entry is no plain number any more."""
+    p = caesura.Potentials(2, 2, max_length=[2, 1])
+    p.start[:] = (-740.0, 0.0)
+    p.transition[:] = [[530.0, 534.0], [270.0, -100.0]]
+    p.add_transition(1, 0, 1, 118.0)
+    exact = caesura.log_partition(p, method="reference")
+    assert caesura.log_partition(p) == pytest.approx(exact, abs=1e-9)
+    near, true = caesura.marginals(p), caesura.marginals(p, method="reference")
+    assert near.tokens == pytest.approx(true.tokens, abs=1e-12)
+    assert near.edges == pytest.approx(true.edges, abs=1e-12)
