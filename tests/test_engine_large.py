@@ -269,7 +269,7 @@ def test_an_edge_lifts_a_pair_whose_source_is_far_below() -> None:
     """The best pair starts from a label whose row entry is no plain number any more."""
     p = caesura.Potentials(2, 2, max_length=[2, 1])
     p.start[:] = (-740.0, 0.0)
-    p.transition[:] = [[530.0, 534.0], [270.0, -100.0]]
+    p.transition[:] = [[530.0, 534.0], [-900.0, -100.0]]
     p.add_transition(1, 0, 1, 118.0)
     exact = caesura.log_partition(p, method="reference")
     assert caesura.log_partition(p) == pytest.approx(exact, abs=1e-9)
