@@ -288,7 +288,7 @@ def test_marginals_are_those_of_the_reference(model: Any) -> None:
 
 def segmentations(model: Any, x: list[str], **rules: Any) -> dict[tuple[Segment, ...], float]:
     """All segmentations with their probabilities, by enumeration of paths."""
-    p = model._all_potentials([x], [rules])[0]
+    p = next(model._asked([x], [rules])).potentials[0]
     found: dict[tuple[Segment, ...], float] = defaultdict(float)
     n = 20000
     total = caesura.log_partition(p, method="reference")

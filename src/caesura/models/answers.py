@@ -17,7 +17,8 @@ from caesura.inference.results import Marginals
 from caesura.models.calibration import Confident, calibrate
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
-from caesura.models.prediction import Constraints, Predictor
+from caesura.models.prediction import Asked, Predictor
+from caesura.models.rules import Constraints
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
@@ -61,14 +62,15 @@ class Answers(Predictor):
         self, X: Any, constraints: Constraints = None
     ) -> tuple[list[list[Segment]], list[list[float]]]:
         """Return predicted segments and the probability that each is exactly right."""
-        potentials = self._all_potentials(X, constraints)
-        paths = inference.viterbi(potentials, n_threads=self.n_threads)
-        marginals = inference.marginals(potentials, n_threads=self.n_threads)
-        found = [self._named(path.segments) for path in paths]
-        chances = [
-            self._chances(m, p, segments)
-            for m, p, segments in zip(marginals, potentials, found, strict=True)
-        ]
+        found: list[list[Segment]] = []
+        chances: list[list[float]] = []
+        for asked in self._asked(X, constraints):
+            paths = asked.of(inference.viterbi, n_threads=self.n_threads)
+            marginals = asked.of(inference.marginals, n_threads=self.n_threads)
+            for path, m, p in zip(paths, marginals, asked.potentials, strict=True):
+                segments = self._named(path.segments)
+                found.append(segments)
+                chances.append(self._chances(m, p, segments))
         return found, chances
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
@@ -177,12 +179,15 @@ class Answers(Predictor):
         """
         if by not in ("entropy", "margin"):
             raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
-        potentials = self._all_potentials(X, None)
+        return np.array([u for asked in self._asked(X, None) for u in self._unsure(asked, by)])
+
+    def _unsure(self, asked: Asked, by: str) -> list[float]:
+        """Return how unsure the model is of some sequences."""
         if by == "entropy":
-            values = inference.entropy(potentials, n_threads=self.n_threads)
-            return np.array([v / max(p.length, 1) for v, p in zip(values, potentials, strict=True)])
-        shares = [[share for _, share in best] + [0.0] for best in self._n_best(potentials, 2)]
-        return np.array([1.0 - (first - second) for first, second, *_ in shares], np.float64)
+            values = asked.of(inference.entropy, n_threads=self.n_threads)
+            return [v / max(p.length, 1) for v, p in zip(values, asked.potentials, strict=True)]
+        shares = [[share for _, share in best] + [0.0] for best in self._n_best(asked, 2)]
+        return [1.0 - (first - second) for first, second, *_ in shares]
 
     # -- inspection ---------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, Template
 from caesura.learning import Progress
 from caesura.models.calibration import Calibration
+from caesura.models.rules import Rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
@@ -170,7 +171,7 @@ class Estimator:
         """Return the label of each state, the outside label where it is outside."""
         raise NotImplementedError
 
-    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
+    def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials over states by rules about segments."""
         raise NotImplementedError
 

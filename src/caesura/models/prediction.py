@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from caesura import _kernels, inference
+from caesura.checks import whole
 from caesura.documents import Document
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import Impossible, InvalidInput
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
+from caesura.models.rules import Constraints, Rules, each_rules
 from caesura.models.scores import pair_scores, potentials_of
 from caesura.models.structure import Fitted, scorer_of
 from caesura.potentials import Potentials
@@ -21,7 +24,34 @@ from caesura.segments import Segment, to_tags
 
 __all__ = ["Constraints", "Predictor"]
 
-Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+MOST_TOKENS = 10_000  # whose potentials are there at a time
+T = TypeVar("T")
+
+
+class Asked(NamedTuple):
+    """Some sequences of which something is asked."""
+
+    first: int  # the index of the first in X
+    potentials: list[Potentials]  # constrained
+    rules: list[Rules]
+
+    def of(self, question: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:
+        """Return the answers to a question of the engine."""
+        try:
+            answers: list[Any] = question(self.potentials, *arguments, **options)
+            return answers
+        except Impossible:
+            for i, p in enumerate(self.potentials, self.first):
+                if inference.log_partition(p) == -np.inf:
+                    raise _impossible(i) from None
+            raise
+
+    def log_partitions(self, n_threads: int | None) -> list[float]:
+        """Return ln Z of each, or raise where nothing is possible."""
+        found: list[float] = inference.log_partition(self.potentials, n_threads=n_threads)
+        if -np.inf in found:
+            raise _impossible(self.first + found.index(-np.inf))
+        return found
 
 
 class Predictor(Model):
@@ -69,8 +99,11 @@ class Predictor(Model):
         fitted = self._known
         if constraints is None:
             return [self._segments_of(path, fitted) for path in self._paths(X)]
-        paths = inference.viterbi(self._all_potentials(X, constraints), n_threads=self.n_threads)
-        return [self._named(path.segments, fitted) for path in paths]
+        return [
+            self._named(path.segments, fitted)
+            for asked in self._asked(X, constraints)
+            for path in asked.of(inference.viterbi, n_threads=self.n_threads)
+        ]
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path over states that are given by name."""
@@ -83,35 +116,44 @@ class Predictor(Model):
 
         Its labels are the model's states: the labels of segments, or the tags of a chain.
         """
-        return self._all_potentials([x], None)[0]
+        return next(self._asked([x], None)).potentials[0]
 
-    def _all_potentials(self, X: Any, constraints: Constraints) -> list[Potentials]:
-        """Return the potentials of sequences, constrained."""
+    def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
+        """Yield the constrained potentials of some sequences at a time."""
+        rules, i = each_rules(constraints, X), -1
+        some, tokens = Asked(0, [], []), 0
+        for i, p in enumerate(self._potentials(X)):
+            mine, name = next(rules, (None, ""))
+            if mine is None:
+                raise InvalidInput(
+                    f"constraints: got {i} of them for more sequences, expected one dict, or one "
+                    "for each sequence"
+                )
+            if mine != Rules():
+                self._constrain(p, mine, name)
+            some.potentials.append(p)
+            some.rules.append(mine)
+            tokens += p.length + 1
+            if tokens >= MOST_TOKENS:
+                yield some
+                some, tokens = Asked(i + 1, [], []), 0
+        if not isinstance(rules, repeat) and next(rules, None) is not None:
+            raise InvalidInput(
+                f"constraints: got more than {i + 1} of them for {i + 1} sequences, expected one "
+                "dict, or one for each sequence"
+            )
+        if some.potentials:
+            yield some
+
+    def _potentials(self, X: Any) -> Iterator[Potentials]:
+        """Yield the potentials of one sequence after the other."""
         fitted = self._known
         self._scorer(fitted)  # checks the bias
         outside = self._outside_states(fitted.structure.states, fitted.scheme)
         pairs = pair_scores(fitted, self.outside_bias, outside)
-        out: list[Potentials] = []
         for _, documents, design in self._designs(X, fitted):
-            out += [
-                potentials_of(fitted, pairs, design, i, document)
-                for i, document in enumerate(documents)
-            ]
-        if constraints is None:
-            return out
-        each = [constraints] * len(out) if isinstance(constraints, Mapping) else list(constraints)
-        if len(each) != len(out):
-            raise InvalidInput(
-                f"constraints: got {len(each)} of them for {len(out)} sequences, expected one "
-                "dict, or one for each sequence"
-            )
-        for i, (p, rules) in enumerate(zip(out, each, strict=True)):
-            name = "constraints" if isinstance(constraints, Mapping) else f"constraints[{i}]"
-            if not isinstance(rules, Mapping):
-                remedy = "write {'at_most_once': ['year']}"
-                raise InvalidInput(message(name, rules, "a dict", remedy))
-            self._constrain(p, rules, name)
-        return out
+            for i, document in enumerate(documents):
+                yield potentials_of(fitted, pairs, design, i, document)
 
     # -- more than the best --------------------------------------------------------------------
 
@@ -150,10 +192,11 @@ class Predictor(Model):
             return _possible(
                 tags for _, _, d in designs for tags in scorer.names(d, states, threads)
             )
-        best = inference.viterbi(
-            self._all_potentials(documents, constraints), n_threads=self.n_threads
-        )
-        return [[s.label for s in path.segments for _ in range(s.length)] for path in best]
+        return [
+            [s.label for s in path.segments for _ in range(s.length)]
+            for asked in self._asked(documents, constraints)
+            for path in asked.of(inference.viterbi, n_threads=self.n_threads)
+        ]
 
     def predict_marginals(
         self, X: Iterable[Any], constraints: Constraints = None
@@ -165,7 +208,11 @@ class Predictor(Model):
         X, constraints
             As in `predict`.
         """
-        return inference.marginals(self._all_potentials(X, constraints), n_threads=self.n_threads)
+        return [
+            marginals
+            for asked in self._asked(X, constraints)
+            for marginals in asked.of(inference.marginals, n_threads=self.n_threads)
+        ]
 
     def predict_n_best(
         self, X: Iterable[Any], n: int, constraints: Constraints = None
@@ -186,13 +233,13 @@ class Predictor(Model):
             segments, so that the first may be another than the one `predict` returns.
         """
         check_count("n", n)
-        return self._n_best(self._all_potentials(X, constraints), int(n))
+        return [
+            best for asked in self._asked(X, constraints) for best in self._n_best(asked, int(n))
+        ]
 
-    def _n_best(
-        self, potentials: list[Potentials], n: int
-    ) -> list[list[tuple[list[Segment], float]]]:
-        log_z = inference.log_partition(potentials, n_threads=self.n_threads)
-        ranked = inference.n_best(potentials, n, n_threads=self.n_threads)
+    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
+        log_z = asked.log_partitions(self.n_threads)
+        ranked = asked.of(inference.n_best, n, n_threads=self.n_threads)
         return [
             [(self._named(path.segments), float(np.exp(path.score - total))) for path in paths]
             for paths, total in zip(ranked, log_z, strict=True)
@@ -216,16 +263,15 @@ class Predictor(Model):
         seed : int, optional
             `random_state` if not given.
         """
-        drawn = inference.sample(
-            self._all_potentials(X, constraints),
-            n,
-            seed=self.random_state if seed is None else seed,
-            n_threads=self.n_threads,
-        )
-        return [[self._named(segments) for segments in some] for some in drawn]
-
-
-T = TypeVar("T")
+        check_count("n", n)
+        from_seed = whole("seed", self.random_state if seed is None else seed, 0)
+        return [
+            [self._named(segments) for segments in drawn]
+            for asked in self._asked(X, constraints)
+            for drawn in asked.of(
+                inference.sample, n, seed=from_seed + asked.first, n_threads=self.n_threads
+            )
+        ]
 
 
 def _possible(answers: Iterable[T | None]) -> list[T]:
@@ -233,6 +279,10 @@ def _possible(answers: Iterable[T | None]) -> list[T]:
     out = []
     for i, answer in enumerate(answers):
         if answer is None:
-            raise Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
+            raise _impossible(i)
         out.append(answer)
     return out
+
+
+def _impossible(i: int) -> Impossible:
+    return Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
