@@ -352,6 +352,30 @@ def test_warm_start_keeps_the_scheme() -> None:
         model.set_params(scheme="BIO").fit(X, Y)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_start_needs_the_same_features(kind: Any) -> None:
+    model = kind([word[0], shape[0]], warm_start=True, max_iterations=3).fit(X, Y)
+    for other in (
+        [word[0]],
+        [word[0], lower[0]],
+        [shape[0], word[0]],
+        [word[0], shape[0], lower[0]],
+    ):
+        with pytest.raises(InvalidInput, match=r"features: got .* warm_start=False to begin anew"):
+            model.set_params(features=other).fit(X, Y)
+    for same_ones in ([word[0], shape[0]], None, model.features_):
+        model.set_params(features=same_ones).fit(X, Y)
+    model.set_params(features=[word[0]], warm_start=False).fit(X, Y)
+    assert model.features_ == [word[0]]
+
+
+def test_warm_start_knows_features_that_have_learnt() -> None:
+    model = SemiCRF([word[0], Text()], warm_start=True, max_iterations=3).fit(X, Y)
+    model.set_params(features=[word[0], Text()]).fit(X[:10], Y[:10])
+    with pytest.raises(InvalidInput, match=r"features: got \[Text\("):
+        model.set_params(features=[word[0], Text(casefold=True)]).fit(X, Y)
+
+
 # -- learners --------------------------------------------------------------------------------------
 
 LEARNERS: dict[str, dict[str, Any]] = {

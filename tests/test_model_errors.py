@@ -179,7 +179,7 @@ def test_wrong_lengths_and_neighbours() -> None:
         X,
         Y,
     )
-    for wrong in (0, "3", 10**9, {"town": 0}, 2.5):
+    for wrong in (0, "3", True, {"town": 0}, 2.5):
         refused("max_length: got", SemiCRF([word[0]], max_length=wrong).fit, X, Y)  # type: ignore
     refused("None is no bound", SemiCRF([word[0]], max_length=10**9).fit, X, Y)
     unknown = SemiCRF([word[0]], max_length={"planet": 2})

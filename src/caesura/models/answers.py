@@ -95,6 +95,12 @@ class Answers(Predictor):
             Labelled sequences that the model was not fitted on.
         method : {"isotonic", "temperature"}
             Any rising function, or one number that sharpens or flattens all probabilities.
+
+        Notes
+        -----
+        No calibrated probability is 0 or 1: of n held-out segments of which k are right it is
+        (k + 1) / (n + 2), where n are those of one step of the isotonic function; with a
+        temperature, all of them set its limits.
         """
         if method not in METHODS:
             expected = "'isotonic' or 'temperature'"

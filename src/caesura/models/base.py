@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -109,7 +110,10 @@ class Model(Estimator):
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
         pairs = paired(X, y)
-        features = before.encoder.features if before else self._declared()
+        features = self._declared()
+        if before is not None:
+            _check_same(features, before.encoder.features)
+            features = before.encoder.features
         if features is None:
             head = list(islice(pairs, CHUNK))
             documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
@@ -182,13 +186,13 @@ class Model(Estimator):
         """Return the segment F1 of weights on development data."""
         documents, gold = self._gold(X, y, ("X_dev", "y_dev"))
         design = training.parameters.compile(training.encoder.encode(documents, False))
-        outside = self._outside_states(training.structure.states, training.scheme)
+        structure, fitted = training.structure, training.fitted(training.w0)
+        outside = self._outside_states(structure.states, training.scheme)
+        longest = max(map(len, documents), default=0)
 
         def score(w: Floats) -> float:
-            scorer = scorer_of(
-                training.parameters, w, training.structure, self.outside_bias, outside
-            )
-            fitted = training.fitted(w)._replace(scorer=scorer)
+            bias = self.outside_bias
+            scorer = scorer_of(training.parameters, w, structure, bias, outside, longest)
             paths = scorer.best(design, threads_of(self.n_threads))
             found = [self._segments_of(path or (), fitted) for path in paths]
             return segment_counts(gold, found, self.outside).f1
@@ -209,6 +213,26 @@ class Model(Estimator):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
+
+
+def _check_same(now: Features | None, before: Features) -> None:
+    """Raise if a model that goes on was given other features; None are those that it has."""
+    if now is None or (len(now) == len(before) and all(map(_same, now, before))):
+        return
+    came = [a for a in now if not any(_same(a, b) for b in before)] or now
+    expected = "those of the fit before, which warm_start goes on from"
+    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
+    raise InvalidInput(message("features", came, expected, remedy))
+
+
+def _same(now: Any, before: Any) -> bool:
+    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
+    if type(now) is not type(before):
+        return False
+    learns = isinstance(now, SegmentFeature) and type(now).fit is not SegmentFeature.fit
+    if learns and hasattr(now, "lexicon"):
+        now = replace(now, lexicon=before.lexicon)
+    return bool(now == before)
 
 
 def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:

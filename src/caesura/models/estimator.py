@@ -66,7 +66,7 @@ class Estimator:
     status_: str
     _fitted: Fitted | None = None
     _calibration: Calibration | None = None
-    _biased: tuple[Fitted, float, _kernels.Scorer] | None = None
+    _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
     # -- scikit-learn's protocol --------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, each_rules
 from caesura.models.scores import pair_scores, potentials_of
-from caesura.models.structure import Fitted, scorer_of
+from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
@@ -57,34 +57,38 @@ class Asked(NamedTuple):
 class Predictor(Model):
     """A model that predicts."""
 
-    def _scorer(self, fitted: Fitted) -> _kernels.Scorer:
+    def _scorer(self, fitted: Fitted, longest: int) -> _kernels.Scorer:
         """Return the weights, with the bias towards text outside that is now asked for."""
         bias = self._checked_bias()
-        if bias == 0:
+        structure = fitted.structure
+        bounds = layout_bounds(structure.bounds, longest)
+        if bias == 0 and np.array_equal(bounds, layout_bounds(structure.bounds, 0)):
             return fitted.scorer
-        kept = self._biased
-        if kept is None or kept[0] is not fitted or kept[1] != bias:
-            outside = self._outside_states(fitted.structure.states, fitted.scheme)
-            scorer = scorer_of(fitted.parameters, fitted.w, fitted.structure, bias, outside)
-            self._biased = kept = (fitted, bias, scorer)
+        key, kept = (bias, bounds.tobytes()), self._biased
+        if kept is None or kept[0] is not fitted or kept[1] != key:
+            outside = self._outside_states(structure.states, fitted.scheme)
+            scorer = scorer_of(fitted.parameters, fitted.w, structure, bias, outside, longest)
+            self._biased = kept = (fitted, key, scorer)
         return kept[2]
 
-    def _designs(
-        self, X: Any, fitted: Fitted
-    ) -> Iterator[tuple[int, list[Document], _kernels.Design]]:
+    def _designs(self, X: Any, fitted: Fitted) -> Iterator[tuple[list[Document], _kernels.Design]]:
         """Yield X, some sequences at a time."""
         for first, documents in chunks(X, self.tokeniser):
             if fitted.encoder.needs_words:
                 check_words(documents, first)
             corpus = fitted.encoder.encode(documents, False, None, first)
-            yield first, documents, fitted.parameters.compile(corpus)
+            yield documents, fitted.parameters.compile(corpus)
 
     def _paths(self, X: Any) -> list[list[tuple[int, int, int]]]:
         """Return the best path of each sequence, over states."""
         fitted = self._known
-        scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
-        designs = self._designs(X, fitted)
-        return _possible(path for _, _, d in designs for path in scorer.best(d, threads))
+        threads = threads_of(self.n_threads)
+        self._checked_bias()
+        return _possible(
+            path
+            for documents, design in self._designs(X, fitted)
+            for path in self._scorer(fitted, _longest(documents)).best(design, threads)
+        )
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -148,10 +152,9 @@ class Predictor(Model):
     def _potentials(self, X: Any) -> Iterator[Potentials]:
         """Yield the potentials of one sequence after the other."""
         fitted = self._known
-        self._scorer(fitted)  # checks the bias
         outside = self._outside_states(fitted.structure.states, fitted.scheme)
-        pairs = pair_scores(fitted, self.outside_bias, outside)
-        for _, documents, design in self._designs(X, fitted):
+        pairs = pair_scores(fitted, self._checked_bias(), outside)
+        for documents, design in self._designs(X, fitted):
             for i, document in enumerate(documents):
                 yield potentials_of(fitted, pairs, design, i, document)
 
@@ -186,11 +189,12 @@ class Predictor(Model):
         """Return the state of each token."""
         fitted = self._known
         if constraints is None:
-            scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
-            states = list(fitted.structure.states)
-            designs = self._designs(documents, fitted)
+            threads, states = threads_of(self.n_threads), list(fitted.structure.states)
+            self._checked_bias()
             return _possible(
-                tags for _, _, d in designs for tags in scorer.names(d, states, threads)
+                tags
+                for some, design in self._designs(documents, fitted)
+                for tags in self._scorer(fitted, _longest(some)).names(design, states, threads)
             )
         return [
             [s.label for s in path.segments for _ in range(s.length)]
@@ -282,6 +286,10 @@ def _possible(answers: Iterable[T | None]) -> list[T]:
             raise _impossible(i)
         out.append(answer)
     return out
+
+
+def _longest(documents: Iterable[Document]) -> int:
+    return max(map(len, documents), default=0)
 
 
 def _impossible(i: int) -> Impossible:

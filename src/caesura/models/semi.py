@@ -31,7 +31,7 @@ from caesura.segments import Segment, fill_gaps
 
 __all__ = ["SemiCRF"]
 
-LONGEST = 100_000  # of max_length: what is longer had better have no bound
+LONGEST = 2**31 - 1  # of max_length; no sequence is longer
 
 
 class SemiCRF(Answers):
@@ -178,12 +178,11 @@ class SemiCRF(Answers):
                 expected = f"labels of y, which are {', '.join(states)}"
                 raise InvalidInput(message("max_length", label, expected, "correct the label"))
         for bound in each.values():
-            if bound is not None and (
-                not isinstance(bound, Integral) or not 1 <= int(bound) <= LONGEST
-            ):
-                expected = f"a number of tokens, 1 to {LONGEST}"
+            whole = isinstance(bound, Integral) and not isinstance(bound, bool)
+            if bound is not None and not (whole and int(bound) >= 1):
+                expected = "a number of tokens, 1 or more"
                 raise InvalidInput(message("max_length", bound, expected, "None is no bound"))
-        bounds = [int(each.get(state) or 0) for state in states]
+        bounds = [min(int(each.get(state) or 0), LONGEST) for state in states]
         if self.outside_length is not None and states[-1] == self.outside:
             bounds[-1] = 1
         return np.array(bounds, np.int32)

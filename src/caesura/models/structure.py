@@ -12,10 +12,20 @@ from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.inference.problems import automaton_of
 
-__all__ = ["Blocks", "Fitted", "Labelling", "Structure", "blocks_of", "dense_first", "scorer_of"]
+__all__ = [
+    "Blocks",
+    "Fitted",
+    "Labelling",
+    "Structure",
+    "blocks_of",
+    "dense_first",
+    "layout_bounds",
+    "scorer_of",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+SHORT = 1000  # bounds up to here are kept as they are: tables of that size cost nothing
 DENSE = 3  # labels of an attribute; cpp/parameters.hpp has the same
 
 
@@ -85,17 +95,36 @@ def dense_first(attribute: npt.NDArray[Any], label: npt.NDArray[Any]) -> npt.NDA
     return np.lexsort((label, attribute, counts[attribute] < DENSE))
 
 
+def layout_bounds(bounds: Ints, longest: int) -> Ints:
+    """Return bounds for the kernels, whose tables are as long as the largest.
+
+    A bound that no sequence is longer than is none, so large ones are dropped where that is so.
+
+    Examples
+    --------
+    >>> layout_bounds(np.array([5, 0, 2000, 10**9], np.int32), longest=3000).tolist()
+    [5, 0, 2000, 0]
+    """
+    kept: Ints = np.where((bounds > SHORT) & (bounds >= longest), 0, bounds).astype(np.int32)
+    return kept
+
+
 def scorer_of(
     parameters: _kernels.Parameters,
     w: Floats,
     structure: Structure,
     bias: float = 0.0,
     outside: Sequence[int] = (),
+    longest: int = 0,
 ) -> _kernels.Scorer:
-    """Return fixed weights, ready to score, with a bias on each segment of some states."""
-    if bias and outside:
-        parameters, w = _biased(parameters, w, structure.bounds, bias, outside)
-    order = structure.order
+    """Return fixed weights, ready to score sequences up to a length.
+
+    There is a bias on each segment of some states.
+    """
+    bounds = layout_bounds(structure.bounds, longest)
+    if (bias and outside) or (structure.bounds > SHORT).any():
+        parameters, w = _biased(parameters, w, bounds, bias, outside)
+    order = structure._replace(bounds=bounds).order
     return _kernels.Scorer(
         parameters,
         np.ascontiguousarray(w, np.float64),

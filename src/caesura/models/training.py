@@ -18,7 +18,14 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
-from caesura.models.structure import Fitted, Labelling, Structure, blocks_of, scorer_of
+from caesura.models.structure import (
+    Fitted,
+    Labelling,
+    Structure,
+    blocks_of,
+    layout_bounds,
+    scorer_of,
+)
 from caesura.models.targets import Rows
 from caesura.models.warm import carried, merged
 
@@ -84,6 +91,8 @@ class Training(NamedTuple):
     ) -> Training:
         """Compile a corpus for learning."""
         structure, bars = labelling.structure, model._training_bars(labelling.structure)
+        longest = int(corpus.lengths.max(initial=0))
+        bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
         parameters = _kernels.Parameters(
             corpus,
             gold,
