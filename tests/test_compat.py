@@ -482,3 +482,16 @@ def test_threads_do_not_change_the_result() -> None:
     one, two = CRF(n_threads=1).fit(X, y), CRF(n_threads=2).fit(X, y)
     assert one.state_features_ == two.state_features_
     assert one.predict_marginals(X) == two.predict_marginals(X)
+
+
+def test_numbers_beyond_the_floats_are_named(tmp_path: Path) -> None:
+    huge = [["a"], {"b": 1.0, "n": 10**400}]
+    with pytest.raises(InvalidInput, match=r"^X\[1\].*\[1\]\['n'\]: got 1000.*, expected a finite"):
+        CRF().fit([[["a"], ["b"]], huge], [["x", "y"]] * 2)
+    model = CRF().fit([[["a"], ["b"]]], [["x", "y"]])
+    with pytest.raises(InvalidInput, match=r"^X\[0\]\[1\]\['n'\]: got"):
+        model.predict([huge])
+    with pytest.raises(InvalidInput, match=r"^xseq\[1\]\['n'\]: got"):
+        Trainer(verbose=False).append(huge, ["x", "y"])
+    with pytest.raises(InvalidInput, match=r"^items\[1\]\['n'\]: got"):
+        ItemSequence(huge)

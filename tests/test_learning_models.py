@@ -449,6 +449,19 @@ def test_checkpoints_belong_to_their_data(tmp_path: Path) -> None:
         model.set_params(c2=3.0).fit(X, Y, checkpoint=checkpoint)
 
 
+def test_checkpoints_belong_to_their_development_data(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run"
+    model = SemiCRF([word[0]], max_iterations=3)
+    model.fit(X, Y, X[:9], Y[:9], checkpoint=checkpoint)
+    w = model._known.w
+    assert np.array_equal(w, model.fit(X, Y, X[:9], Y[:9], checkpoint=checkpoint)._known.w)
+    other = [[*X[0][:-1], X[1][-1]], *X[1:9]]
+    some: list[Any] = [(X[:8], Y[:8]), (X[:9], [[], *Y[1:9]]), (other, Y[:9]), (None, None)]
+    for X_dev, y_dev in some:
+        with pytest.raises(InvalidInput, match="checkpoint: got 'a run with "):
+            model.fit(X, Y, X_dev, y_dev, checkpoint=checkpoint)
+
+
 # -- watching and stopping -------------------------------------------------------------------------
 
 

@@ -95,7 +95,13 @@ def read(encoder: Encoder, sequences: Sequence[Any], grow: bool, first: int | No
         made = bag(given, f"{names[i]}[{t}]")
         return made.items() if isinstance(made, dict) else ((name, 1.0) for name in made)
 
-    return Read(*encoder.values[0].bags(tokens, grow, flatten))
+    try:
+        return Read(*encoder.values[0].bags(tokens, grow, flatten))
+    except OverflowError:  # a whole number beyond the floats: say where
+        for i, sequence in enumerate(tokens):
+            for t, one in enumerate(sequence):
+                flatten(one, i, t)
+        raise
 
 
 def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.Corpus:

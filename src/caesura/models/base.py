@@ -28,14 +28,13 @@ from caesura import _kernels
 from caesura.documents import Document, Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
-from caesura.evaluation import segment_counts
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
-from caesura.inference.door import threads_of
 from caesura.learning import Progress
+from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.reading import CHUNK, chunks, labelled, paired
-from caesura.models.structure import Fitted, Structure, scorer_of
+from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
 from caesura.models.training import Training, train
 from caesura.segments import Segment
@@ -83,7 +82,8 @@ class Model(Estimator):
         sample_weight : array of shape (n,), optional
             How much each sequence counts.
         checkpoint : path, optional
-            Written every few iterations; if it is there, fitting goes on from it.
+            Written every few iterations; if it is there, fitting goes on from it, which needs the
+            same data, also for development, and the same settings.
         callbacks : sequence of callables
             Each is called after every iteration; True ends fitting.
 
@@ -100,8 +100,8 @@ class Model(Estimator):
         _check_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._fitted if self.warm_start else None
         training = self._training(self._read(X, y, before), sample_weight, before)
-        dev_score = None if X_dev is None else self._dev_score(training, X_dev, y_dev)
-        result = train(self, training, dev_score, checkpoint, callbacks)
+        development = None if X_dev is None else Development(self, training, X_dev, y_dev)
+        result = train(self, training, development, checkpoint, callbacks)
         training.encoder.forget()
         self._set_fitted(training.fitted(result.w))
         self.history_, self.status_ = list(result.history), result.status
@@ -181,23 +181,6 @@ class Model(Estimator):
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
         return Training.of(self, labelling, read.encoder, read.corpus, gold, rows, weight, before)
-
-    def _dev_score(self, training: Training, X: Any, y: Any) -> Callable[[Floats], float]:
-        """Return the segment F1 of weights on development data."""
-        documents, gold = self._gold(X, y, ("X_dev", "y_dev"))
-        design = training.parameters.compile(training.encoder.encode(documents, False))
-        structure, fitted = training.structure, training.fitted(training.w0)
-        outside = self._outside_states(structure.states, training.scheme)
-        longest = max(map(len, documents), default=0)
-
-        def score(w: Floats) -> float:
-            bias = self.outside_bias
-            scorer = scorer_of(training.parameters, w, structure, bias, outside, longest)
-            paths = scorer.best(design, threads_of(self.n_threads))
-            found = [self._segments_of(path or (), fitted) for path in paths]
-            return segment_counts(gold, found, self.outside).f1
-
-        return score
 
     def _gold(
         self, X: Any, y: Any, names: tuple[str, str]

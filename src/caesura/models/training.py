@@ -31,6 +31,7 @@ from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
+    from caesura.models.development import Development
 
 __all__ = ["Training", "feature_name", "train"]
 
@@ -135,14 +136,14 @@ class Training(NamedTuple):
 def train(
     model: Model,
     training: Training,
-    dev_score: Callable[[Floats], float] | None,
+    development: Development | None,
     checkpoint: str | os.PathLike[str] | None,
     callbacks: Sequence[Callable[[Progress], bool | None]],
 ) -> Result:
     """Run the learner of a model."""
     objective = Corpora(training.objective, threads_of(model.n_threads))
     optimiser = _optimiser(model, training, objective)
-    about = {} if checkpoint is None else _about(training, objective)
+    about = {} if checkpoint is None else _about(training, objective, development)
     shown = ProgressLine(
         show=model.verbose,
         max_iterations=model.max_iterations,
@@ -160,7 +161,7 @@ def train(
             optimiser,
             training.w0,
             callback=each,
-            dev_score=dev_score,
+            dev_score=development,
             patience=model.patience,
             checkpoint=checkpoint,
             about=about,
@@ -199,7 +200,9 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     return SGD(objective, c2, **settings)
 
 
-def _about(training: Training, objective: Corpora) -> dict[str, Any]:
+def _about(
+    training: Training, objective: Corpora, development: Development | None
+) -> dict[str, Any]:
     """Return what tells the data of one run from that of another."""
     parameters = training.parameters
     crc = 0
@@ -207,7 +210,8 @@ def _about(training: Training, objective: Corpora) -> dict[str, Any]:
         crc = zlib.crc32(array.tobytes(), crc)
     loss, gradient = objective(training.w0)  # the gradient knows labels and values too
     crc = zlib.crc32(gradient.tobytes(), crc)
-    return {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
+    about = {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
+    return about | ({} if development is None else development.fingerprint)
 
 
 # ---- penalties and costs -------------------------------------------------------------------------
