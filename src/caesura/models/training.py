@@ -18,6 +18,7 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
+from caesura.models.development import Development
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -31,7 +32,6 @@ from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
-    from caesura.models.development import Development
 
 __all__ = ["Training", "feature_name", "train"]
 
@@ -136,14 +136,14 @@ class Training(NamedTuple):
 def train(
     model: Model,
     training: Training,
-    development: Development | None,
+    dev_score: Callable[[Floats], float] | None,
     checkpoint: str | os.PathLike[str] | None,
     callbacks: Sequence[Callable[[Progress], bool | None]],
 ) -> Result:
     """Run the learner of a model."""
     objective = Corpora(training.objective, threads_of(model.n_threads))
     optimiser = _optimiser(model, training, objective)
-    about = {} if checkpoint is None else _about(training, objective, development)
+    about = {} if checkpoint is None else _about(training, objective, dev_score)
     shown = ProgressLine(
         show=model.verbose,
         max_iterations=model.max_iterations,
@@ -161,7 +161,7 @@ def train(
             optimiser,
             training.w0,
             callback=each,
-            dev_score=development,
+            dev_score=dev_score,
             patience=model.patience,
             checkpoint=checkpoint,
             about=about,
@@ -201,7 +201,7 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
 
 
 def _about(
-    training: Training, objective: Corpora, development: Development | None
+    training: Training, objective: Corpora, dev_score: Callable[[Floats], float] | None
 ) -> dict[str, Any]:
     """Return what tells the data of one run from that of another."""
     parameters = training.parameters
@@ -211,7 +211,7 @@ def _about(
     loss, gradient = objective(training.w0)  # the gradient knows labels and values too
     crc = zlib.crc32(gradient.tobytes(), crc)
     about = {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
-    return about | ({} if development is None else development.fingerprint)
+    return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
 
 
 # ---- penalties and costs -------------------------------------------------------------------------
