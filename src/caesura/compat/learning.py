@@ -129,11 +129,19 @@ def _parameters(
         bool(model.all_possible_transitions) and not cut,
         False,
     )
-    if not cut:
-        return made
-    kept = np.flatnonzero(pairs.ravel() >= model.min_freq).astype(np.int32)
+    return _without_rare(made, structure, n_attributes, pairs >= model.min_freq) if cut else made
+
+
+def _without_rare(
+    made: _kernels.Parameters,
+    structure: Structure,
+    n_attributes: int,
+    frequent: npt.NDArray[np.bool_],
+) -> _kernels.Parameters:
+    """Return the weights without those of pairs of labels that are not frequent."""
+    kept = np.flatnonzero(frequent.ravel()).astype(np.int32)
     return _kernels.Parameters.restore(
-        Y,
+        len(structure.states),
         n_attributes,
         structure.bounds,
         None,

@@ -143,20 +143,8 @@ class Answers(Predictor):
             (segment, probability, calibrated, review); without `calibrate` the probabilities are
             the model's own, and `calibrated` is False.
         """
+        least = self._least(precision, threshold)
         calibration = self._calibration
-        if precision is not None and threshold is not None:
-            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
-        if precision is not None:
-            if calibration is None:
-                raise InvalidInput(
-                    f"precision: got {precision!r} for a model without calibration; call "
-                    "calibrate(X, y) with held-out data first, or pass a threshold"
-                )
-            threshold = calibration.threshold_for(precision)
-        if threshold is not None and not (_is_number(threshold) and threshold >= 0):
-            expected = "a probability, 0 to 1"
-            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
-        least = -np.inf if threshold is None else threshold
         if constraints is not None:
             calibration = None  # it was learnt from free predictions
         found, chances = self._probabilities(X, constraints)
@@ -171,6 +159,24 @@ class Answers(Predictor):
                 ]
             )
         return out
+
+    def _least(self, precision: float | None, threshold: float | None) -> float:
+        """Return the probability below which segments are marked for review."""
+        if precision is not None and threshold is not None:
+            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
+        if precision is not None:
+            if self._calibration is None:
+                raise InvalidInput(
+                    f"precision: got {precision!r} for a model without calibration; call "
+                    "calibrate(X, y) with held-out data first, or pass a threshold"
+                )
+            return self._calibration.threshold_for(precision)
+        if threshold is None:
+            return -np.inf
+        if not _is_number(threshold) or not threshold >= 0:
+            expected = "a probability, 0 to 1"
+            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
+        return threshold
 
     def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:
         """Return how unsure the model is of each sequence: label the largest next.

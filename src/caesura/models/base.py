@@ -36,7 +36,7 @@ from caesura.models.estimator import Estimator, Features
 from caesura.models.reading import CHUNK, chunks, labelled, paired
 from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
-from caesura.models.training import Training, train
+from caesura.models.training import Examples, Training, train
 from caesura.segments import Segment
 
 __all__ = ["Model"]
@@ -180,7 +180,8 @@ class Model(Estimator):
         _check_rows(rows, bars)
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
-        return Training.of(self, labelling, read.encoder, read.corpus, gold, rows, weight, before)
+        examples = Examples(read.encoder, read.corpus, gold, rows, weight)
+        return Training.of(self, labelling, examples, before)
 
     def _gold(
         self, X: Any, y: Any, names: tuple[str, str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +42,7 @@ class Calibration(NamedTuple):
 
     def threshold_for(self, precision: float) -> float:
         """Return the smallest threshold above which this share of held-out segments is right."""
-        if not 0 <= precision <= 1:
+        if not isinstance(precision, Real) or not 0 <= precision <= 1:
             raise InvalidInput(message("precision", precision, "a share from 0 to 1", "correct it"))
         order = np.argsort(-self.seen, kind="stable")
         seen, right = self.seen[order], self.right[order]

@@ -33,7 +33,7 @@ from caesura.models.warm import carried, merged
 if TYPE_CHECKING:
     from caesura.models.base import Model
 
-__all__ = ["Training", "feature_name", "train"]
+__all__ = ["Examples", "Training", "feature_name", "train"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -67,6 +67,16 @@ class Corpora:
             ) from None
 
 
+class Examples(NamedTuple):
+    """Labelled sequences, encoded."""
+
+    encoder: Encoder
+    corpus: _kernels.Corpus
+    gold: _kernels.Gold
+    rows: Sequence[Rows]  # of each sequence, none where it is labelled in part
+    weight: Floats  # (n,)
+
+
 class Training(NamedTuple):
     """Everything that learning needs."""
 
@@ -80,50 +90,27 @@ class Training(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        model: Model,
-        labelling: Labelling,
-        encoder: Encoder,
-        corpus: _kernels.Corpus,
-        gold: _kernels.Gold,
-        rows: Sequence[Rows],
-        weight: Floats,
-        before: Fitted | None,
+        cls, model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
     ) -> Training:
-        """Compile a corpus for learning."""
+        """Compile labelled sequences for learning."""
         structure, bars = labelling.structure, model._training_bars(labelling.structure)
-        longest = int(corpus.lengths.max(initial=0))
+        longest = int(examples.corpus.lengths.max(initial=0))
         bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
-        parameters = _kernels.Parameters(
-            corpus,
-            gold,
-            len(structure.states),
-            len(encoder),
-            bars.bounds,
-            bars.barred,
-            bars.barred_start,
-            bars.barred_end,
-            float(model.min_freq) or -np.inf,  # sums of values, which may be negative
-            bool(model.all_possible_states),
-            bool(model.all_possible_transitions),
-            bool(model.boundary_weights),
-        )
+        parameters = _parameters(model, bars, examples)
         if before is not None:
-            parameters = merged(parameters, before, bars, len(encoder))
-        order = bars.order
+            parameters = merged(parameters, before, bars, len(examples.encoder))
         objective = _kernels.Objective(
             parameters,
-            parameters.compile(corpus),
-            gold,
-            weight,
-            class_costs(model, labelling, corpus.lengths, rows),
-            automaton_of(tuple(order.tolist())),
-            order,
+            parameters.compile(examples.corpus),
+            examples.gold,
+            examples.weight,
+            class_costs(model, labelling, examples.corpus.lengths, examples.rows),
+            automaton_of(tuple(bars.order.tolist())),
+            bars.order,
         )
         w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
-        return cls(
-            structure, labelling.labels, labelling.scheme, encoder, parameters, objective, w0
-        )
+        labels, scheme = labelling.labels, labelling.scheme
+        return cls(structure, labels, scheme, examples.encoder, parameters, objective, w0)
 
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
@@ -131,6 +118,21 @@ class Training(NamedTuple):
         return Fitted(
             self.structure, self.labels, self.scheme, self.encoder, self.parameters, w, scorer
         )
+
+
+def _parameters(model: Model, bars: Structure, examples: Examples) -> _kernels.Parameters:
+    """Return the weights that the examples ask for."""
+    return _kernels.Parameters(
+        examples.corpus,
+        examples.gold,
+        len(bars.states),
+        len(examples.encoder),
+        *bars[1:],
+        float(model.min_freq) or -np.inf,  # sums of values, which may be negative
+        bool(model.all_possible_states),
+        bool(model.all_possible_transitions),
+        bool(model.boundary_weights),
+    )
 
 
 def train(
