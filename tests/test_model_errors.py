@@ -336,3 +336,65 @@ def test_token_functions_that_fail_say_where() -> None:
     model = ChainCRF([word[0], function(fails)[0]], max_iterations=2).fit(X[:4], Y[:4])
     text = "X[1]: features: fails(document, 2) raised ZeroDivisionError"
     refused(text, model.predict, [X[0], ["a", "b", "Zero"]])
+
+
+# -- what a hostile user found ---------------------------------------------------------------------
+
+
+def test_the_outside_label_stays_what_it_was(kind: Any) -> None:
+    model = kind([word[0]], max_iterations=3).fit(X, Y)
+    expected = model.predict(X)
+    for ask in (model.predict, model.predict_confident, lambda xs: model.save("unused")):
+        model.set_params(outside="X")
+        refused("outside: got 'X', expected 'O', as in fit; fit again to change it", ask, X)
+    refused("outside: got 'X'", model.set_params(warm_start=True).fit, X, Y)
+    assert model.set_params(outside="O").predict(X) == expected
+    model.set_params(outside="X", warm_start=False).fit(X, Y).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n_threads", [0, 10**30, "a", 2.5, True]),
+        ("tokeniser", [3, "zz", {}, ["words"], None]),
+        ("random_state", [-1, None, 1.5, "a"]),
+        ("features", [{word[0]}, iter([word[0]])]),
+    ],
+)
+def test_parameters_are_checked_before_they_are_needed(
+    kind: Any, name: str, values: list[Any]
+) -> None:
+    for value in values:
+        refused(f"{name}: got ", kind(**{"features": [word[0]], name: value}).fit, X, Y)
+
+
+def test_threads_are_checked_when_used(model: Any) -> None:
+    try:
+        refused("n_threads: got", model.set_params(n_threads=10**30).predict, X)
+    finally:
+        model.set_params(n_threads=None)
+
+
+def test_runs_are_checked_before_they_begin(kind: Any, tmp_path: Path) -> None:
+    fit = kind([word[0]], max_iterations=3).fit
+    for callbacks in (3, None, len, [None], "ab"):
+        refused("callbacks: got ", fit, X, Y, callbacks=callbacks)
+    for checkpoint in (3, "", tmp_path, b"run", ["run"], tmp_path / "no" / "run"):
+        refused("checkpoint: got ", fit, X, Y, checkpoint=checkpoint)
+    none: list[Any] = [([], []), ([[]], [[]]), (X[:2], [[], []])]
+    for dev in none:
+        refused("y_dev: got no segment at all, expected some", fit, X, Y, *dev)
+    refused("not all 0", fit, X, Y, sample_weight=np.zeros(len(X)))
+    seen: list[Any] = []
+    fit(X, Y, callbacks=(one for one in [seen.append]))
+    assert len(seen) == 3
+
+
+def test_as_many_paths_as_there_are(model: Any) -> None:
+    few = model.predict_n_best([["York"]], 10**30)[0]
+    assert len(few) == len(model.predict_n_best([["York"]], 50)[0]) < 50
+    refused("n: got", model.sample, [["York"]], 10**30)
+
+
+def test_arrays_as_parameters_can_be_shown(kind: Any) -> None:
+    assert "features=array" in repr(kind(features=np.zeros(3)))

@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
@@ -97,8 +97,8 @@ class Model(Estimator):
         starts, which is at zero weights, or at those of the fit before with ``warm_start``.
         """
         self._check()
-        _check_run(X_dev, y_dev, checkpoint, callbacks)
-        before = self._fitted if self.warm_start else None
+        callbacks = _checked_run(X_dev, y_dev, checkpoint, callbacks)
+        before = self._known if self.warm_start and self._fitted is not None else None
         training = self._training(self._read(X, y, before), sample_weight, before)
         development = None if X_dev is None else Development(self, training, X_dev, y_dev)
         result = train(self, training, development, checkpoint, callbacks)
@@ -138,6 +138,9 @@ class Model(Estimator):
     def _declared(self) -> Features | None:
         if self.features is None:
             return None
+        if isinstance(self.features, Iterator | Set):
+            remedy = "put them into a list: they are asked for again, and in the same order"
+            raise InvalidInput(message("features", self.features, "a list", remedy))
         if isinstance(self.features, str):
             try:
                 return declared(preset(self.features, segments=self.kind == "semi"))
@@ -239,17 +242,26 @@ def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:
         )
 
 
-def _check_run(X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any) -> None:
-    """Raise if fitting would fail only after it has begun."""
+def _checked_run(
+    X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any
+) -> tuple[Callable[[Progress], bool | None], ...]:
+    """Return the callbacks, or raise if fitting would fail only after it has begun."""
     if X_dev is None and y_dev is not None:
         raise InvalidInput("X_dev: got None with y_dev, expected the sequences too; give X_dev")
-    if checkpoint is not None and not Path(checkpoint).absolute().parent.is_dir():
-        expected = "a file in a folder that exists"
-        raise InvalidInput(message("checkpoint", str(checkpoint), expected, "make the folder"))
-    for one in callbacks:
+    if checkpoint is not None:
+        named = isinstance(checkpoint, str | os.PathLike) and str(checkpoint)
+        path = Path(checkpoint).absolute() if named else None
+        if path is None or path.is_dir() or not path.parent.is_dir():
+            expected = "the path of a file in a folder that exists"
+            remedy = "correct the path, or make the folder"
+            raise InvalidInput(message("checkpoint", checkpoint, expected, remedy))
+    listed = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
+    for one in listed if isinstance(callbacks, Iterable) else (None,):
         if not callable(one):
-            remedy = "pass functions of a Progress"
-            raise InvalidInput(message("callbacks", one, "functions", remedy))
+            came = one if isinstance(callbacks, Iterable) else callbacks
+            remedy = "pass a list of functions of a Progress"
+            raise InvalidInput(message("callbacks", came, "functions", remedy))
+    return listed
 
 
 def _weights(given: npt.ArrayLike | None, n: int) -> Floats:
@@ -260,7 +272,8 @@ def _weights(given: npt.ArrayLike | None, n: int) -> Floats:
         weight = np.ascontiguousarray(given, np.float64)
     except (TypeError, ValueError):
         weight = np.zeros(0)
-    if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0)).all():
-        expected = f"{n} finite numbers, 0 or more, one for each sequence"
+    good = weight.shape == (n,) and (np.isfinite(weight) & (weight >= 0)).all() and weight.any()
+    if not good:
+        expected = f"{n} finite numbers, 0 or more and not all 0, one for each sequence"
         raise InvalidInput(message("sample_weight", given, expected, "correct them"))
     return weight

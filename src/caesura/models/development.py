@@ -28,6 +28,11 @@ class Development:
 
     def __init__(self, model: Model, training: Training, X: Any, y: Any) -> None:
         documents, self._gold = model._gold(X, y, ("X_dev", "y_dev"))
+        if not any(self._gold):  # the score would be 0 throughout, and the first weights the best
+            raise InvalidInput(
+                "y_dev: got no segment at all, expected some to compare with; label some, or leave "
+                "the development data out"
+            )
         try:
             self._corpus = training.encoder.encode(documents, False)
         except InvalidInput as error:

@@ -25,6 +25,7 @@ from caesura.segments import Segment, to_tags
 __all__ = ["Constraints", "Predictor"]
 
 MOST_TOKENS = 10_000  # whose potentials are there at a time
+MOST_PATHS = 2**31 - 1  # of one sequence
 T = TypeVar("T")
 
 
@@ -237,9 +238,8 @@ class Predictor(Model):
             segments, so that the first may be another than the one `predict` returns.
         """
         check_count("n", n)
-        return [
-            best for asked in self._asked(X, constraints) for best in self._n_best(asked, int(n))
-        ]
+        most = min(int(n), MOST_PATHS)
+        return [best for asked in self._asked(X, constraints) for best in self._n_best(asked, most)]
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
         log_z = asked.log_partitions(self.n_threads)
@@ -267,7 +267,7 @@ class Predictor(Model):
         seed : int, optional
             `random_state` if not given.
         """
-        check_count("n", n)
+        whole("n", n, 1, MOST_PATHS)
         from_seed = whole("seed", self.random_state if seed is None else seed, 0)
         return [
             [self._named(segments) for segments in drawn]
