@@ -14,7 +14,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import attributes
 from caesura.features.bags import bag
 
-__all__ = ["ItemSequence", "Read", "corpus_of", "new_encoder", "read"]
+__all__ = ["ItemSequence", "Read", "corpus_of", "each", "new_encoder", "read"]
 
 _NO_INTS = np.zeros(0, np.int32)
 _NONE = (  # no feature of segments fires: starts, ends, flags, sources, ids, values
@@ -112,6 +112,13 @@ def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.C
             column = (part.ptr, part.ids, part.values)
             encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow)
     return corpus
+
+
+def each(given: Any, name: str, expected: str) -> Iterator[Any]:
+    """Return an iterator over what is given, or raise."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInput(message(name, given, expected, "put what there is into a list"))
+    return iter(given)
 
 
 def _tokens(items: Any, name: str) -> Any:
