@@ -628,9 +628,11 @@ void bind_learning(nb::module_& m) {
       }, "n_labels"_a, "attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(), "barred_end"_a.none(),
          "attribute"_a, "label"_a, "edge_attribute"_a, "edge_pair"_a, "transition"_a, "start"_a, "end"_a)
       .def("__len__", [](const Parameters& self) { return self.layout()->size(); })
-      .def("with_transitions", [](const Parameters& self, Vector<std::int32_t> transition, Vector<std::int32_t> start) {
-        return self.with(copied(transition), copied(start));
-      }, "transition"_a, "start"_a)
+      .def("with_structure", [](const Parameters& self, Vector<std::int32_t> bounds, Vector<std::int32_t> transition,
+                                Vector<std::int32_t> start) {
+        require(static_cast<int>(bounds.shape(0)) == self.layout()->Y, "bounds: one for each label");
+        return self.with(copied(bounds), copied(transition), copied(start));
+      }, "bounds"_a, "transition"_a, "start"_a)
       .def("compile", [](const Parameters& self, const Corpus& corpus) {
         const nb::gil_scoped_release release;
         return std::const_pointer_cast<Design>(self.compile(corpus));

@@ -201,9 +201,11 @@ void Parameters::place_weights() {
   }
 }
 
-std::shared_ptr<Parameters> Parameters::with(std::vector<std::int32_t> transition, std::vector<std::int32_t> start) const {
+std::shared_ptr<Parameters> Parameters::with(std::vector<std::int32_t> bounds, std::vector<std::int32_t> transition,
+                                             std::vector<std::int32_t> start) const {
   auto out = std::make_shared<Parameters>(*this);
   out->layout_ = std::make_shared<Layout>(*layout_);
+  out->layout_->bounds = std::move(bounds);
   out->layout_->transition = std::move(transition);
   out->layout_->start = std::move(start);
   return out;

@@ -39,8 +39,9 @@ class Parameters {
  public:
   // layout: Y, transitions, starts, ends, bounds and bars; the rest is made here.
   Parameters(Pairs pairs, Layout layout, Planes planes);
-  // The same weights of rows and edges with others of transitions and starts.
-  std::shared_ptr<Parameters> with(std::vector<std::int32_t> transition, std::vector<std::int32_t> start) const;
+  // The same weights of rows and edges with other bounds, transitions and starts.
+  std::shared_ptr<Parameters> with(std::vector<std::int32_t> bounds, std::vector<std::int32_t> transition,
+                                   std::vector<std::int32_t> start) const;
 
   const std::shared_ptr<Layout>& layout() const { return layout_; }
   const Pairs& pairs() const { return pairs_; }

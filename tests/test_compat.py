@@ -482,3 +482,62 @@ def test_threads_do_not_change_the_result() -> None:
     one, two = CRF(n_threads=1).fit(X, y), CRF(n_threads=2).fit(X, y)
     assert one.state_features_ == two.state_features_
     assert one.predict_marginals(X) == two.predict_marginals(X)
+
+
+def test_numbers_beyond_the_floats_are_named(tmp_path: Path) -> None:
+    huge = [["a"], {"b": 1.0, "n": 10**400}]
+    with pytest.raises(InvalidInput, match=r"^X\[1\].*\[1\]\['n'\]: got 1000.*, expected a finite"):
+        CRF().fit([[["a"], ["b"]], huge], [["x", "y"]] * 2)
+    model = CRF().fit([[["a"], ["b"]]], [["x", "y"]])
+    with pytest.raises(InvalidInput, match=r"^X\[0\]\[1\]\['n'\]: got"):
+        model.predict([huge])
+    with pytest.raises(InvalidInput, match=r"^xseq\[1\]\['n'\]: got"):
+        Trainer(verbose=False).append(huge, ["x", "y"])
+    with pytest.raises(InvalidInput, match=r"^items\[1\]\['n'\]: got"):
+        ItemSequence(huge)
+
+
+def test_odd_types_are_named(tmp_path: Path) -> None:
+    X: Any = [[["a"], ["b"]]]
+    y: Any = [["x", "y"]]
+    odd: Any
+    value: Any
+    pos: Any
+    labels: Any
+    not_a_group: Any = "a"
+    kept: Any
+    model = CRF(max_iterations=3).fit(X, y)
+    for odd in (None, 3, "ab", {"a": 1}):
+        for ask in (model.predict, model.predict_marginals):
+            with pytest.raises(InvalidInput, match=r"^X: got .*, expected a list of sequences"):
+                ask(odd)
+        with pytest.raises(InvalidInput, match=r"^X: got "):
+            CRF().fit(odd, y)
+        for use in (CRF().fit, model.score):
+            with pytest.raises(InvalidInput, match=r"^y: got "):
+                use(X, odd)
+        with pytest.raises(InvalidInput, match=r"^yseq: got "):
+            Trainer(verbose=False).append(X[0], odd)
+    for attributes in ([b"\xff"], {"a": b"\xff"}):
+        with pytest.raises(
+            InvalidInput, match=r"^X\[0\]\[0\]: got .*, expected a string, or bytes"
+        ):
+            model.predict([[attributes]])
+    trainer = Trainer(verbose=False)
+    trainer.append(X[0], y[0])
+    with pytest.raises(InvalidInput, match=r"^holdout: got 'a'"):
+        trainer.train(tmp_path / "model", holdout=not_a_group)
+    trainer.train(tmp_path / "model")
+    tagger = Tagger()
+    for value in (None, "abc", 3):
+        with pytest.raises(InvalidInput, match=r"^value: got "):
+            tagger.open_inmemory(value)
+    kept = bytearray((tmp_path / "model").read_bytes())
+    tagger.open_inmemory(kept)
+    tagger.set(X[0])
+    for pos in (1.5, "a", None, 2):
+        with pytest.raises(InvalidInput, match=r"^pos: got "):
+            tagger.marginal("x", pos)
+    for labels in (None, 3, "xy"):
+        with pytest.raises(InvalidInput, match=r"^yseq: got "):
+            tagger.probability(labels)

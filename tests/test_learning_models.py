@@ -102,7 +102,7 @@ def objective(model: Any, ys: list[Any]) -> float:
     for x, y in zip(X, ys, strict=True):
         p = model.potentials(x)
         if isinstance(y, Partial):
-            known = model._all_potentials([x], rules_of(y))[0]
+            known = next(model._asked([x], rules_of(y))).potentials[0]
             total += caesura.log_partition(p) - caesura.log_partition(known)
         else:
             total -= caesura.log_probability(p, gold(model, x, y))
@@ -352,6 +352,30 @@ def test_warm_start_keeps_the_scheme() -> None:
         model.set_params(scheme="BIO").fit(X, Y)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_start_needs_the_same_features(kind: Any) -> None:
+    model = kind([word[0], shape[0]], warm_start=True, max_iterations=3).fit(X, Y)
+    for other in (
+        [word[0]],
+        [word[0], lower[0]],
+        [shape[0], word[0]],
+        [word[0], shape[0], lower[0]],
+    ):
+        with pytest.raises(InvalidInput, match=r"features: got .* warm_start=False to begin anew"):
+            model.set_params(features=other).fit(X, Y)
+    for same_ones in ([word[0], shape[0]], None, model.features_):
+        model.set_params(features=same_ones).fit(X, Y)
+    model.set_params(features=[word[0]], warm_start=False).fit(X, Y)
+    assert model.features_ == [word[0]]
+
+
+def test_warm_start_knows_features_that_have_learnt() -> None:
+    model = SemiCRF([word[0], Text()], warm_start=True, max_iterations=3).fit(X, Y)
+    model.set_params(features=[word[0], Text()]).fit(X[:10], Y[:10])
+    with pytest.raises(InvalidInput, match=r"features: got \[Text\("):
+        model.set_params(features=[word[0], Text(casefold=True)]).fit(X, Y)
+
+
 # -- learners --------------------------------------------------------------------------------------
 
 LEARNERS: dict[str, dict[str, Any]] = {
@@ -423,6 +447,19 @@ def test_checkpoints_belong_to_their_data(tmp_path: Path) -> None:
         model.fit(X, Y, sample_weight=np.full(30, 2.0), checkpoint=checkpoint)
     with pytest.raises(InvalidInput, match="checkpoint: got 'a run with c2"):
         model.set_params(c2=3.0).fit(X, Y, checkpoint=checkpoint)
+
+
+def test_checkpoints_belong_to_their_development_data(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "run"
+    model = SemiCRF([word[0]], max_iterations=3)
+    model.fit(X, Y, X[:9], Y[:9], checkpoint=checkpoint)
+    w = model._known.w
+    assert np.array_equal(w, model.fit(X, Y, X[:9], Y[:9], checkpoint=checkpoint)._known.w)
+    other = [[*X[0][:-1], X[1][-1]], *X[1:9]]
+    some: list[Any] = [(X[:8], Y[:8]), (X[:9], [[], *Y[1:9]]), (other, Y[:9]), (None, None)]
+    for X_dev, y_dev in some:
+        with pytest.raises(InvalidInput, match="checkpoint: got 'a run with "):
+            model.fit(X, Y, X_dev, y_dev, checkpoint=checkpoint)
 
 
 # -- watching and stopping -------------------------------------------------------------------------

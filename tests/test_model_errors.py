@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,19 @@ import pytest
 from toys import addresses
 
 from caesura import ChainCRF, Document, InvalidInput, Partial, SemiCRF
-from caesura.features import Length, attributes, column, dense, first, last, window, within, word
+from caesura.features import (
+    Length,
+    SegmentFunction,
+    attributes,
+    column,
+    dense,
+    first,
+    function,
+    last,
+    window,
+    within,
+    word,
+)
 
 X, Y = addresses(20, seed=1)
 KINDS = [SemiCRF, ChainCRF]
@@ -179,9 +192,9 @@ def test_wrong_lengths_and_neighbours() -> None:
         X,
         Y,
     )
-    for wrong in (0, "3", 10**9, {"town": 0}, 2.5):
+    for wrong in (0, "3", True, {"town": 0}, 2.5):
         refused("max_length: got", SemiCRF([word[0]], max_length=wrong).fit, X, Y)  # type: ignore
-    refused("None is no bound", SemiCRF([word[0]], max_length=10**9).fit, X, Y)
+    refused("None is no bound", SemiCRF([word[0]], max_length=-1).fit, X, Y)
     unknown = SemiCRF([word[0]], max_length={"planet": 2})
     refused("max_length: got 'planet', expected labels of y", unknown.fit, X, Y)
     refused("outside_length: got 2", SemiCRF([word[0]], outside_length=2).fit, X, Y)
@@ -279,3 +292,109 @@ def test_labels_that_the_model_does_not_know(model: Any) -> None:
         refused("y[0]: got None", question, X)
     refused("no predicted segments", model.calibrate, [[]], [[]])
     assert model.score([], []) == 0.0
+
+
+def divides(document: Document, start: int, end: int) -> str:
+    """Fail at one span of one document."""
+    return str(1 // (document.tokens[start:end] != ("Zero", "Lane")))
+
+
+@pytest.mark.parametrize(
+    ("mine", "text"),
+    [
+        (divides, "raised ZeroDivisionError: integer division or modulo by zero; correct the"),
+        (lambda d, s, e: {"n": math.nan if d.tokens[s] == "Zero" else 1.0}, "['n']: got nan"),
+        (lambda d, s, e: {"n": math.inf if d.tokens[s] == "Zero" else 1.0}, "['n']: got inf"),
+        (lambda d, s, e: {"n": None if d.tokens[s] == "Zero" else 1.0}, "['n']: got None"),
+        (lambda d, s, e: 3.5 if d.tokens[s] == "Zero" else None, ": got 3.5, expected strings"),
+        (lambda d, s, e: [3] if d.tokens[s] == "Zero" else None, ": got 3, expected strings"),
+        (lambda d, s, e: (str(1 // (t != "Zero")) for t in d.tokens[s:e]), "raised ZeroDivision"),
+    ],
+)
+def test_segment_functions_that_fail_say_where(mine: Any, text: str) -> None:
+    feature = SegmentFunction(mine, 2, name="mine")
+    xs = [*X[:4], ["Zero", "Lane"]]
+    end = 2 if mine is divides else 1
+    refused(
+        f"features: mine(document, 0, {end}) of X[4]{' ' * text.startswith('raised')}{text}",
+        SemiCRF([word[0], feature]).fit,
+        xs,
+        [*Y[:4], [(0, 2, "street")]],
+    )
+    model = SemiCRF([word[0], feature], max_iterations=2).fit(X[:4], Y[:4])
+    refused(f"features: mine(document, 0, {end}) of X[1500]", model.predict, [X[0]] * 1500 + xs[4:])
+    refused(f"(document, 0, {end}) of X_dev[4]", model.fit, X, Y, xs, [*Y[:4], []])
+    with pytest.raises(InvalidInput) as error:
+        model.predict(xs)
+    assert ("raised" in text) == isinstance(error.value.__cause__, ZeroDivisionError)
+
+
+def test_token_functions_that_fail_say_where() -> None:
+    def fails(document: Document, t: int) -> str:
+        return str(1 // (document.tokens[t] != "Zero"))
+
+    model = ChainCRF([word[0], function(fails)[0]], max_iterations=2).fit(X[:4], Y[:4])
+    text = "X[1]: features: fails(document, 2) raised ZeroDivisionError"
+    refused(text, model.predict, [X[0], ["a", "b", "Zero"]])
+
+
+# -- what a hostile user found ---------------------------------------------------------------------
+
+
+def test_the_outside_label_stays_what_it_was(kind: Any) -> None:
+    model = kind([word[0]], max_iterations=3).fit(X, Y)
+    expected = model.predict(X)
+    for ask in (model.predict, model.predict_confident, lambda xs: model.save("unused")):
+        model.set_params(outside="X")
+        refused("outside: got 'X', expected 'O', as in fit; fit again to change it", ask, X)
+    refused("outside: got 'X'", model.set_params(warm_start=True).fit, X, Y)
+    assert model.set_params(outside="O").predict(X) == expected
+    model.set_params(outside="X", warm_start=False).fit(X, Y).predict(X)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n_threads", [0, 10**30, "a", 2.5, True]),
+        ("tokeniser", [3, "zz", {}, ["words"], None]),
+        ("random_state", [-1, None, 1.5, "a"]),
+        ("features", [{word[0]}, iter([word[0]])]),
+    ],
+)
+def test_parameters_are_checked_before_they_are_needed(
+    kind: Any, name: str, values: list[Any]
+) -> None:
+    for value in values:
+        refused(f"{name}: got ", kind(**{"features": [word[0]], name: value}).fit, X, Y)
+
+
+def test_threads_are_checked_when_used(model: Any) -> None:
+    try:
+        refused("n_threads: got", model.set_params(n_threads=10**30).predict, X)
+    finally:
+        model.set_params(n_threads=None)
+
+
+def test_runs_are_checked_before_they_begin(kind: Any, tmp_path: Path) -> None:
+    fit = kind([word[0]], max_iterations=3).fit
+    for callbacks in (3, None, len, [None], "ab"):
+        refused("callbacks: got ", fit, X, Y, callbacks=callbacks)
+    for checkpoint in (3, "", tmp_path, b"run", ["run"], tmp_path / "no" / "run"):
+        refused("checkpoint: got ", fit, X, Y, checkpoint=checkpoint)
+    none: list[Any] = [([], []), ([[]], [[]]), (X[:2], [[], []])]
+    for dev in none:
+        refused("y_dev: got no segment at all, expected some", fit, X, Y, *dev)
+    refused("not all 0", fit, X, Y, sample_weight=np.zeros(len(X)))
+    seen: list[Any] = []
+    fit(X, Y, callbacks=(one for one in [seen.append]))
+    assert len(seen) == 3
+
+
+def test_as_many_paths_as_there_are(model: Any) -> None:
+    few = model.predict_n_best([["York"]], 10**30)[0]
+    assert len(few) == len(model.predict_n_best([["York"]], 50)[0]) < 50
+    refused("n: got", model.sample, [["York"]], 10**30)
+
+
+def test_arrays_as_parameters_can_be_shown(kind: Any) -> None:
+    assert "features=array" in repr(kind(features=np.zeros(3)))

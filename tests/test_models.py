@@ -23,6 +23,7 @@ from caesura.features import (
     Template,
     Text,
     attributes,
+    bias,
     column,
     dense,
     edge,
@@ -288,7 +289,7 @@ def test_marginals_are_those_of_the_reference(model: Any) -> None:
 
 def segmentations(model: Any, x: list[str], **rules: Any) -> dict[tuple[Segment, ...], float]:
     """All segmentations with their probabilities, by enumeration of paths."""
-    p = model._all_potentials([x], [rules])[0]
+    p = next(model._asked([x], [rules])).potentials[0]
     found: dict[tuple[Segment, ...], float] = defaultdict(float)
     n = 20000
     total = caesura.log_partition(p, method="reference")
@@ -393,3 +394,35 @@ def test_any_model_learns_what_the_engine_scores(
         assert close(
             caesura.log_partition(again.potentials(x)), caesura.log_partition(model.potentials(x))
         )
+
+
+# -- bounds that are larger than anything ---------------------------------------------------------
+
+
+def test_a_huge_bound_is_no_bound(tmp_path: Any) -> None:
+    """Tables are as long as bounds, so bounds are cut to what sequences can tell apart."""
+    xs, ys = addresses(30, seed=4)
+    features = [word[0], lower[-1], Length(exact=3)]
+    free = SemiCRF(features, c2=0.3, n_threads=1).fit(xs, ys, xs, ys)
+    for bound in (10**9, 10**30, {"street": 10**9, "town": 2000}):
+        model = SemiCRF(features, c2=0.3, n_threads=1, max_length=bound).fit(xs, ys, xs, ys)
+        assert model.predict(xs) == free.predict(xs)
+        assert close(model.uncertainty(xs), free.uncertainty(xs), 1e-9)
+        model.set_params(outside_bias=0.5)
+        free.set_params(outside_bias=0.5)
+        assert model.predict(xs) == free.predict(xs)
+        free.set_params(outside_bias=0.0)
+        model.save(tmp_path / "model")
+        again = caesura.load(tmp_path / "model")
+        assert again.predict(xs) == model.predict(xs)
+        assert again._known.structure.bounds.tolist() == model._known.structure.bounds.tolist()
+
+
+def test_a_large_bound_holds_where_sequences_are_longer() -> None:
+    model = SemiCRF([bias[0], word[0]], max_length=1500).fit([["a"] * 9], [[(0, 9, "A")]])
+    x = ["a"] * 4000
+    found = model.predict([x, x[:3]])
+    assert max(segment.length for segment in found[0]) <= 1500
+    assert found[1] == [(0, 3, "A")]
+    assert found[0] == model._named(caesura.viterbi(model.potentials(x)).segments)
+    assert model.predict([x[:1400]]) == [[(0, 1400, "A")]]

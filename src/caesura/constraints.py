@@ -27,6 +27,7 @@ class Constraints:
     forbidden: list[tuple[int, int, int]] = field(default_factory=list)  # start, end, label
     once: dict[int, bool] = field(default_factory=dict)  # label -> must it occur
     ordered: list[tuple[int, ...]] = field(default_factory=list)
+    tables: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # any other automata
 
     @property
     def length(self) -> int:
@@ -42,6 +43,7 @@ class Constraints:
             list(self.forbidden),
             dict(self.once),
             list(self.ordered),
+            list(self.tables),
         )
 
     def require(self, start: int, end: int, label: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from caesura import _kernels
-from caesura.compat.items import corpus_of, read
+from caesura.compat.items import corpus_of, each, read
 from caesura.compat.learning import states_of
 from caesura.compat.tagger import ModelInfo, Tagger, as_bytes, from_bytes, token_probabilities
 from caesura.compat.trainer import Trainer, TrainingLog
@@ -21,6 +21,8 @@ from caesura.models.structure import Fitted
 __all__ = ["CRF"]
 
 T = TypeVar("T")
+SEQUENCES = "a list of sequences, each with the attributes of its tokens"
+LABELS = "the labels of each token of each sequence"
 CHUNK = 1000  # sequences at a time
 _NAMES = {  # of the trainer, where they differ
     "min_freq": "feature.minfreq",
@@ -269,7 +271,7 @@ class CRF:
 
     def score(self, X: Iterable[Any], y: Iterable[Sequence[str]]) -> float:
         """Return the share of tokens whose label is right."""
-        gold = [list(labels) for labels in y]
+        gold = [list(each(one, f"y[{i}]", LABELS)) for i, one in enumerate(each(y, "y", LABELS))]
         found = self.predict(X)
         if list(map(len, gold)) != list(map(len, found)):
             raise InvalidInput("X, y: got different lengths, expected a label for each token")
@@ -285,7 +287,7 @@ class CRF:
     ) -> list[T]:
         """Ask about all sequences, some at a time."""
         fitted = self.model_._known
-        threads, sequences = threads_of(self.n_threads), iter(X)
+        threads, sequences = threads_of(self.n_threads), each(X, "X", SEQUENCES)
         out: list[T] = []
         while some := list(islice(sequences, CHUNK)):
             part = read(fitted.encoder, some, False, len(out))
@@ -368,7 +370,7 @@ def _append(
 ) -> None:
     """Give sequences to a trainer; an error names the sequence."""
     ends: Any = object()
-    xs, ys = iter(X), iter(y)
+    xs, ys = each(X, names[0], SEQUENCES), each(y, names[1], LABELS)
     for i in range(1 << 62):
         one, labels = next(xs, ends), next(ys, ends)
         if one is ends and labels is ends:

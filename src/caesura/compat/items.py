@@ -14,7 +14,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import attributes
 from caesura.features.bags import bag
 
-__all__ = ["ItemSequence", "Read", "corpus_of", "new_encoder", "read"]
+__all__ = ["ItemSequence", "Read", "corpus_of", "each", "new_encoder", "read"]
 
 _NO_INTS = np.zeros(0, np.int32)
 _NONE = (  # no feature of segments fires: starts, ends, flags, sources, ids, values
@@ -95,7 +95,13 @@ def read(encoder: Encoder, sequences: Sequence[Any], grow: bool, first: int | No
         made = bag(given, f"{names[i]}[{t}]")
         return made.items() if isinstance(made, dict) else ((name, 1.0) for name in made)
 
-    return Read(*encoder.values[0].bags(tokens, grow, flatten))
+    try:
+        return Read(*encoder.values[0].bags(tokens, grow, flatten))
+    except OverflowError:  # a whole number beyond the floats: say where
+        for i, sequence in enumerate(tokens):
+            for t, one in enumerate(sequence):
+                flatten(one, i, t)
+        raise
 
 
 def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.Corpus:
@@ -106,6 +112,13 @@ def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.C
             column = (part.ptr, part.ids, part.values)
             encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow)
     return corpus
+
+
+def each(given: Any, name: str, expected: str) -> Iterator[Any]:
+    """Return an iterator over what is given, or raise."""
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise InvalidInput(message(name, given, expected, "put what there is into a list"))
+    return iter(given)
 
 
 def _tokens(items: Any, name: str) -> Any:

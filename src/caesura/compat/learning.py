@@ -133,7 +133,7 @@ def _parameters(
         return made
     kept = np.flatnonzero(pairs.ravel() >= model.min_freq).astype(np.int32)
     transition = np.intersect1d(made.transition, kept).astype(np.int32)
-    return made.with_transitions(transition, made.start)
+    return made.with_structure(structure.bounds, transition, made.start)
 
 
 def _pairs(tags: Ints, offsets: npt.NDArray[np.int64], Y: int) -> npt.NDArray[np.int64]:

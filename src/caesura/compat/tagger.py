@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.compat.items import corpus_of, read
+from caesura.compat.items import corpus_of, each, read
 from caesura.compat.learning import states_of
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
@@ -84,6 +84,10 @@ class Tagger:
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
         """Open the content of a model file."""
+        if not isinstance(value, bytes | bytearray | memoryview):
+            expected = "the bytes of a model file"
+            raise InvalidInput(message("value", value, expected, "use open(name) for a file"))
+        value = bytes(value)
         _refuse_foreign("value", value[:4])
         self._use(from_bytes(value), len(value))
         return contextlib.closing(self)
@@ -135,7 +139,7 @@ class Tagger:
 
     def probability(self, yseq: Iterable[str]) -> float:
         """Return the probability of labels for the sequence that was set."""
-        labels = [self._label("yseq", label) for label in yseq]
+        labels = [self._label("yseq", one) for one in each(yseq, "yseq", "a label for each token")]
         self._known()
         if len(labels) != self._length:
             raise InvalidInput(
@@ -151,7 +155,7 @@ class Tagger:
         """Return the probability of a label at a token of the sequence that was set."""
         label = self._label("y", y)
         self._known()
-        if not 0 <= pos < self._length:
+        if not isinstance(pos, int | np.integer) or not 0 <= pos < self._length:
             expected = f"a token, 0 <= pos < {self._length}"
             raise InvalidInput(message("pos", pos, expected, "count from 0"))
         return float(self._asked()[1].tokens[pos, label])

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from caesura.compat.items import Read, corpus_of, new_encoder, read
+from caesura.checks import whole
+from caesura.compat.items import Read, corpus_of, each, new_encoder, read
 from caesura.compat.learning import Instances, fitted_chain, learn, states_of, training_of
 from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, value_of
 from caesura.errors import InvalidInput, message
@@ -107,8 +108,8 @@ class Trainer:
 
     def append(self, xseq: Iterable[Any], yseq: Iterable[str], group: int = 0) -> None:
         """Add a sequence of attributes, its labels, and the group that it belongs to."""
-        labels = list(yseq)
-        if isinstance(yseq, str) or any(not isinstance(label, str) for label in labels):
+        labels = list(each(yseq, "yseq", "a list of labels"))
+        if any(not isinstance(label, str) for label in labels):
             raise InvalidInput(message("yseq", yseq, "a list of labels", "give strings"))
         part = read(self._encoder, [xseq], True, None)
         length = len(part.ptr) - 1
@@ -189,6 +190,7 @@ class Trainer:
         holdout : int
             A group that is left out of training, and predicted after each iteration.
         """
+        whole("holdout", holdout, -1)
         began = time.perf_counter()
         self.logparser = log = TrainingLog()
         self._tell("start", f"Holdout group: {holdout + 1}\n\n" if holdout >= 0 else "")

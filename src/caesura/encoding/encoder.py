@@ -106,7 +106,7 @@ class Encoder:
             if (grow and self._frozen) or len(self._words.words) > MOST_WORDS:
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
-            batch = Batch(documents, self._words)
+            batch = Batch(documents, self._words, first)
             columns = [self._column(c, batch, grow, first) for c in range(len(self.columns))]
             starts, ends, flags, sources, ids, values = self._firings(batch, grow)
             self._extractor.extract(

@@ -69,20 +69,28 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
         raise InvalidInput(message(where, given, _EXPECTED, "put a string alone into a list"))
     # the order of a set changes from run to run
     for one in sorted(given, key=str) if isinstance(given, set | frozenset) else given:
-        key = one.decode() if isinstance(one, bytes) else one
+        key = _text(one, where)
         if not isinstance(key, str):
             raise InvalidInput(message(where, key, _EXPECTED, "name each attribute by a string"))
         if not isinstance(given, Mapping):
             yield key, 1.0
             continue
-        value = given[one]
-        value = value.decode() if isinstance(value, bytes) else value
+        value = _text(given[one], where)
         if isinstance(value, str):
             yield f"{key}:{value}", 1.0
         elif isinstance(value, Mapping | list | set | frozenset | tuple):
             yield from ((f"{key}:{name}", number) for name, number in _walk(value, where))
         else:
             yield key, _number(value, f"{where}[{key!r}]")
+
+
+def _text(given: Any, where: str) -> Any:
+    """Return bytes as a string, and everything else as it is."""
+    try:
+        return given.decode() if isinstance(given, bytes) else given
+    except UnicodeDecodeError:
+        remedy = "decode them with the encoding that they are in"
+        raise InvalidInput(message(where, given, "a string, or bytes in UTF-8", remedy)) from None
 
 
 def _number(value: Any, where: str) -> float:

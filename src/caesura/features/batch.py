@@ -40,11 +40,11 @@ class Words:
 class Batch:
     """The tokens of many documents in one row.
 
-    Document i has the tokens offsets[i] to offsets[i + 1].
+    Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i].
     """
 
-    def __init__(self, documents: Sequence[Document], words: Words) -> None:
-        self.documents = documents
+    def __init__(self, documents: Sequence[Document], words: Words, first: int = 0) -> None:
+        self.documents, self.first = documents, first
         self.words = words
         lengths = [len(document) for document in documents]
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *lengths], dtype=np.int64)

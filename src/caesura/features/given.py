@@ -193,7 +193,7 @@ class FunctionColumn(Column):
     ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
         """Return what the function says of each token."""
         values = [
-            said(self.function(document, t), f"{self.name}(document, {t})")
+            answered(self.function, f"{self.name}(document, {t})", document, t)
             for t in range(len(document))
         ]
         both: Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]] = plain(values)
@@ -228,6 +228,24 @@ def function(
         remedy = "pass f(document, t)"
         raise InvalidInput(message("f", f, "a function", remedy))
     return FunctionColumn(f, name or str(getattr(f, "__name__", type(f).__name__)))
+
+
+def answered(function: Callable[..., Any], where: str, *arguments: Any) -> Any:
+    """Return what a user's function says of a place as a bag, or raise an error that names it."""
+    try:
+        value = function(*arguments)
+    except Exception as error:
+        raise InvalidInput(_raised(where, error)) from error
+    try:
+        return said(value, f"features: {where}")
+    except InvalidInput:
+        raise
+    except Exception as error:  # what it returned is a generator, perhaps
+        raise InvalidInput(_raised(where, error)) from error
+
+
+def _raised(where: str, error: Exception) -> str:
+    return f"features: {where} raised {type(error).__name__}: {error}; correct the function"
 
 
 def said(value: Any, where: str) -> tuple[str, ...] | dict[str, float]:

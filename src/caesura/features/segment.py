@@ -24,7 +24,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import OPEN_END, OPEN_START, Batch, Firings
 from caesura.features.columns import check_pattern, short_shape
-from caesura.features.given import said
+from caesura.features.given import answered
 from caesura.features.spans import Fired, SegmentFeature, check_max_length, rooms, spans
 from caesura.features.templates import Column
 
@@ -331,8 +331,8 @@ class SegmentFunction(SegmentFeature):
         """Return where its attributes fire."""
         fired, low = Fired(), batch.offsets.tolist()
         for i, start, end in spans(batch, self.max_length):
-            value = self.function(batch.documents[i], start, end)
-            bag = said(value, f"{self.name}(document, {start}, {end})")
+            where = f"{self.name}(document, {start}, {end}) of X[{batch.first + i}]"
+            bag = answered(self.function, where, batch.documents[i], start, end)
             numbers = bag.items() if isinstance(bag, dict) else ((name, 1.0) for name in bag)
             for name, number in numbers:
                 fired.add(low[i] + start, low[i] + end, 0, f"={name}", number)

@@ -19,6 +19,7 @@ MOST_ARCS = 50_000_000  # of a label-history automaton: some hundred megabytes
 
 # A rule on the label sequence, by name and labels: ("at most once", (y,)), ("exactly once", (y,)),
 # ("ordered", (a, b, ...)); and ways to break one: ("at least twice", (y,)), ("disordered", ...).
+# Any other automaton: ("table", next[state, label] row by row, then which states accept).
 Rule = tuple[str, tuple[int, ...]]
 Ints = npt.NDArray[np.int32]
 
@@ -41,7 +42,7 @@ def problem_of(
     if plain and p._problem is not None:
         return p._problem
     rules = [*rules_of(p, tracked), *broken]
-    limited = sum(name != "ordered" for name, _ in rules)
+    limited = sum(name not in ("ordered", "table") for name, _ in rules)
     if limited > MOST_TRACKED and tracked is None:
         raise TooLarge(
             f"constrain: {limited} labels are limited to one occurrence, and sums over all "
@@ -88,7 +89,8 @@ def rules_of(p: Potentials, tracked: Collection[int] | None = None) -> list[Rule
         for y, must in sorted(p._constraints.once.items())
         if tracked is None or y in tracked
     ]
-    return rules + [("ordered", order) for order in p._constraints.ordered]
+    rules += [("ordered", order) for order in p._constraints.ordered]
+    return rules + p._constraints.tables
 
 
 def structure_of(p: Potentials) -> Potentials:
@@ -148,7 +150,12 @@ def _automaton(
         return _kernels.Automaton(
             n_labels=len(order),
             histories=[[rank[y] for y in history] for history in histories],
-            rules=[_table(name, [rank[y] for y in labels], len(order)) for name, labels in rules],
+            rules=[
+                _given_table(numbers, order)
+                if name == "table"
+                else _table(name, [rank[y] for y in numbers], len(order))
+                for name, numbers in rules
+            ],
             same_label_adjacent=same_label_adjacent,
             most_states=MOST_ARCS // len(order),
         )
@@ -157,6 +164,17 @@ def _automaton(
             f"constrain, add_pattern: label histories and rules would need more than {MOST_ARCS:,} "
             "arcs; limit fewer labels or use shorter patterns"
         ) from error
+
+
+def _given_table(
+    numbers: tuple[int, ...], order: tuple[int, ...]
+) -> tuple[Ints, npt.NDArray[np.uint8]]:
+    """Return a rule that is an automaton already, with its labels by rank."""
+    table = np.array(numbers, np.int32)
+    states = len(table) // (len(order) + 1)
+    steps = table[: states * len(order)].reshape(states, -1)
+    accepting = table[states * len(order) :]
+    return np.ascontiguousarray(steps[:, list(order)]), accepting.astype(np.uint8)
 
 
 def _table(name: str, labels: list[int], Y: int) -> tuple[Ints, npt.NDArray[np.uint8]]:

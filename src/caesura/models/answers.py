@@ -17,7 +17,8 @@ from caesura.inference.results import Marginals
 from caesura.models.calibration import Confident, calibrate
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
-from caesura.models.prediction import Constraints, Predictor
+from caesura.models.prediction import Asked, Predictor
+from caesura.models.rules import Constraints
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
@@ -61,14 +62,15 @@ class Answers(Predictor):
         self, X: Any, constraints: Constraints = None
     ) -> tuple[list[list[Segment]], list[list[float]]]:
         """Return predicted segments and the probability that each is exactly right."""
-        potentials = self._all_potentials(X, constraints)
-        paths = inference.viterbi(potentials, n_threads=self.n_threads)
-        marginals = inference.marginals(potentials, n_threads=self.n_threads)
-        found = [self._named(path.segments) for path in paths]
-        chances = [
-            self._chances(m, p, segments)
-            for m, p, segments in zip(marginals, potentials, found, strict=True)
-        ]
+        found: list[list[Segment]] = []
+        chances: list[list[float]] = []
+        for asked in self._asked(X, constraints):
+            paths = asked.of(inference.viterbi, n_threads=self.n_threads)
+            marginals = asked.of(inference.marginals, n_threads=self.n_threads)
+            for path, m, p in zip(paths, marginals, asked.potentials, strict=True):
+                segments = self._named(path.segments)
+                found.append(segments)
+                chances.append(self._chances(m, p, segments))
         return found, chances
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
@@ -93,6 +95,12 @@ class Answers(Predictor):
             Labelled sequences that the model was not fitted on.
         method : {"isotonic", "temperature"}
             Any rising function, or one number that sharpens or flattens all probabilities.
+
+        Notes
+        -----
+        No calibrated probability is 0 or 1: of n held-out segments of which k are right it is
+        (k + 1) / (n + 2), where n are those of one step of the isotonic function; with a
+        temperature, all of them set its limits.
         """
         if method not in METHODS:
             expected = "'isotonic' or 'temperature'"
@@ -135,20 +143,8 @@ class Answers(Predictor):
             (segment, probability, calibrated, review); without `calibrate` the probabilities are
             the model's own, and `calibrated` is False.
         """
+        least = self._least(precision, threshold)
         calibration = self._calibration
-        if precision is not None and threshold is not None:
-            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
-        if precision is not None:
-            if calibration is None:
-                raise InvalidInput(
-                    f"precision: got {precision!r} for a model without calibration; call "
-                    "calibrate(X, y) with held-out data first, or pass a threshold"
-                )
-            threshold = calibration.threshold_for(precision)
-        if threshold is not None and not (_is_number(threshold) and threshold >= 0):
-            expected = "a probability, 0 to 1"
-            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
-        least = -np.inf if threshold is None else threshold
         if constraints is not None:
             calibration = None  # it was learnt from free predictions
         found, chances = self._probabilities(X, constraints)
@@ -164,6 +160,24 @@ class Answers(Predictor):
             )
         return out
 
+    def _least(self, precision: float | None, threshold: float | None) -> float:
+        """Return the probability below which segments are marked for review."""
+        if precision is not None and threshold is not None:
+            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
+        if precision is not None:
+            if self._calibration is None:
+                raise InvalidInput(
+                    f"precision: got {precision!r} for a model without calibration; call "
+                    "calibrate(X, y) with held-out data first, or pass a threshold"
+                )
+            return self._calibration.threshold_for(precision)
+        if threshold is None:
+            return -np.inf
+        if not _is_number(threshold) or not threshold >= 0:
+            expected = "a probability, 0 to 1"
+            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
+        return threshold
+
     def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:
         """Return how unsure the model is of each sequence: label the largest next.
 
@@ -177,12 +191,15 @@ class Answers(Predictor):
         """
         if by not in ("entropy", "margin"):
             raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
-        potentials = self._all_potentials(X, None)
+        return np.array([u for asked in self._asked(X, None) for u in self._unsure(asked, by)])
+
+    def _unsure(self, asked: Asked, by: str) -> list[float]:
+        """Return how unsure the model is of some sequences."""
         if by == "entropy":
-            values = inference.entropy(potentials, n_threads=self.n_threads)
-            return np.array([v / max(p.length, 1) for v, p in zip(values, potentials, strict=True)])
-        shares = [[share for _, share in best] + [0.0] for best in self._n_best(potentials, 2)]
-        return np.array([1.0 - (first - second) for first, second, *_ in shares], np.float64)
+            values = asked.of(inference.entropy, n_threads=self.n_threads)
+            return [v / max(p.length, 1) for v, p in zip(values, asked.potentials, strict=True)]
+        shares = [[share for _, share in best] + [0.0] for best in self._n_best(asked, 2)]
+        return [1.0 - (first - second) for first, second, *_ in shares]
 
     # -- inspection ---------------------------------------------------------------------------
 

@@ -15,7 +15,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -27,16 +28,15 @@ from caesura import _kernels
 from caesura.documents import Document, Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
-from caesura.evaluation import segment_counts
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
-from caesura.inference.door import threads_of
 from caesura.learning import Progress
+from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.reading import CHUNK, chunks, labelled, paired
-from caesura.models.structure import Fitted, Structure, scorer_of
+from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
-from caesura.models.training import Training, train
+from caesura.models.training import Examples, Training, train
 from caesura.segments import Segment
 
 __all__ = ["Model"]
@@ -82,7 +82,8 @@ class Model(Estimator):
         sample_weight : array of shape (n,), optional
             How much each sequence counts.
         checkpoint : path, optional
-            Written every few iterations; if it is there, fitting goes on from it.
+            Written every few iterations; if it is there, fitting goes on from it, which needs the
+            same data, also for development, and the same settings.
         callbacks : sequence of callables
             Each is called after every iteration; True ends fitting.
 
@@ -96,11 +97,11 @@ class Model(Estimator):
         starts, which is at zero weights, or at those of the fit before with ``warm_start``.
         """
         self._check()
-        _check_run(X_dev, y_dev, checkpoint, callbacks)
-        before = self._fitted if self.warm_start else None
+        callbacks = _checked_run(X_dev, y_dev, checkpoint, callbacks)
+        before = self._known if self.warm_start and self._fitted is not None else None
         training = self._training(self._read(X, y, before), sample_weight, before)
-        dev_score = None if X_dev is None else self._dev_score(training, X_dev, y_dev)
-        result = train(self, training, dev_score, checkpoint, callbacks)
+        development = None if X_dev is None else Development(self, training, X_dev, y_dev)
+        result = train(self, training, development, checkpoint, callbacks)
         training.encoder.forget()
         self._set_fitted(training.fitted(result.w))
         self.history_, self.status_ = list(result.history), result.status
@@ -109,7 +110,10 @@ class Model(Estimator):
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
         pairs = paired(X, y)
-        features = before.encoder.features if before else self._declared()
+        features = self._declared()
+        if before is not None:
+            _check_same(features, before.encoder.features)
+            features = before.encoder.features
         if features is None:
             head = list(islice(pairs, CHUNK))
             documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
@@ -134,6 +138,9 @@ class Model(Estimator):
     def _declared(self) -> Features | None:
         if self.features is None:
             return None
+        if isinstance(self.features, Iterator | Set):
+            remedy = "put them into a list: they are asked for again, and in the same order"
+            raise InvalidInput(message("features", self.features, "a list", remedy))
         if isinstance(self.features, str):
             try:
                 return declared(preset(self.features, segments=self.kind == "semi"))
@@ -176,24 +183,8 @@ class Model(Estimator):
         _check_rows(rows, bars)
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
-        return Training.of(self, labelling, read.encoder, read.corpus, gold, rows, weight, before)
-
-    def _dev_score(self, training: Training, X: Any, y: Any) -> Callable[[Floats], float]:
-        """Return the segment F1 of weights on development data."""
-        documents, gold = self._gold(X, y, ("X_dev", "y_dev"))
-        design = training.parameters.compile(training.encoder.encode(documents, False))
-        outside = self._outside_states(training.structure.states, training.scheme)
-
-        def score(w: Floats) -> float:
-            scorer = scorer_of(
-                training.parameters, w, training.structure, self.outside_bias, outside
-            )
-            fitted = training.fitted(w)._replace(scorer=scorer)
-            paths = scorer.best(design, threads_of(self.n_threads))
-            found = [self._segments_of(path or (), fitted) for path in paths]
-            return segment_counts(gold, found, self.outside).f1
-
-        return score
+        examples = Examples(read.encoder, read.corpus, gold, rows, weight)
+        return Training.of(self, labelling, examples, before)
 
     def _gold(
         self, X: Any, y: Any, names: tuple[str, str]
@@ -209,6 +200,26 @@ class Model(Estimator):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
+
+
+def _check_same(now: Features | None, before: Features) -> None:
+    """Raise if a model that goes on was given other features; None are those that it has."""
+    if now is None or (len(now) == len(before) and all(map(_same, now, before))):
+        return
+    came = [a for a in now if not any(_same(a, b) for b in before)] or now
+    expected = "those of the fit before, which warm_start goes on from"
+    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
+    raise InvalidInput(message("features", came, expected, remedy))
+
+
+def _same(now: Any, before: Any) -> bool:
+    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
+    if type(now) is not type(before):
+        return False
+    learns = isinstance(now, SegmentFeature) and type(now).fit is not SegmentFeature.fit
+    if learns and hasattr(now, "lexicon"):
+        now = replace(now, lexicon=before.lexicon)
+    return bool(now == before)
 
 
 def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:
@@ -231,17 +242,26 @@ def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:
         )
 
 
-def _check_run(X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any) -> None:
-    """Raise if fitting would fail only after it has begun."""
+def _checked_run(
+    X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any
+) -> tuple[Callable[[Progress], bool | None], ...]:
+    """Return the callbacks, or raise if fitting would fail only after it has begun."""
     if X_dev is None and y_dev is not None:
         raise InvalidInput("X_dev: got None with y_dev, expected the sequences too; give X_dev")
-    if checkpoint is not None and not Path(checkpoint).absolute().parent.is_dir():
-        expected = "a file in a folder that exists"
-        raise InvalidInput(message("checkpoint", str(checkpoint), expected, "make the folder"))
-    for one in callbacks:
+    if checkpoint is not None:
+        named = isinstance(checkpoint, str | os.PathLike) and str(checkpoint)
+        path = Path(checkpoint).absolute() if named else None
+        if path is None or path.is_dir() or not path.parent.is_dir():
+            expected = "the path of a file in a folder that exists"
+            remedy = "correct the path, or make the folder"
+            raise InvalidInput(message("checkpoint", checkpoint, expected, remedy))
+    listed = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
+    for one in listed if isinstance(callbacks, Iterable) else (None,):
         if not callable(one):
-            remedy = "pass functions of a Progress"
-            raise InvalidInput(message("callbacks", one, "functions", remedy))
+            came = one if isinstance(callbacks, Iterable) else callbacks
+            remedy = "pass a list of functions of a Progress"
+            raise InvalidInput(message("callbacks", came, "functions", remedy))
+    return listed
 
 
 def _weights(given: npt.ArrayLike | None, n: int) -> Floats:
@@ -252,7 +272,8 @@ def _weights(given: npt.ArrayLike | None, n: int) -> Floats:
         weight = np.ascontiguousarray(given, np.float64)
     except (TypeError, ValueError):
         weight = np.zeros(0)
-    if weight.shape != (n,) or not (np.isfinite(weight) & (weight >= 0)).all():
-        expected = f"{n} finite numbers, 0 or more, one for each sequence"
+    good = weight.shape == (n,) and (np.isfinite(weight) & (weight >= 0)).all() and weight.any()
+    if not good:
+        expected = f"{n} finite numbers, 0 or more and not all 0, one for each sequence"
         raise InvalidInput(message("sample_weight", given, expected, "correct them"))
     return weight

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -40,7 +42,7 @@ class Calibration(NamedTuple):
 
     def threshold_for(self, precision: float) -> float:
         """Return the smallest threshold above which this share of held-out segments is right."""
-        if not 0 <= precision <= 1:
+        if not isinstance(precision, Real) or not 0 <= precision <= 1:
             raise InvalidInput(message("precision", precision, "a share from 0 to 1", "correct it"))
         order = np.argsort(-self.seen, kind="stable")
         seen, right = self.seen[order], self.right[order]
@@ -58,7 +60,11 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     >>> chances = np.array([0.9, 0.9, 0.9, 0.9, 0.4, 0.4])
     >>> fitted = calibrate(chances, np.array([True, True, True, False, False, False]), "isotonic")
     >>> fitted(np.array([0.9, 0.4])).round(2).tolist()
-    [0.75, 0.0]
+    [0.67, 0.25]
+
+    Nothing is ever said to be certain. A step of the isotonic function over n held-out segments of
+    which k are right has the value (k + 1) / (n + 2), as if one more were right and one more wrong;
+    with a temperature, n segments in all tell nothing beyond 1 / (n + 2) and (n + 1) / (n + 2).
     """
     if len(probabilities) == 0:
         raise InvalidInput("X: got no predicted segments, expected some to learn from")
@@ -67,27 +73,52 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     else:
         log_odds = np.linspace(-SUREST, SUREST, 2001)
         knots = _share(log_odds)
-        values = _share(log_odds / _temperature(probabilities, right))
+        least = 1.0 / (len(right) + 2.0)
+        values = _share(log_odds / _temperature(probabilities, right)).clip(least, 1.0 - least)
     seen = np.interp(probabilities, knots, values)
     return Calibration(method, knots, values, seen, right)
 
 
 def _isotonic(x: Floats, right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return the rising step function nearest to the data, by pooling neighbours that fall."""
+    """Return a rising step function near the data, by pooling neighbours that fall.
+
+    That gives the nearest one; its steps are pooled again once a right and a wrong segment are
+    added to each, as shares of few segments then change more than those of many.
+    """
     points, which = np.unique(x, return_inverse=True)  # equal probabilities stay together
     hits = np.bincount(which, right, len(points)).tolist()
     counts = np.bincount(which, minlength=len(points)).tolist()
-    blocks: list[tuple[float, int, float, float]] = []  # right, all, first and last probability
-    for hit, count, point in zip(hits, counts, points.tolist(), strict=True):
-        block = (hit, count, point, point)
-        while blocks and blocks[-1][0] * block[1] >= block[0] * blocks[-1][1]:
-            last = blocks.pop()
-            block = (last[0] + block[0], last[1] + block[1], last[2], block[3])
-        blocks.append(block)
-    knots = np.array([point for block in blocks for point in block[2:]])
-    values = np.array([block[0] / block[1] for block in blocks for _ in range(2)])
+    singles = [_Block(*block) for block in zip(hits, counts, points, points, strict=True)]
+    blocks = _pooled(_pooled(singles, added=0), added=1)
+    knots = np.array([point for block in blocks for point in (block.first, block.last)])
+    values = np.array([block.share(1) for block in blocks for _ in range(2)])
     keep = np.append(True, np.diff(knots) > 0)
     return knots[keep], values[keep]
+
+
+class _Block(NamedTuple):
+    """Held-out segments that lie next to each other."""
+
+    right: float
+    all: int
+    first: float  # the smallest probability
+    last: float
+
+    def share(self, added: int) -> float:
+        """Return how many are right, once as many right and wrong ones are added."""
+        return (self.right + added) / (self.all + 2 * added)
+
+
+def _pooled(blocks: Iterable[_Block], added: int) -> list[_Block]:
+    """Return blocks whose shares rise, neighbours that do not joined."""
+    out: list[_Block] = []
+    for block in blocks:
+        while out and out[-1].share(added) >= block.share(added):
+            last = out.pop()
+            right, count = last.right + block.right, last.all + block.all
+            block = _Block(right, count, last.first, block.last)
+        out.append(block)
+    return out
 
 
 def _share(log_odds: Floats) -> Floats:
@@ -96,12 +127,20 @@ def _share(log_odds: Floats) -> Floats:
 
 
 def _temperature(p: Floats, right: npt.NDArray[np.bool_]) -> float:
-    """Return what log-odds must be divided by to make the data most likely, by golden section."""
+    """Return what log-odds must be divided by to make the data most likely, by golden section.
+
+    The truth of n segments of a kind counts as (n + 1) / (n + 2), as Platt proposed: data that is
+    right throughout says little about how sure to be.
+    """
     sure = np.clip(p, 1e-12, 1 - 1e-12)
-    towards_truth = np.log(sure / (1 - sure)) * np.where(right, 1.0, -1.0)
+    log_odds = np.log(sure / (1 - sure))
+    n = int(right.sum())
+    truth = np.where(right, (n + 1.0) / (n + 2.0), 1.0 / (len(right) - n + 2.0))
 
     def loss(log_temperature: float) -> float:
-        return float(np.logaddexp(0.0, -towards_truth / np.exp(log_temperature)).sum())
+        scores = log_odds / np.exp(log_temperature)
+        both = truth * np.logaddexp(0.0, -scores) + (1.0 - truth) * np.logaddexp(0.0, scores)
+        return float(both.sum())
 
     low, high, ratio = -4.0, 4.0, (5**0.5 - 1) / 2
     for _ in range(60):

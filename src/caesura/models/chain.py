@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
 
+from caesura import inference
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
-from caesura.errors import InvalidInput, message
+from caesura.errors import Impossible, InvalidInput, message
 from caesura.features import SegmentFeature
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
 from caesura.models.estimator import Features
 from caesura.models.paths import Chain
+from caesura.models.prediction import Asked
+from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
+from caesura.models.tag_rules import has_rules, keep_rules
 from caesura.models.targets import (
     Hint,
     Rows,
@@ -32,8 +36,6 @@ from caesura.potentials import Potentials
 from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment, from_tags, to_tags
 
 __all__ = ["ChainCRF"]
-
-RULES = ("required", "allowed", "boundaries", "no_boundaries")
 
 
 class ChainCRF(Answers):
@@ -213,23 +215,13 @@ class ChainCRF(Answers):
         allowed, marks = known_labels(known, length, labels, self.outside, name)
         return tags.restricted(allowed, marks, name), np.zeros(length + 1, np.uint8)
 
-    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
-        for key in rules:
-            if key not in RULES:
-                expected = f"one of {', '.join(RULES)}, which a chain can keep"
-                remedy = "take SemiCRF, which knows whole segments"
-                raise InvalidInput(message(name, key, expected, remedy))
-        try:
-            known = Partial(
-                sorted(tuple(s) for s in rules.get("required", ())),
-                rules.get("allowed"),
-                rules.get("boundaries", ()),
-                rules.get("no_boundaries", ()),
-            )
-        except (InvalidInput, TypeError) as error:
-            raise InvalidInput(f"{name}: {error}") from None
-        known.check(p.length, name)
+    def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         tags = self._tag_set
+        with told_of(name):
+            known = Partial(
+                sorted(rules.required), rules.allowed, rules.boundaries, rules.no_boundaries
+            )
+            known.check(p.length)
         labels = [*tags.labels, self.outside]
         allowed, marks = known_labels(known, p.length, labels, self.outside, name)
         states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
@@ -238,30 +230,58 @@ class ChainCRF(Answers):
             for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
                 for a, b in np.argwhere(wrong).tolist() if marks[t] & mark else ():
                     p.add_transition(t, a, b, -np.inf)
+        keep_rules(p, tags, rules, name)
 
     @property
     def _tag_set(self) -> TagSet:
         fitted = self._known
         return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
 
-    def _n_best(
-        self, potentials: list[Potentials], n: int
-    ) -> list[list[tuple[list[Segment], float]]]:
+    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
         structure, bars = self._known.structure, self._tag_set.bars
         if all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True)):
-            return super()._n_best(potentials, n)  # each segmentation has one way to be tagged
+            return super()._n_best(asked, n)  # each segmentation has one way to be tagged
+        log_z = asked.log_partitions(self.n_threads)
         return [
-            list(islice(Chain(p, self._tag_set).segmentations(), n)) if p.length else [([], 1.0)]
-            for p in potentials
+            list(islice(self._segmentations(p, rules, total), n))
+            for p, rules, total in zip(asked.potentials, asked.rules, log_z, strict=True)
         ]
+
+    def _segmentations(
+        self, p: Potentials, rules: Rules, log_z: float
+    ) -> Iterator[tuple[list[Segment], float]]:
+        """Yield segmentations by falling probability, summed over the tags that say each."""
+        if not p.length:
+            yield [], 1.0
+            return
+        chain = Chain(p, self._tag_set)
+        if not has_rules(p):
+            yield from chain.segmentations()
+            return
+        for segments, share in chain.segmentations():  # of those that may break the rules
+            if rules.kept_by(segments, p.length, self.outside):
+                yield segments, share * float(np.exp(chain.log_z - log_z))
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         if not segments:
             return []
+        if has_rules(p):
+            each = [p.copy() for _ in segments]
+            for q, segment in zip(each, segments, strict=True):
+                self._constrain(q, Rules(required=(segment,)), "segment")
+            parts = inference.log_partition(each, n_threads=self.n_threads)
+            return [min(float(np.exp(part - m.log_partition)), 1.0) for part in parts]
         known = Chain(p, self._tag_set)
         return [known.probability(segment, m.tokens) for segment in segments]
 
     def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
+        if has_rules(p):
+            q = p.copy()
+            self._constrain(q, Rules(forbidden=(segment,)), "segment")
+            try:
+                return inference.viterbi(q).segments
+            except Impossible:
+                return None
         path = Chain(p, self._tag_set).best_without(segment)
         states = self._known.structure.states
         return None if path is None else [Segment(t, t + 1, states[k]) for t, k in enumerate(path)]

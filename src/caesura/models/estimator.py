@@ -10,11 +10,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from caesura import _kernels
+from caesura.checks import whole
 from caesura.documents import Partial
+from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, Template
 from caesura.learning import Progress
 from caesura.models.calibration import Calibration
+from caesura.models.rules import Rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
@@ -23,6 +26,7 @@ from caesura.segments import Segment
 __all__ = ["LEARNERS", "PRECISIONS", "Estimator", "Features"]
 
 LEARNERS = ("lbfgs", "sgd", "adagrad")
+MOST_THREADS = 1024
 PRECISIONS = ("double", "mixed")
 Features = list[Template | SegmentFeature]
 
@@ -64,8 +68,9 @@ class Estimator:
     history_: list[Progress]
     status_: str
     _fitted: Fitted | None = None
+    _outside: str | None = None  # the label of text outside, when it was fitted
     _calibration: Calibration | None = None
-    _biased: tuple[Fitted, float, _kernels.Scorer] | None = None
+    _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
     # -- scikit-learn's protocol --------------------------------------------------------------
 
@@ -105,7 +110,7 @@ class Estimator:
         changed = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()
-            if value is not defaults[name].default and value != defaults[name].default
+            if not _equal(value, defaults[name].default)
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -128,8 +133,15 @@ class Estimator:
         if not isinstance(self.outside, str):
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))
-
+        Tokeniser.of(self.tokeniser)
+        whole("random_state", self.random_state, 0)
         self._checked_bias()
+        self._check_threads()
+
+    def _check_threads(self) -> None:
+        """Raise if the number of threads, which may be set at any time, is wrong."""
+        if self.n_threads is not None:
+            whole("n_threads", self.n_threads, 1, MOST_THREADS)
 
     def _checked_bias(self) -> float:
         """Return the bias towards text outside, which may be set between two predictions."""
@@ -170,7 +182,7 @@ class Estimator:
         """Return the label of each state, the outside label where it is outside."""
         raise NotImplementedError
 
-    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
+    def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials over states by rules about segments."""
         raise NotImplementedError
 
@@ -183,7 +195,15 @@ class Estimator:
                 f"{type(self).__name__}: not fitted yet; call fit(X, y) first, or load a model "
                 "with caesura.load(path)"
             )
+        self._check_threads()
+        self._check_outside()
         return self._fitted
+
+    def _check_outside(self) -> None:
+        """Raise if the outside label is another than that of the fit before."""
+        if self._outside is not None and self.outside != self._outside:
+            expected = f"{self._outside!r}, as in fit"
+            raise InvalidInput(message("outside", self.outside, expected, "fit again to change it"))
 
     def _outside_states(self, states: Sequence[str], scheme: str | None) -> list[int]:
         labels = self._labels_of_states(states, scheme)
@@ -192,9 +212,15 @@ class Estimator:
     def _set_fitted(self, fitted: Fitted, calibration: Calibration | None = None) -> None:
         """Become a fitted model."""
         self._fitted, self._calibration = fitted, calibration
+        self._outside = self.outside
         self.features_ = fitted.encoder.features
         self.labels_ = list(fitted.labels)
         self.n_features_ = len(fitted.parameters)
+
+
+def _equal(value: Any, default: Any) -> bool:
+    """Say whether a parameter has its default value; arrays are never defaults."""
+    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def _is_number(value: object) -> bool:

@@ -104,8 +104,8 @@ class TopFeature(NamedTuple):
 def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
     """Return an explanation for each predicted segment of one sequence."""
     document = as_document(x, model.tokeniser, "x")
-    p = model._all_potentials([document], None if constraints is None else [constraints])[0]
-    best = inference.viterbi(p)
+    asked = next(model._asked([document], constraints))
+    [p], [best] = asked.potentials, asked.of(inference.viterbi)
     said = model._named(best.segments)
     chances = model._chances(inference.marginals(p), p, said)
     reasons_of = _Reasons(model, document)

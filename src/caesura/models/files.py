@@ -32,7 +32,6 @@ WRONG = (  # what reading plain data that is not what it should be can raise
     *(RecursionError, OverflowError, re.error),
 )
 Arrays = dict[str, npt.NDArray[Any]]
-MOST_THREADS = 1025
 LARGEST = 1e100  # weight
 PAIRS = ("attribute", "label", "edge_attribute", "edge_pair", "transition", "start", "end")
 BARS: dict[str, type[np.generic]] = {
@@ -49,7 +48,6 @@ BARS: dict[str, type[np.generic]] = {
 def save(model: Answers, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; weights of zero are left out."""
     model._check()  # parameters may have been set since fitting
-    _check_threads(model)
     header, arrays = content(model)
     features = model._known.encoder.features
     header["model"], header["options"] = model.kind, _options(model)
@@ -57,12 +55,6 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
     for name, lexicon in lexicons_of(features).items():
         arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
     persistence.write(path, "model", header, arrays)
-
-
-def _check_threads(model: Answers) -> None:
-    if not (model.n_threads is None or model.n_threads in range(1, MOST_THREADS)):
-        expected = f"None, or 1 to {MOST_THREADS - 1}"
-        raise InvalidInput(message("n_threads", model.n_threads, expected, "correct it"))
 
 
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
@@ -173,8 +165,6 @@ def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
     model = kind(**options)
     model._check()
     model._check_features(features)
-    Tokeniser.of(model.tokeniser)
-    _check_threads(model)
     model._set_fitted(*_restored(model, header, arrays, features))
     for column in model._known.encoder.columns:
         if column.per_word:

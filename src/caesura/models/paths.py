@@ -76,6 +76,7 @@ class Chain:
         total = np.logaddexp.reduce(scores)
         if np.isneginf(total):
             raise Impossible("X: no tags are possible; relax what is forbidden")
+        self.log_z = float(total)
         self.first: Floats = np.exp(scores - total)
 
     # -- single segments -----------------------------------------------------------------------

@@ -2,59 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import repeat
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from caesura import _kernels, inference
+from caesura.checks import whole
 from caesura.documents import Document
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import Impossible, InvalidInput
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
+from caesura.models.rules import Constraints, Rules, each_rules
 from caesura.models.scores import pair_scores, potentials_of
-from caesura.models.structure import Fitted, scorer_of
+from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
 __all__ = ["Constraints", "Predictor"]
 
-Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+MOST_TOKENS = 10_000  # whose potentials are there at a time
+MOST_PATHS = 2**31 - 1  # of one sequence
+T = TypeVar("T")
+
+
+class Asked(NamedTuple):
+    """Some sequences of which something is asked."""
+
+    first: int  # the index of the first in X
+    potentials: list[Potentials]  # constrained
+    rules: list[Rules]
+
+    def of(self, question: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:
+        """Return the answers to a question of the engine."""
+        try:
+            answers: list[Any] = question(self.potentials, *arguments, **options)
+            return answers
+        except Impossible:
+            for i, p in enumerate(self.potentials, self.first):
+                if inference.log_partition(p) == -np.inf:
+                    raise _impossible(i) from None
+            raise
+
+    def log_partitions(self, n_threads: int | None) -> list[float]:
+        """Return ln Z of each, or raise where nothing is possible."""
+        found: list[float] = inference.log_partition(self.potentials, n_threads=n_threads)
+        if -np.inf in found:
+            raise _impossible(self.first + found.index(-np.inf))
+        return found
 
 
 class Predictor(Model):
     """A model that predicts."""
 
-    def _scorer(self, fitted: Fitted) -> _kernels.Scorer:
+    def _scorer(self, fitted: Fitted, longest: int) -> _kernels.Scorer:
         """Return the weights, with the bias towards text outside that is now asked for."""
         bias = self._checked_bias()
-        if bias == 0:
+        structure = fitted.structure
+        bounds = layout_bounds(structure.bounds, longest)
+        if bias == 0 and np.array_equal(bounds, layout_bounds(structure.bounds, 0)):
             return fitted.scorer
-        kept = self._biased
-        if kept is None or kept[0] is not fitted or kept[1] != bias:
-            outside = self._outside_states(fitted.structure.states, fitted.scheme)
-            scorer = scorer_of(fitted.parameters, fitted.w, fitted.structure, bias, outside)
-            self._biased = kept = (fitted, bias, scorer)
+        key, kept = (bias, bounds.tobytes()), self._biased
+        if kept is None or kept[0] is not fitted or kept[1] != key:
+            outside = self._outside_states(structure.states, fitted.scheme)
+            scorer = scorer_of(fitted.parameters, fitted.w, structure, bias, outside, longest)
+            self._biased = kept = (fitted, key, scorer)
         return kept[2]
 
-    def _designs(
-        self, X: Any, fitted: Fitted
-    ) -> Iterator[tuple[int, list[Document], _kernels.Design]]:
+    def _designs(self, X: Any, fitted: Fitted) -> Iterator[tuple[list[Document], _kernels.Design]]:
         """Yield X, some sequences at a time."""
         for first, documents in chunks(X, self.tokeniser):
             if fitted.encoder.needs_words:
                 check_words(documents, first)
             corpus = fitted.encoder.encode(documents, False, None, first)
-            yield first, documents, fitted.parameters.compile(corpus)
+            yield documents, fitted.parameters.compile(corpus)
 
     def _paths(self, X: Any) -> list[list[tuple[int, int, int]]]:
         """Return the best path of each sequence, over states."""
         fitted = self._known
-        scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
-        designs = self._designs(X, fitted)
-        return _possible(path for _, _, d in designs for path in scorer.best(d, threads))
+        threads = threads_of(self.n_threads)
+        self._checked_bias()
+        return _possible(
+            path
+            for documents, design in self._designs(X, fitted)
+            for path in self._scorer(fitted, _longest(documents)).best(design, threads)
+        )
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -69,8 +104,11 @@ class Predictor(Model):
         fitted = self._known
         if constraints is None:
             return [self._segments_of(path, fitted) for path in self._paths(X)]
-        paths = inference.viterbi(self._all_potentials(X, constraints), n_threads=self.n_threads)
-        return [self._named(path.segments, fitted) for path in paths]
+        return [
+            self._named(path.segments, fitted)
+            for asked in self._asked(X, constraints)
+            for path in asked.of(inference.viterbi, n_threads=self.n_threads)
+        ]
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path over states that are given by name."""
@@ -83,35 +121,43 @@ class Predictor(Model):
 
         Its labels are the model's states: the labels of segments, or the tags of a chain.
         """
-        return self._all_potentials([x], None)[0]
+        return next(self._asked([x], None)).potentials[0]
 
-    def _all_potentials(self, X: Any, constraints: Constraints) -> list[Potentials]:
-        """Return the potentials of sequences, constrained."""
-        fitted = self._known
-        self._scorer(fitted)  # checks the bias
-        outside = self._outside_states(fitted.structure.states, fitted.scheme)
-        pairs = pair_scores(fitted, self.outside_bias, outside)
-        out: list[Potentials] = []
-        for _, documents, design in self._designs(X, fitted):
-            out += [
-                potentials_of(fitted, pairs, design, i, document)
-                for i, document in enumerate(documents)
-            ]
-        if constraints is None:
-            return out
-        each = [constraints] * len(out) if isinstance(constraints, Mapping) else list(constraints)
-        if len(each) != len(out):
+    def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
+        """Yield the constrained potentials of some sequences at a time."""
+        rules, i = each_rules(constraints, X), -1
+        some, tokens = Asked(0, [], []), 0
+        for i, p in enumerate(self._potentials(X)):
+            mine, name = next(rules, (None, ""))
+            if mine is None:
+                raise InvalidInput(
+                    f"constraints: got {i} of them for more sequences, expected one dict, or one "
+                    "for each sequence"
+                )
+            if mine != Rules():
+                self._constrain(p, mine, name)
+            some.potentials.append(p)
+            some.rules.append(mine)
+            tokens += p.length + 1
+            if tokens >= MOST_TOKENS:
+                yield some
+                some, tokens = Asked(i + 1, [], []), 0
+        if not isinstance(rules, repeat) and next(rules, None) is not None:
             raise InvalidInput(
-                f"constraints: got {len(each)} of them for {len(out)} sequences, expected one "
+                f"constraints: got more than {i + 1} of them for {i + 1} sequences, expected one "
                 "dict, or one for each sequence"
             )
-        for i, (p, rules) in enumerate(zip(out, each, strict=True)):
-            name = "constraints" if isinstance(constraints, Mapping) else f"constraints[{i}]"
-            if not isinstance(rules, Mapping):
-                remedy = "write {'at_most_once': ['year']}"
-                raise InvalidInput(message(name, rules, "a dict", remedy))
-            self._constrain(p, rules, name)
-        return out
+        if some.potentials:
+            yield some
+
+    def _potentials(self, X: Any) -> Iterator[Potentials]:
+        """Yield the potentials of one sequence after the other."""
+        fitted = self._known
+        outside = self._outside_states(fitted.structure.states, fitted.scheme)
+        pairs = pair_scores(fitted, self._checked_bias(), outside)
+        for documents, design in self._designs(X, fitted):
+            for i, document in enumerate(documents):
+                yield potentials_of(fitted, pairs, design, i, document)
 
     # -- more than the best --------------------------------------------------------------------
 
@@ -144,16 +190,18 @@ class Predictor(Model):
         """Return the state of each token."""
         fitted = self._known
         if constraints is None:
-            scorer, threads = self._scorer(fitted), threads_of(self.n_threads)
-            states = list(fitted.structure.states)
-            designs = self._designs(documents, fitted)
+            threads, states = threads_of(self.n_threads), list(fitted.structure.states)
+            self._checked_bias()
             return _possible(
-                tags for _, _, d in designs for tags in scorer.names(d, states, threads)
+                tags
+                for some, design in self._designs(documents, fitted)
+                for tags in self._scorer(fitted, _longest(some)).names(design, states, threads)
             )
-        best = inference.viterbi(
-            self._all_potentials(documents, constraints), n_threads=self.n_threads
-        )
-        return [[s.label for s in path.segments for _ in range(s.length)] for path in best]
+        return [
+            [s.label for s in path.segments for _ in range(s.length)]
+            for asked in self._asked(documents, constraints)
+            for path in asked.of(inference.viterbi, n_threads=self.n_threads)
+        ]
 
     def predict_marginals(
         self, X: Iterable[Any], constraints: Constraints = None
@@ -165,7 +213,11 @@ class Predictor(Model):
         X, constraints
             As in `predict`.
         """
-        return inference.marginals(self._all_potentials(X, constraints), n_threads=self.n_threads)
+        return [
+            marginals
+            for asked in self._asked(X, constraints)
+            for marginals in asked.of(inference.marginals, n_threads=self.n_threads)
+        ]
 
     def predict_n_best(
         self, X: Iterable[Any], n: int, constraints: Constraints = None
@@ -186,13 +238,12 @@ class Predictor(Model):
             segments, so that the first may be another than the one `predict` returns.
         """
         check_count("n", n)
-        return self._n_best(self._all_potentials(X, constraints), int(n))
+        most = min(int(n), MOST_PATHS)
+        return [best for asked in self._asked(X, constraints) for best in self._n_best(asked, most)]
 
-    def _n_best(
-        self, potentials: list[Potentials], n: int
-    ) -> list[list[tuple[list[Segment], float]]]:
-        log_z = inference.log_partition(potentials, n_threads=self.n_threads)
-        ranked = inference.n_best(potentials, n, n_threads=self.n_threads)
+    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
+        log_z = asked.log_partitions(self.n_threads)
+        ranked = asked.of(inference.n_best, n, n_threads=self.n_threads)
         return [
             [(self._named(path.segments), float(np.exp(path.score - total))) for path in paths]
             for paths, total in zip(ranked, log_z, strict=True)
@@ -216,16 +267,15 @@ class Predictor(Model):
         seed : int, optional
             `random_state` if not given.
         """
-        drawn = inference.sample(
-            self._all_potentials(X, constraints),
-            n,
-            seed=self.random_state if seed is None else seed,
-            n_threads=self.n_threads,
-        )
-        return [[self._named(segments) for segments in some] for some in drawn]
-
-
-T = TypeVar("T")
+        whole("n", n, 1, MOST_PATHS)
+        from_seed = whole("seed", self.random_state if seed is None else seed, 0)
+        return [
+            [self._named(segments) for segments in drawn]
+            for asked in self._asked(X, constraints)
+            for drawn in asked.of(
+                inference.sample, n, seed=from_seed + asked.first, n_threads=self.n_threads
+            )
+        ]
 
 
 def _possible(answers: Iterable[T | None]) -> list[T]:
@@ -233,6 +283,14 @@ def _possible(answers: Iterable[T | None]) -> list[T]:
     out = []
     for i, answer in enumerate(answers):
         if answer is None:
-            raise Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
+            raise _impossible(i)
         out.append(answer)
     return out
+
+
+def _longest(documents: Iterable[Document]) -> int:
+    return max(map(len, documents), default=0)
+
+
+def _impossible(i: int) -> Impossible:
+    return Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document
-from caesura.models.structure import Fitted, blocks_of
+from caesura.models.structure import SHORT, Fitted, blocks_of
 from caesura.potentials import OPEN_END, OPEN_START, Potentials
 
 __all__ = ["PairScores", "pair_scores", "potentials_of"]
@@ -50,7 +50,10 @@ def potentials_of(
     p = Potentials(
         T,
         structure.states,
-        max_length=[int(bound) or None for bound in structure.bounds],
+        max_length=[
+            (bound or None) if bound <= SHORT else max(1, min(bound, T))
+            for bound in structure.bounds.tolist()
+        ],
         tokens=document.tokens if any(document.tokens) else None,
     )
     _add_rows(p, fitted.scorer, design, i)

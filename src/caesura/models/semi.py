@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
@@ -16,6 +15,7 @@ from caesura.documents import Partial
 from caesura.errors import Impossible, InvalidInput, message
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
+from caesura.models.rules import Rules, told_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import (
     Hint,
@@ -31,7 +31,7 @@ from caesura.segments import Segment, fill_gaps
 
 __all__ = ["SemiCRF"]
 
-LONGEST = 100_000  # of max_length: what is longer had better have no bound
+LONGEST = 2**31 - 1  # of max_length; no sequence is longer
 
 
 class SemiCRF(Answers):
@@ -178,12 +178,11 @@ class SemiCRF(Answers):
                 expected = f"labels of y, which are {', '.join(states)}"
                 raise InvalidInput(message("max_length", label, expected, "correct the label"))
         for bound in each.values():
-            if bound is not None and (
-                not isinstance(bound, Integral) or not 1 <= int(bound) <= LONGEST
-            ):
-                expected = f"a number of tokens, 1 to {LONGEST}"
+            whole = isinstance(bound, Integral) and not isinstance(bound, bool)
+            if bound is not None and not (whole and int(bound) >= 1):
+                expected = "a number of tokens, 1 or more"
                 raise InvalidInput(message("max_length", bound, expected, "None is no bound"))
-        bounds = [int(each.get(state) or 0) for state in states]
+        bounds = [min(int(each.get(state) or 0), LONGEST) for state in states]
         if self.outside_length is not None and states[-1] == self.outside:
             bounds[-1] = 1
         return np.array(bounds, np.int32)
@@ -211,22 +210,12 @@ class SemiCRF(Answers):
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return list(states)
 
-    def _constrain(self, p: Potentials, rules: Mapping[str, Any], name: str) -> None:
-        known = [key for key in inspect.signature(p.constrain).parameters if key != "self"]
-        for key in rules:
-            if key not in known:
-                expected = f"one of {', '.join(known)}"
-                raise InvalidInput(message(name, key, expected, "see Potentials.constrain"))
-        given = dict(rules)
-        try:
-            required = [tuple(segment) for segment in rules.get("required", ())]
-            outside = [s for s in required if len(s) == 3 and s[2] == self.outside]
-            if outside:  # cut in one way only, so it is told by its tokens
-                given["required"] = [s for s in required if s not in outside]
-                _allow_outside(p, outside, self.outside)
-            p.constrain(**given)
-        except InvalidInput as error:
-            raise InvalidInput(f"{name}.{error}") from None
+    def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
+        outside = [s for s in rules.required if s[2] == self.outside]
+        others = [s for s in rules.required if s[2] != self.outside]
+        with told_of(name):
+            _allow_outside(p, outside, self.outside)  # cut in one way only: told by its tokens
+            p.constrain(**rules._replace(required=tuple(others))._asdict())
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         return [m.segment(*segment) for segment in segments]

@@ -12,10 +12,19 @@ from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.inference.problems import automaton_of
 
-__all__ = ["Blocks", "Fitted", "Labelling", "Structure", "blocks_of", "scorer_of"]
+__all__ = [
+    "Blocks",
+    "Fitted",
+    "Labelling",
+    "Structure",
+    "blocks_of",
+    "layout_bounds",
+    "scorer_of",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+SHORT = 1000  # bounds up to here are kept as they are: tables of that size cost nothing
 
 
 class Structure(NamedTuple):
@@ -78,17 +87,36 @@ def blocks_of(parameters: _kernels.Parameters) -> Blocks:
     return Blocks(*(slice(end - size, end) for end, size in zip(ends, sizes, strict=True)))
 
 
+def layout_bounds(bounds: Ints, longest: int) -> Ints:
+    """Return bounds for the kernels, whose tables are as long as the largest.
+
+    A bound that no sequence is longer than is none, so large ones are dropped where that is so.
+
+    Examples
+    --------
+    >>> layout_bounds(np.array([5, 0, 2000, 10**9], np.int32), longest=3000).tolist()
+    [5, 0, 2000, 0]
+    """
+    kept: Ints = np.where((bounds > SHORT) & (bounds >= longest), 0, bounds).astype(np.int32)
+    return kept
+
+
 def scorer_of(
     parameters: _kernels.Parameters,
     w: Floats,
     structure: Structure,
     bias: float = 0.0,
     outside: Sequence[int] = (),
+    longest: int = 0,
 ) -> _kernels.Scorer:
-    """Return fixed weights, ready to score, with a bias on each segment of some states."""
-    if bias and outside:
-        parameters, w = _biased(parameters, w, len(structure.states), bias, outside)
-    order = structure.order
+    """Return fixed weights, ready to score sequences up to a length.
+
+    There is a bias on each segment of some states.
+    """
+    bounds = layout_bounds(structure.bounds, longest)
+    if (bias and outside) or (structure.bounds > SHORT).any():
+        parameters, w = _biased(parameters, w, bounds, bias, outside)
+    order = structure._replace(bounds=bounds).order
     return _kernels.Scorer(
         parameters,
         np.ascontiguousarray(w, np.float64),
@@ -101,16 +129,16 @@ def scorer_of(
 
 
 def _biased(
-    parameters: _kernels.Parameters, w: Floats, Y: int, bias: float, outside: Sequence[int]
+    parameters: _kernels.Parameters, w: Floats, bounds: Ints, bias: float, outside: Sequence[int]
 ) -> tuple[_kernels.Parameters, Floats]:
     """Add a bias to every way into some states: each segment is entered once."""
-    blocks = blocks_of(parameters)
+    blocks, Y = blocks_of(parameters), len(bounds)
     transition, start = np.zeros((Y, Y)), np.zeros(Y)
     transition.reshape(-1)[parameters.transition] = w[blocks.transitions]
     start[parameters.start] = w[blocks.starts]
     transition[:, outside] += bias
     start[list(outside)] += bias
     every = np.arange(Y * Y, dtype=np.int32)
-    full = parameters.with_transitions(every, every[:Y])
+    full = parameters.with_structure(bounds, every, every[:Y])
     before = w[: blocks.transitions.start]
     return full, np.concatenate([before, transition.ravel(), start, w[blocks.ends]])

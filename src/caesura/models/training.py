@@ -18,14 +18,22 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
-from caesura.models.structure import Fitted, Labelling, Structure, blocks_of, scorer_of
+from caesura.models.development import Development
+from caesura.models.structure import (
+    Fitted,
+    Labelling,
+    Structure,
+    blocks_of,
+    layout_bounds,
+    scorer_of,
+)
 from caesura.models.targets import Rows
 from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
 
-__all__ = ["Training", "feature_name", "train"]
+__all__ = ["Examples", "Training", "feature_name", "train"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -59,6 +67,16 @@ class Corpora:
             ) from None
 
 
+class Examples(NamedTuple):
+    """Labelled sequences, encoded."""
+
+    encoder: Encoder
+    corpus: _kernels.Corpus
+    gold: _kernels.Gold
+    rows: Sequence[Rows]  # of each sequence, none where it is labelled in part
+    weight: Floats  # (n,)
+
+
 class Training(NamedTuple):
     """Everything that learning needs."""
 
@@ -72,48 +90,27 @@ class Training(NamedTuple):
 
     @classmethod
     def of(
-        cls,
-        model: Model,
-        labelling: Labelling,
-        encoder: Encoder,
-        corpus: _kernels.Corpus,
-        gold: _kernels.Gold,
-        rows: Sequence[Rows],
-        weight: Floats,
-        before: Fitted | None,
+        cls, model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
     ) -> Training:
-        """Compile a corpus for learning."""
+        """Compile labelled sequences for learning."""
         structure, bars = labelling.structure, model._training_bars(labelling.structure)
-        parameters = _kernels.Parameters(
-            corpus,
-            gold,
-            len(structure.states),
-            encoder.attributes,
-            bars.bounds,
-            bars.barred,
-            bars.barred_start,
-            bars.barred_end,
-            float(model.min_freq) or -np.inf,  # sums of values, which may be negative
-            bool(model.all_possible_states),
-            bool(model.all_possible_transitions),
-            bool(model.boundary_weights),
-        )
+        longest = int(examples.corpus.lengths.max(initial=0))
+        bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
+        parameters = _parameters(model, bars, examples)
         if before is not None:
-            parameters = merged(parameters, before, bars, encoder.attributes)
-        order = bars.order
+            parameters = merged(parameters, before, bars, examples.encoder.attributes)
         objective = _kernels.Objective(
             parameters,
-            parameters.compile(corpus),
-            gold,
-            weight,
-            class_costs(model, labelling, corpus.lengths, rows),
-            automaton_of(tuple(order.tolist())),
-            order,
+            parameters.compile(examples.corpus),
+            examples.gold,
+            examples.weight,
+            class_costs(model, labelling, examples.corpus.lengths, examples.rows),
+            automaton_of(tuple(bars.order.tolist())),
+            bars.order,
         )
         w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
-        return cls(
-            structure, labelling.labels, labelling.scheme, encoder, parameters, objective, w0
-        )
+        labels, scheme = labelling.labels, labelling.scheme
+        return cls(structure, labels, scheme, examples.encoder, parameters, objective, w0)
 
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
@@ -121,6 +118,21 @@ class Training(NamedTuple):
         return Fitted(
             self.structure, self.labels, self.scheme, self.encoder, self.parameters, w, scorer
         )
+
+
+def _parameters(model: Model, bars: Structure, examples: Examples) -> _kernels.Parameters:
+    """Return the weights that the examples ask for."""
+    return _kernels.Parameters(
+        examples.corpus,
+        examples.gold,
+        len(bars.states),
+        examples.encoder.attributes,
+        *bars[1:],
+        float(model.min_freq) or -np.inf,  # sums of values, which may be negative
+        bool(model.all_possible_states),
+        bool(model.all_possible_transitions),
+        bool(model.boundary_weights),
+    )
 
 
 def train(
@@ -133,7 +145,7 @@ def train(
     """Run the learner of a model."""
     objective = Corpora(training.objective, threads_of(model.n_threads))
     optimiser = _optimiser(model, training, objective)
-    about = {} if checkpoint is None else _about(training, objective)
+    about = {} if checkpoint is None else _about(training, objective, dev_score)
     shown = ProgressLine(
         show=model.verbose,
         max_iterations=model.max_iterations,
@@ -190,7 +202,9 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     return SGD(objective, c2, **settings)
 
 
-def _about(training: Training, objective: Corpora) -> dict[str, Any]:
+def _about(
+    training: Training, objective: Corpora, dev_score: Callable[[Floats], float] | None
+) -> dict[str, Any]:
     """Return what tells the data of one run from that of another."""
     parameters = training.parameters
     crc = 0
@@ -198,7 +212,8 @@ def _about(training: Training, objective: Corpora) -> dict[str, Any]:
         crc = zlib.crc32(array.tobytes(), crc)
     loss, gradient = objective(training.w0)  # the gradient knows labels and values too
     crc = zlib.crc32(gradient.tobytes(), crc)
-    return {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
+    about = {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
+    return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
 
 
 # ---- penalties and costs -------------------------------------------------------------------------

@@ -1,0 +1,70 @@
+"""Development data: the score of weights on it, and what tells it from other data."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.errors import InvalidInput
+from caesura.evaluation import segment_counts
+from caesura.inference.door import threads_of
+from caesura.models.structure import scorer_of
+
+if TYPE_CHECKING:
+    from caesura.models.base import Model
+    from caesura.models.training import Training
+
+__all__ = ["Development"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class Development:
+    """The segment F1 of weights on development data."""
+
+    def __init__(self, model: Model, training: Training, X: Any, y: Any) -> None:
+        documents, self._gold = model._gold(X, y, ("X_dev", "y_dev"))
+        if not any(self._gold):  # the score would be 0 throughout, and the first weights the best
+            raise InvalidInput(
+                "y_dev: got no segment at all, expected some to compare with; label some, or leave "
+                "the development data out"
+            )
+        try:
+            self._corpus = training.encoder.encode(documents, False)
+        except InvalidInput as error:
+            raise InvalidInput(re.sub(r"\bX\[(?=\d)", "X_dev[", str(error))) from error
+        self._model, self._training = model, training
+        self._design = training.parameters.compile(self._corpus)
+        self._outside = model._outside_states(training.structure.states, training.scheme)
+        self._longest = max(map(len, documents), default=0)
+        self._fitted = training.fitted(training.w0)  # only its states and its scheme are used
+
+    def __call__(self, w: Floats) -> float:
+        """Return the score."""
+        model, training = self._model, self._training
+        scorer = scorer_of(
+            training.parameters,
+            w,
+            training.structure,
+            model.outside_bias,
+            self._outside,
+            self._longest,
+        )
+        paths = scorer.best(self._design, threads_of(model.n_threads))
+        found = [model._segments_of(path or (), self._fitted) for path in paths]
+        return segment_counts(self._gold, found, model.outside).f1
+
+    @property
+    def fingerprint(self) -> dict[str, Any]:
+        """What a run that is scored on this data depends on."""
+        crc = zlib.crc32(repr([[tuple(s) for s in segments] for segments in self._gold]).encode())
+        for i in range(len(self._gold)):
+            arrays = (*self._corpus.row_attributes(i), *self._corpus.edge_attributes(i))
+            for array in arrays:
+                crc = zlib.crc32(array.tobytes(), crc)
+        bias = float(self._model.outside_bias)
+        return {"development data": f"{len(self._gold)} crc32 {crc:08x}", "outside_bias": bias}

@@ -1,0 +1,173 @@
+"""What an answer must keep: the constraints of prediction, read and checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.segments import Segment, fill_gaps
+
+__all__ = ["Constraints", "Rules", "each_rules", "read_rules", "told_of"]
+
+Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
+Span = tuple[int, int, Any]  # start, end, label
+_AS_PARTIAL = {"segments": "required", "tokens": "allowed"}  # names of the same in `Partial`
+
+
+class Rules(NamedTuple):
+    """The constraints on one sequence, as `Potentials.constrain` takes them."""
+
+    required: tuple[Span, ...] = ()
+    forbidden: tuple[Span, ...] = ()
+    boundaries: tuple[int, ...] = ()
+    no_boundaries: tuple[int, ...] = ()
+    allowed: Mapping[int, tuple[Any, ...]] = {}
+    at_most_once: tuple[Any, ...] = ()
+    exactly_once: tuple[Any, ...] = ()
+    ordered: tuple[Any, ...] = ()
+
+    def kept_by(self, segments: Sequence[Segment], length: int, outside: str) -> bool:
+        """Say whether segments keep the rules about whole segments: the last three, and forbidden.
+
+        Each token outside is a segment.
+        """
+        full = fill_gaps(segments, length, outside)
+        labels = [segment.label for segment in full]
+        places = [self.ordered.index(label) for label in labels if label in self.ordered]
+        return (
+            not {tuple(segment) for segment in full}.intersection(self.forbidden)
+            and all(labels.count(label) <= 1 for label in self.at_most_once)
+            and all(labels.count(label) == 1 for label in self.exactly_once)
+            and places == sorted(places)
+        )
+
+
+def read_rules(given: Any, name: str) -> Rules:
+    """Return constraints that are of the right types, or raise; `name` is what errors call them.
+
+    Examples
+    --------
+    >>> read_rules({"at_most_once": "year"}, "constraints").at_most_once
+    ('year',)
+    >>> read_rules({"required": 3}, "constraints")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: constraints['required']: got 3, expected a list of segments ...
+    """
+    if not isinstance(given, Mapping):
+        remedy = "write {'at_most_once': ['year']}"
+        raise InvalidInput(message(name, given, "a dict", remedy))
+    for key in given:
+        if key not in Rules._fields:
+            expected = f"one of {', '.join(Rules._fields)}"
+            raise InvalidInput(message(name, key, expected, "see Potentials.constrain"))
+    return Rules(**{key: _READ[key](value, f"{name}[{key!r}]") for key, value in given.items()})
+
+
+def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
+    """Return the rules of one sequence after the other, with what errors call them.
+
+    Raises
+    ------
+    InvalidInput
+        At once if it can be seen that there are not as many as sequences.
+    """
+    if constraints is None or isinstance(constraints, Mapping):
+        return repeat((read_rules(constraints or {}, "constraints"), "constraints"))
+    if isinstance(constraints, str | bytes) or not isinstance(constraints, Iterable):
+        expected = "a dict, or one dict for each sequence"
+        remedy = "write {'at_most_once': ['year']}"
+        raise InvalidInput(message("constraints", constraints, expected, remedy))
+    if isinstance(constraints, Sized) and isinstance(X, Sized) and len(constraints) != len(X):
+        raise InvalidInput(
+            f"constraints: got {len(constraints)} of them for {len(X)} sequences, expected one "
+            "dict, or one for each sequence"
+        )
+    return (
+        (read_rules(one, f"constraints[{i}]"), f"constraints[{i}]")
+        for i, one in enumerate(constraints)
+    )
+
+
+@contextmanager
+def told_of(name: str) -> Iterator[None]:
+    """Let errors about a rule say whose it is: required becomes constraints['required']."""
+    try:
+        yield
+    except InvalidInput as error:
+        said = str(error).removeprefix("y.")
+        key = re.match(r"\w*", said)[0]  # type: ignore[index]
+        rule = _AS_PARTIAL.get(key, key)
+        known = rule in Rules._fields
+        raise InvalidInput(
+            f"{name}[{rule!r}]{said[len(key) :]}" if known else f"{name}: {said}"
+        ) from None
+
+
+# ---- one kind of rule at a time ------------------------------------------------------------------
+
+
+def _listed(value: Any, name: str, expected: str) -> list[Any]:
+    if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
+        raise InvalidInput(message(name, value, expected, "correct it"))
+    return list(value)
+
+
+def _spans(value: Any, name: str) -> tuple[Span, ...]:
+    out = []
+    for i, one in enumerate(_listed(value, name, "a list of segments (start, end, label)")):
+        expected = "a segment (start, end, label)"
+        here = f"{name}[{i}]"
+        parts = _listed(one, here, expected)
+        if len(parts) != 3:
+            raise InvalidInput(message(here, one, expected, "give all three"))
+        start, end = (whole(here, part, 0) for part in parts[:2])
+        out.append((start, end, _label(parts[2], here)))
+    return tuple(out)
+
+
+def _positions(value: Any, name: str) -> tuple[int, ...]:
+    return tuple(whole(name, one, 0) for one in _listed(value, name, "a list of positions"))
+
+
+def _allowed(value: Any, name: str) -> Mapping[int, tuple[Any, ...]]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        remedy = "write {0: ['name', 'O']}"
+        raise InvalidInput(message(name, value, "a dict of token to labels", remedy))
+    return {
+        whole(name, token, 0): _labels(labels, f"{name}[{token!r}]")
+        for token, labels in value.items()
+    }
+
+
+def _labels(value: Any, name: str) -> tuple[Any, ...]:
+    if isinstance(value, str):
+        return (value,)
+    return tuple(_label(one, name) for one in _listed(value, name, "a list of labels"))
+
+
+def _label(value: Any, name: str) -> Any:
+    good = isinstance(value, str | int | np.integer) and not isinstance(value, bool)
+    if not good:
+        raise InvalidInput(message(name, value, "a label", "give its name"))
+    return value
+
+
+_READ: Mapping[str, Any] = {
+    "required": _spans,
+    "forbidden": _spans,
+    "boundaries": _positions,
+    "no_boundaries": _positions,
+    "allowed": _allowed,
+    "at_most_once": _labels,
+    "exactly_once": _labels,
+    "ordered": _labels,
+}

@@ -1,0 +1,115 @@
+"""Rules about segments, kept by a chain.
+
+A chain's labels are tags, but where a segment begins can be told from a tag and the one before it,
+in every scheme and also where tags are not well formed. So a rule that is an automaton over the
+labels of segments is one over tags as well: it remembers the last tag, and steps only where a
+segment begins. A forbidden segment is a few histories of tags at one place. Both are exact, and
+the chain's own recursions answer everything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from caesura.errors import InvalidInput, message
+from caesura.inference.problems import Rule, _table
+from caesura.models.rules import Rules
+from caesura.models.schemes import TagSet
+from caesura.potentials import Potentials
+
+__all__ = ["has_rules", "keep_rules"]
+
+
+def has_rules(p: Potentials) -> bool:
+    """Say whether the potentials of a chain hold rules about whole segments."""
+    return bool(p._constraints.tables or p._histories)
+
+
+def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
+    """Forbid all tags that say what the rules forbid about whole segments.
+
+    Parameters
+    ----------
+    p : Potentials
+        Of a chain.
+    tags : TagSet
+        What its labels say about segments.
+    rules : Rules
+        Of which at_most_once, exactly_once, ordered and forbidden are looked at.
+    name : str
+        What errors call the rules.
+    """
+    labels = tuple(dict.fromkeys(tags.label_of))
+    index = {label: k for k, label in enumerate(labels)}
+
+    def numbers(key: str) -> list[int]:
+        given = getattr(rules, key)
+        for label in given:
+            _check_label(label, labels, f"{name}[{key!r}]")
+        return [index[label] for label in given]
+
+    once = dict.fromkeys(numbers("at_most_once"), "at most once")
+    once |= dict.fromkeys(numbers("exactly_once"), "exactly once")
+    asked: list[Rule] = [(kind, (k,)) for k, kind in sorted(once.items())]
+    order = tuple(numbers("ordered"))
+    if len(set(order)) < len(order):
+        raise InvalidInput(f"{name}['ordered']: a label occurs twice in {list(rules.ordered)!r}")
+    if len(order) > 1:
+        asked.append(("ordered", order))
+    p._constraints.tables += [_lifted(tags, rule, labels) for rule in asked]
+    p._problem = None
+    for start, end, label in rules.forbidden:
+        here = f"{name}['forbidden']"
+        _check_label(label, labels, here)
+        if not start < end <= p.length:
+            expected = f"0 <= start < end <= {p.length} (end is exclusive)"
+            raise InvalidInput(message(here, (start, end, label), expected, "correct it"))
+        for at, history in _histories(tags, start, end, label, p.length):
+            p.add(at, at + 1, history, -np.inf)
+
+
+def _check_label(label: object, labels: Sequence[str], name: str) -> None:
+    if label not in labels:
+        expected = f"one of the labels {', '.join(labels)}"
+        raise InvalidInput(message(name, label, expected, "correct it"))
+
+
+@lru_cache(maxsize=64)
+def _lifted(tags: TagSet, rule: Rule, labels: tuple[str, ...]) -> Rule:
+    """Return a rule about the labels of segments as one about tags.
+
+    State 0 is the start; state 1 + a Q + q has seen the tag a last, and segments that lead to q.
+    """
+    name, some = rule
+    steps, accepting = _table(name, list(some), len(labels))  # (Q, labels), (Q,)
+    Q, Y = len(steps), len(tags.tags)
+    of_tag = np.array([labels.index(label) for label in tags.label_of])
+    stepped = steps[:, of_tag]  # (Q, Y) where a segment begins
+    stayed = np.where(tags.joined[:, None, :], np.arange(Q)[None, :, None], stepped[None])
+    table = np.concatenate([stepped[:1], stayed.reshape(Y * Q, Y)])
+    table = np.where(table < 0, -1, 1 + np.arange(Y) * Q + table)
+    accepts = np.concatenate([accepting[:1], np.tile(accepting, Y)])
+    return "table", (*table.ravel().tolist(), *accepts.tolist())
+
+
+def _histories(
+    tags: TagSet, start: int, end: int, label: str, length: int
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield all tags in a row that say a segment, with the token at which they end.
+
+    Neighbours are among them only where they matter: I after I of the same label goes on.
+    """
+    joined, Y = tags.joined, len(tags.tags)
+    mine = [k for k in range(Y) if tags.label_of[k] == label]
+    runs: list[tuple[int, ...]] = [(k,) for k in mine]
+    for _ in range(start + 1, end):
+        runs = [(*run, k) for run in runs for k in mine if joined[run[-1], k]]
+    for run in runs:
+        before = [(k,) for k in range(Y) if not joined[k, run[0]]]
+        after = [(k,) for k in range(Y) if not joined[run[-1], k]]
+        for a in [()] if start == 0 or len(before) == Y else before:
+            for b in [()] if end == length or len(after) == Y else after:
+                yield end - (not b), (*a, *run, *b)
