@@ -160,6 +160,13 @@ def test_partial_as_nervaluate_with_more_overlap(drawn: Any, least: float) -> No
     check_nervaluate(*split(drawn), least)
 
 
+def test_of_two_with_its_label_a_segment_meets_the_nearest() -> None:
+    gold, predicted = [[(0, 1, "PER"), (2, 6, "PER")]], [[(0, 5, "PER"), (5, 6, "PER")]]
+    check_nervaluate(gold, predicted)
+    assert partial(gold, predicted).ent_type == (1, 0, 0, 1, 1)
+    assert partial(gold, predicted).partial == (0, 0, 2, 0, 0)
+
+
 @pytest.mark.parametrize("length", [99, 100, 101, 250])
 def test_a_token_of_a_very_long_segment_is_too_little(length: int) -> None:
     gold, predicted = [[(0, length, "PER")]], [[(0, 1, "PER"), (length, length + 3, "PER")]]

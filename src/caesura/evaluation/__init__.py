@@ -19,6 +19,7 @@ from caesura.evaluation.mistakes import (
     matches,
 )
 from caesura.evaluation.overlap import Overlap, Partials, partial
+from caesura.evaluation.pages import html_report
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import (
     Average,
@@ -56,6 +57,7 @@ __all__ = [
     "confusion",
     "errors",
     "evaluate",
+    "html_report",
     "lenient_counts",
     "matches",
     "partial",
