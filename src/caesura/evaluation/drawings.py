@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from caesura.evaluation.calibration import Reliability
 from caesura.evaluation.mistakes import NONE, Confusion
-from caesura.render import _visible
+from caesura.evaluation.tables import shown
 
 __all__ = ["STYLE", "bar", "diagram", "heat_map", "table", "written"]
 
@@ -34,7 +34,7 @@ p, caption, .quiet { color: var(--quiet); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { padding: .2rem 0; text-align: left; caption-side: bottom; font-size: .85rem; }
 th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
-th { font-weight: 600; }
+th { font-weight: 600; white-space: nowrap; }
 th[scope=row], th:first-child, td:first-child { padding-left: 0; text-align: left; }
 .figures { display: flex; flex-wrap: wrap; gap: .8rem 2.2rem; margin: 0 0 1rem; }
 .figures dt { color: var(--quiet); font-size: .85rem; }
@@ -48,6 +48,7 @@ th[scope=row], th:first-child, td:first-child { padding-left: 0; text-align: lef
 .map th { border: 0; font-weight: 400; }
 .map thead th { text-align: center; }
 .map .zero { color: var(--quiet); }
+.beside { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: center; }
 .sides { display: grid; gap: 0 1.5rem; grid-template-columns: 1fr 1fr; }
 .sides h4 { margin: .2rem 0; color: var(--quiet); font-size: .85rem; font-weight: 400; }
 @media (max-width: 48rem) { .sides { grid-template-columns: 1fr; } }
@@ -69,7 +70,7 @@ def written(words: object) -> str:
     >>> written("<b>")
     '&lt;b&gt;'
     """
-    return markup.escape(_visible(str(words)) if str(words) else "")
+    return markup.escape(shown(str(words)) if str(words) else "")
 
 
 def table(caption: str, rows: Sequence[Sequence[str]], extra: Sequence[str] = ()) -> str:
@@ -91,9 +92,7 @@ def table(caption: str, rows: Sequence[Sequence[str]], extra: Sequence[str] = ()
         lines.append(f'<tr><th scope="row">{written(row[0])}</th>{values}{last}</tr>')
     head = f"<thead><tr><td></td>{heads}{cells[0]}</tr></thead>"
     body = f"<tbody>{''.join(lines)}</tbody>"
-    return (
-        f'<div class="wide"><table><caption>{written(caption)}</caption>{head}{body}</table></div>'
-    )
+    return _scrolled("<table>", written(caption), head + body)
 
 
 def bar(share: float) -> str:
@@ -122,7 +121,7 @@ def heat_map(confusion: Confusion) -> str:
     sizes = confusion.counts[:Y].sum(axis=1) + confusion.counts[:, :Y].sum(axis=0)
     kept = sorted(sorted(range(Y), key=lambda y: -sizes[y])[:MOST_LABELS])
     places = [*kept, Y]
-    names = [*map(written, (confusion.labels[y] for y in kept)), NONE]
+    names = [*(written(shown(confusion.labels[y])) for y in kept), NONE]
     heads = "".join(f'<th scope="col">{name}</th>' for name in names)
     lines = []
     for a, row_name in zip(places, names, strict=True):
@@ -137,7 +136,13 @@ def heat_map(confusion: Confusion) -> str:
     if len(kept) < Y:
         caption += f" The {len(kept)} most frequent labels of {Y}."
     head = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return f'<div class="wide"><table class="map"><caption>{caption}</caption>{head}</table></div>'
+    return _scrolled('<table class="map">', caption, head)
+
+
+def _scrolled(start: str, caption: str, body: str) -> str:
+    """Write a table that scrolls by itself where it is too wide, by keys too."""
+    inner = f"{start}<caption>{caption}</caption>{body}</table>"
+    return f'<div class="wide" tabindex="0">{inner}</div>'
 
 
 def _cell(title: str, count: int, total: int, right: bool) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from numbers import Real
 from typing import Any, NamedTuple
 
 from caesura.checks import whole
@@ -19,6 +20,7 @@ from caesura.render import html
 __all__ = ["html_report"]
 
 CONFIDENCE = 0.95
+TITLE = "Evaluation"
 Chances = list[list[float]]  # of each predicted segment, by sequence
 
 
@@ -39,7 +41,7 @@ def html_report(
     *,
     probabilities: Iterable[Iterable[float]] | None = None,
     vocabulary: Collection[str] | None = None,
-    title: str = "Evaluation",
+    title: str = TITLE,
     worst: int = 20,
     outside: str = "O",
 ) -> str:
@@ -100,7 +102,7 @@ def html_report(
         _calibration(material),
         _worst(material, worst, list(report.labels)),
     ]
-    return _page(written(title), "\n".join(sections))
+    return _page(written(title.strip() or TITLE), "\n".join(sections))
 
 
 def _kept(segments: Any) -> Any:
@@ -120,11 +122,17 @@ def _chances(
     kept: Chances = []
     for i, (numbers, segments) in enumerate(zip(given, guess, strict=True)):
         values = list(numbers) if isinstance(numbers, Iterable) else numbers
-        if not isinstance(values, list) or len(values) != len(segments):
-            expected = f"{len(segments)} numbers, one for each predicted segment"
+        if not _shares(values) or len(values) != len(segments):
+            expected = f"{len(segments)} numbers from 0 to 1, one for each predicted segment"
             raise InvalidInput(message(f"probabilities[{i}]", values, expected, "give them all"))
         kept.append([p for p, s in zip(values, segments, strict=True) if s[2] != outside])
     return kept
+
+
+def _shares(values: Any) -> bool:
+    """Return whether these are numbers from 0 to 1."""
+    numbers = isinstance(values, list) and all(isinstance(p, Real) for p in values)
+    return numbers and all(0 <= p <= 1 for p in values)
 
 
 def _page(title: str, body: str) -> str:
@@ -186,9 +194,10 @@ def _summary(report: Report) -> str:
 
 def _labels(report: Report) -> str:
     rows = report._rows()[: 1 + len(report.labels)]
-    bars = ['<th scope="col" aria-hidden="true">F1</th>']
+    bars = ["<td></td>"]
     bars += [bar(score.f1) for score in report.labels.values()]
-    return f"<h2>Labels</h2>{table('A segment is right if start, end and label are.', rows, bars)}"
+    caption = "A segment is right if start, end and label are. Bars show F1."
+    return f"<h2>Labels</h2>{table(caption, rows, bars)}"
 
 
 def _overlap(material: _Material) -> str:
@@ -206,7 +215,7 @@ def _kinds(material: _Material) -> str:
     counts = Counter(match.kind for found in material.matches for match in found)
     found = Errors(*(counts[kind] for kind in Kind))
     rows = [row for row in found._rows() if row[0] != Kind.RIGHT]
-    bars = ['<th scope="col" aria-hidden="true">share</th>']
+    bars = ["<td></td>"]
     bars += [bar(count / max(found.wrong, 1)) for count in found[1:]]
     caption = f"{found.wrong} errors; {found.right} segments are right"
     return f"<h2>Kinds of error</h2>{table(caption, rows, bars)}"
@@ -218,8 +227,8 @@ def _calibration(material: _Material) -> str:
         return ""
     rows = [row for row in found._rows() if row[1] != "0"]
     caption = "Bars and dots on the dashed line: probabilities mean what they say."
-    drawn = f"<div>{diagram(found)}</div><p>{found._line()}.</p>"
-    return f"<h2>Reliability</h2>{drawn}{table(caption, rows)}"
+    beside = f'<div class="beside"><div>{diagram(found)}</div>{table(caption, rows)}</div>'
+    return f"<h2>Reliability</h2><p>{found._line().capitalize()}.</p>{beside}"
 
 
 def _reliability(material: _Material) -> Reliability | None:
