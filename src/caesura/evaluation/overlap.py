@@ -138,13 +138,17 @@ def partial(
         expected, remedy = "a number from 1 to 100", "pass 50 to ask for half"
         came = min_overlap_percentage
         raise InvalidInput(message("min_overlap_percentage", came, expected, remedy))
-    pairs = checked(gold, predicted, outside)
+    return partials_of(checked(gold, predicted, outside), min_overlap_percentage)
+
+
+def partials_of(pairs: Sequence[Pair], least: float = 1.0) -> Partials:
+    """Do the work of `partial`."""
     names = sorted({segment.label for pair in pairs for side in pair for segment in side})
     labels = {}
     for name in names:
         own = [(_only(a, name), _only(b, name)) for a, b in pairs]
-        labels[name] = _partials(own, min_overlap_percentage, {})
-    return _partials(pairs, min_overlap_percentage, labels)
+        labels[name] = _partials(own, least, {})
+    return _partials(pairs, least, labels)
 
 
 def _only(segments: Iterable[Segment], label: str) -> list[Segment]:
@@ -155,6 +159,10 @@ def _partials(pairs: Sequence[Pair], least: float, labels: Mapping[str, Partials
     """Count in all four ways."""
     counts = {way: [0] * 5 for way in WAYS}
     for right, guess in pairs:
+        if right == guess:  # each meets itself, in every way
+            for way in WAYS:
+                counts[way][0] += len(right)
+            continue
         near: list[list[int]] = [[] for _ in guess]  # the gold ones that each could meet
         for i, j, shared in overlaps(right, guess):
             if shared / right[i].length * 100.0 >= least:

@@ -12,7 +12,7 @@ from caesura.errors import InvalidInput, message
 from caesura.evaluation.calibration import Reliability, reliability
 from caesura.evaluation.drawings import STYLE, bar, diagram, heat_map, table, written
 from caesura.evaluation.mistakes import Errors, Kind, Match, confusion_of, matched
-from caesura.evaluation.overlap import partial
+from caesura.evaluation.overlap import partials_of
 from caesura.evaluation.pairs import Pair, Sequences, checked, listed, same_number, tokens_of
 from caesura.evaluation.report import Report, evaluate
 from caesura.render import html
@@ -201,9 +201,7 @@ def _labels(report: Report) -> str:
 
 
 def _overlap(material: _Material) -> str:
-    found = partial(
-        (a for a, _ in material.pairs), (b for _, b in material.pairs), material.outside
-    )
+    found = partials_of(material.pairs)
     caption = (
         "strict: same boundaries and label; exact: same boundaries; partial: overlaps count one "
         "half; ent_type: any overlap with the same label"
