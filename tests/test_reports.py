@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import io
 import re
 import xml.etree.ElementTree as ET
@@ -14,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from caesura import render
+from caesura import evaluation, render
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.evaluation import (
@@ -283,6 +285,15 @@ def test_notes_of_segments() -> None:
     assert render.html(cuts, ["Ann", "met", "Bob"], notes=["", ""]) == render.html(
         cuts, ["Ann", "met", "Bob"]
     )
+
+
+# ---- names -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", evaluation.__all__)
+def test_names_have_an_example(name: str) -> None:
+    documentation = inspect.getdoc(getattr(evaluation, name)) or ""
+    assert doctest.DocTestParser().get_examples(documentation), f"{name} has no example"
 
 
 # ---- terminals --------------------------------------------------------------------------------

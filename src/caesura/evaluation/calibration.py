@@ -20,7 +20,13 @@ __all__ = ["Bin", "Reliability", "reliability", "right_segments"]
 
 
 class Bin(NamedTuple):
-    """The segments with a probability above `low`, up to and with `high`."""
+    """The segments with a probability above `low`, up to and with `high`.
+
+    Examples
+    --------
+    >>> reliability([0.9, 0.7], [True, False], bins=1).bins[0]
+    Bin(low=0.0, high=1.0, segments=2, confidence=0.8, accuracy=0.5)
+    """
 
     low: float
     high: float

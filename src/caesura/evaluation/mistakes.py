@@ -159,7 +159,13 @@ def errors(gold: Sequences, predicted: Sequences, outside: str = "O") -> Errors:
 
 
 class Confused(NamedTuple):
-    """A label that was taken for another, so many times; None: for nothing, or from nothing."""
+    """A label that was taken for another, so many times; None: for nothing, or from nothing.
+
+    Examples
+    --------
+    >>> confusion([[(0, 1, "A")]], [[]]).most()
+    [Confused(gold='A', predicted=None, times=1)]
+    """
 
     gold: str | None
     predicted: str | None

@@ -158,18 +158,19 @@ def _only(segments: Iterable[Segment], label: str) -> list[Segment]:
 def _partials(pairs: Sequence[Pair], least: float, labels: Mapping[str, Partials]) -> Partials:
     """Count in all four ways."""
     counts = {way: [0] * 5 for way in WAYS}
-    for right, guess in pairs:
-        if right == guess:  # each meets itself, in every way
-            for way in WAYS:
-                counts[way][0] += len(right)
-            continue
+    for everything, found in pairs:
+        same = set(everything) & set(found)  # they overlap nothing else: right in every way
+        right = [segment for segment in everything if segment not in same]
+        guess = [segment for segment in found if segment not in same]
         near: list[list[int]] = [[] for _ in guess]  # the gold ones that each could meet
         for i, j, shared in overlaps(right, guess):
             if shared / right[i].length * 100.0 >= least:
                 near[j].append(i)
-        for way in WAYS:
+        for way in WAYS if right or guess else ():
             for k, count in enumerate(_met(right, guess, near, way)):
                 counts[way][k] += count
+        for way in WAYS:
+            counts[way][0] += len(same)
     strict, exact, some, kind = (Overlap(*counts[way]) for way in WAYS)
     return Partials(strict, exact, some, kind, labels)
 
