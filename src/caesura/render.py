@@ -176,8 +176,11 @@ def html(
     *,
     labels: Sequence[Label] | None = None,
     outside: Label = "O",
+    notes: Sequence[str] | None = None,
 ) -> str:
     """Write the tokens as a piece of a page, segments in colour; hovering shows the probability.
+
+    A note, one for each segment, stands behind its label; those that are not empty get a frame.
 
     Examples
     --------
@@ -186,6 +189,7 @@ def html(
     (True, True)
     """
     spans = []
+    remarks = iter(notes or ())
     for piece in _pieces(segments, tokens, probabilities, labels, outside):
         words = markup.escape(piece.text)
         if piece.label is not None:
@@ -198,6 +202,9 @@ def html(
                 style = f"background:{shade}2b;border-bottom:2px solid {shade};"
                 words += f' <b style="font-size:75%;color:{shade}">{markup.escape(piece.label)}</b>'
             style += "border-radius:3px;padding:2px 4px"
+            if note := next(remarks, ""):
+                style += ";outline:1px dashed"
+                words += f' <i style="font-size:75%">{markup.escape(note)}</i>'
             words = f'<span title="{markup.escape(title)}" style="{style}">{words}</span>'
         spans.append(words)
     body = " ".join(spans) or markup.escape(NOTHING)

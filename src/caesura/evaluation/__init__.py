@@ -1,25 +1,70 @@
 """Evaluation: how well segments were predicted, and whether a difference is more than chance.
 
-Each measure is a module: `scores` counts right segments, `significance` compares two systems.
+Each measure is a module: `scores` counts what is right and `report` gathers it, `intervals` says
+how sure that is, `overlap` counts what is partly right, `mistakes` sorts what is wrong,
+`calibration` asks whether probabilities mean what they say, `significance` compares two systems,
+and `pages` writes it all as one page.
 """
 
+from caesura.evaluation.calibration import Bin, Reliability, reliability, right_segments
+from caesura.evaluation.intervals import Interval, Range, bootstrap
+from caesura.evaluation.mistakes import (
+    Confused,
+    Confusion,
+    Errors,
+    Kind,
+    Match,
+    confusion,
+    errors,
+    matches,
+)
+from caesura.evaluation.overlap import Overlap, Partials, partial
+from caesura.evaluation.pages import html_report
+from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import (
     Average,
-    Report,
     Score,
-    evaluate,
+    Share,
+    boundary_counts,
+    lenient_counts,
     segment_counts,
     sequence_counts,
+    token_counts,
+    words_of,
 )
 from caesura.evaluation.significance import Comparison, compare
 
 __all__ = [
     "Average",
+    "Bin",
     "Comparison",
+    "Confused",
+    "Confusion",
+    "Errors",
+    "Interval",
+    "Kind",
+    "Match",
+    "Overlap",
+    "Partials",
+    "Range",
+    "Reliability",
     "Report",
     "Score",
+    "Share",
+    "bootstrap",
+    "boundary_counts",
     "compare",
+    "confusion",
+    "errors",
     "evaluate",
+    "html_report",
+    "lenient_counts",
+    "matches",
+    "partial",
+    "reliability",
+    "right_segments",
     "segment_counts",
     "sequence_counts",
+    "token_counts",
+    "words_of",
 ]

@@ -1,21 +1,31 @@
-"""Precision, recall and F1 of segments: a segment is right if start, end and label are."""
+"""Counts of right segments, boundaries, tokens and words, and the shares that follow from them.
+
+A segment is right if start, end and label are.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import starmap
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order, drop_outside
+from caesura.evaluation.pairs import Pair, Sequences, checked, lengths_of, listed, same_number
+from caesura.segments import Segment, to_tags
 
-__all__ = ["Average", "Report", "Score", "evaluate", "segment_counts", "sequence_counts"]
-
-Sequences = Iterable[Iterable[tuple[int, int, str]]]  # the segments of each sequence
+__all__ = [
+    "Average",
+    "Score",
+    "Share",
+    "boundary_counts",
+    "lenient_counts",
+    "segment_counts",
+    "sequence_counts",
+    "token_counts",
+    "word_counts",
+    "words_of",
+]
 
 
 class Score(NamedTuple):
@@ -71,145 +81,25 @@ class Average(NamedTuple):
         return cls(*np.mean(rows, axis=0).tolist()) if rows else cls(0.0, 0.0, 0.0)
 
 
-class Report(NamedTuple):
-    """How well segments were predicted; ``print`` shows a table.
+class Share(NamedTuple):
+    """How many of some things are right.
 
     Examples
     --------
-    >>> gold = [[(0, 2, "PER"), (3, 4, "LOC")], [(0, 1, "LOC")], []]
-    >>> predicted = [[(0, 2, "PER"), (3, 5, "LOC")], [(0, 1, "PER")], []]
-    >>> report = evaluate(gold, predicted)
-    >>> report.micro
-    Score(gold=3, predicted=3, correct=1)
-    >>> print(report)
-              precision  recall     F1  gold  predicted  correct
-    LOC           0.000   0.000  0.000     2          1        0
-    PER           0.500   1.000  0.667     1          2        1
-    micro         0.333   0.333  0.333     3          3        1
-    macro         0.250   0.500  0.333
-    untyped       0.667   0.667  0.667     3          3        2
-    1 of 3 sequences right: 0.333
+    >>> Share(total=8, correct=6).value
+    0.75
     """
 
-    micro: Score  # over all segments
-    macro: Average  # over labels
-    labels: Mapping[str, Score]  # by label, in order
-    untyped: Score  # where labels do not matter
-    sequences: int
-    sequences_correct: int  # with all segments right, and no others
+    total: int
+    correct: int
 
     @property
-    def sequence_accuracy(self) -> float:
-        """The share of the sequences in which all is right."""
-        return self.sequences_correct / self.sequences if self.sequences else 0.0
-
-    def __str__(self) -> str:
-        header = ("", "precision", "recall", "F1", "gold", "predicted", "correct")
-        rows = [header, *starmap(_row, self.labels.items()), _row("micro", self.micro)]
-        rows += [("macro", *_shares(self.macro), "", "", ""), _row("untyped", self.untyped)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
-            for row in rows
-        ]
-        right = f"{self.sequences_correct} of {self.sequences} sequences right"
-        return "\n".join([*lines, f"{right}: {self.sequence_accuracy:.3f}"])
+    def value(self) -> float:
+        """The share, 0 of nothing."""
+        return self.correct / self.total if self.total else 0.0
 
 
-def _row(name: str, score: Score) -> tuple[str, ...]:
-    return (name, *_shares(score), *map(str, score))
-
-
-def _shares(score: Score | Average) -> tuple[str, str, str]:
-    return f"{score.precision:.3f}", f"{score.recall:.3f}", f"{score.f1:.3f}"
-
-
-def evaluate(gold: Sequences, predicted: Sequences, outside: str = "O") -> Report:
-    """Compare predicted segments with the gold ones, as conlleval and seqeval (strict) count.
-
-    Parameters
-    ----------
-    gold, predicted : iterable of iterable of (start, end, label)
-        The segments of each sequence, in order, with or without gaps. Tags are read with
-        `from_tags` first.
-    outside : str
-        The label of text outside any segment, which does not count.
-
-    Returns
-    -------
-    Report
-        Precision, recall and F1: over all, by label, their mean, and without labels; and how many
-        sequences are right as a whole.
-
-    Examples
-    --------
-    >>> cut = evaluate([[(0, 3, ""), (3, 4, ""), (4, 5, "")]], [[(0, 3, ""), (3, 5, "")]])
-    >>> cut.micro.precision, round(cut.micro.recall, 3), cut.micro.f1, cut.sequence_accuracy
-    (0.5, 0.333, 0.4, 0.0)
-    """
-    pairs = _checked(gold, predicted, outside)
-    in_gold: Counter[str] = Counter()
-    in_predicted: Counter[str] = Counter()
-    correct: Counter[str] = Counter()
-    spans = sequences_correct = 0
-    for right, guess in pairs:
-        in_gold.update(s.label for s in right)
-        in_predicted.update(s.label for s in guess)
-        correct.update(s.label for s in set(right) & set(guess))
-        spans += len({s[:2] for s in right} & {s[:2] for s in guess})
-        sequences_correct += right == guess
-    labels = {
-        label: Score(in_gold[label], in_predicted[label], correct[label])
-        for label in sorted(in_gold.keys() | in_predicted.keys())
-    }
-    micro = Score(in_gold.total(), in_predicted.total(), correct.total())
-    untyped = micro._replace(correct=spans)
-    macro = Average.of(labels.values())
-    return Report(micro, macro, labels, untyped, len(pairs), sequences_correct)
-
-
-def _checked(
-    gold: Sequences, predicted: Sequences, outside: str, name: str = "predicted"
-) -> list[tuple[list[Segment], list[Segment]]]:
-    """Return the segments of each sequence, twice, without those outside, or raise."""
-    right, guess = _listed("gold", gold), _listed(name, predicted)
-    _same_number(name, right, guess)
-    return [
-        (_inside(f"gold[{i}]", a, outside), _inside(f"{name}[{i}]", b, outside))
-        for i, (a, b) in enumerate(zip(right, guess, strict=True))
-    ]
-
-
-def _inside(name: str, segments: Iterable[tuple[int, int, str]], outside: str) -> list[Segment]:
-    """Return the checked segments of one sequence without those outside."""
-    if isinstance(segments, str) or not isinstance(segments, Iterable):
-        expected, remedy = "a list of segments", "pass one for each sequence"
-        raise InvalidInput(message(name, segments, expected, remedy))
-    listed = list(segments)
-    if listed and isinstance(listed[0], str):
-        remedy = "read them with from_tags"
-        raise InvalidInput(message(name, listed, "segments, not tags", remedy))
-    try:
-        return drop_outside(_in_order(listed, None), outside)
-    except InvalidInput as error:
-        raise InvalidInput(name + str(error).removeprefix("segments")) from None
-
-
-def _listed(name: str, sequences: Sequences) -> list[Iterable[tuple[int, int, str]]]:
-    if isinstance(sequences, str) or not isinstance(sequences, Iterable):
-        expected, remedy = "a list with the segments of each sequence", "pass a list"
-        raise InvalidInput(message(name, sequences, expected, remedy))
-    return list(sequences)
-
-
-def _same_number(name: str, gold: Sequence[object], other: Sequence[object]) -> None:
-    if len(gold) != len(other):
-        raise InvalidInput(
-            f"{name}: got {len(other)} sequences, expected {len(gold)}, as many as in gold"
-        )
-
-
-# ---- fast counts ------------------------------------------------------------------------------
+# ---- segments, fast ---------------------------------------------------------------------------
 
 
 def sequence_counts(
@@ -226,7 +116,7 @@ def sequence_counts(
            [0, 1, 0]])
     """
     right, guess = list(gold), list(predicted)
-    _same_number("predicted", right, guess)
+    same_number("predicted", right, guess)
     counts = np.empty((len(right), 3), np.int64)
     for i, (a, b) in enumerate(zip(right, guess, strict=True)):
         there = {segment for segment in a if segment[2] != outside}
@@ -246,3 +136,154 @@ def segment_counts(gold: Sequences, predicted: Sequences, outside: str = "O") ->
     0.6666666666666666
     """
     return Score(*sequence_counts(gold, predicted, outside).sum(axis=0).tolist())
+
+
+# ---- boundaries, tokens and words -------------------------------------------------------------
+
+
+def boundary_counts(
+    gold: Sequences, predicted: Sequences, lengths: Iterable[int], outside: str = "O"
+) -> Score:
+    """Count the places inside sequences where a segment begins or ends.
+
+    The two ends of a sequence do not count, for they are always there.
+
+    Examples
+    --------
+    >>> boundary_counts([[(0, 3, "A"), (3, 5, "B")]], [[(0, 3, "B"), (4, 5, "B")]], [5])
+    Score(gold=1, predicted=2, correct=1)
+    """
+    pairs, limits = _with_lengths(gold, predicted, lengths, outside)
+    return boundaries_of(pairs, limits)
+
+
+def boundaries_of(pairs: Sequence[Pair], lengths: Sequence[int]) -> Score:
+    """Do the work of `boundary_counts`."""
+    in_gold = in_predicted = correct = 0
+    for (right, guess), T in zip(pairs, lengths, strict=True):
+        there, found = _inner(right, T), _inner(guess, T)
+        in_gold, in_predicted = in_gold + len(there), in_predicted + len(found)
+        correct += len(there & found)
+    return Score(in_gold, in_predicted, correct)
+
+
+def _inner(segments: Sequence[Segment], T: int) -> set[int]:
+    return {t for start, end, _ in segments for t in (start, end)} - {0, T}
+
+
+def token_counts(
+    gold: Sequences,
+    predicted: Sequences,
+    lengths: Iterable[int],
+    scheme: str = "BIO",
+    outside: str = "O",
+) -> Share:
+    """Count the tokens with the right tag, in a scheme: label, and place in the segment.
+
+    Examples
+    --------
+    >>> token_counts([[(0, 3, "A")]], [[(0, 2, "A"), (2, 3, "A")]], [5]).value
+    0.8
+    """
+    pairs, limits = _with_lengths(gold, predicted, lengths, outside)
+    return tags_of(pairs, limits, outside, scheme)
+
+
+def tags_of(
+    pairs: Sequence[Pair], lengths: Sequence[int], outside: str, scheme: str = "BIO"
+) -> Share:
+    """Do the work of `token_counts`."""
+    correct = 0
+    for (right, guess), T in zip(pairs, lengths, strict=True):
+        if right == guess:
+            correct += T
+            continue
+        there, found = (to_tags(cuts, scheme, T, outside) for cuts in (right, guess))
+        correct += sum(a == b for a, b in zip(there, found, strict=True))
+    return Share(sum(lengths), correct)
+
+
+def words_of(tokens: Iterable[Sequence[str]], segments: Sequences) -> frozenset[str]:
+    """Collect the texts of segments, their tokens joined by spaces: a vocabulary.
+
+    Examples
+    --------
+    >>> sorted(words_of([["New", "York", "sleeps"]], [[(0, 2, "LOC"), (2, 3, "VERB")]]))
+    ['New York', 'sleeps']
+    """
+    return frozenset(
+        " ".join(words[start:end])
+        for words, cuts in zip(tokens, segments, strict=True)
+        for start, end, _ in cuts
+    )
+
+
+def word_counts(
+    pairs: Sequence[Pair], tokens: Sequence[Sequence[str]], vocabulary: Collection[str]
+) -> tuple[Share, Share]:
+    """Count the right ones of the gold segments in the vocabulary, and of those out of it.
+
+    A segment is in the vocabulary if its tokens are, joined by spaces or by nothing.
+
+    Examples
+    --------
+    >>> cut = [Segment(0, 2, ""), Segment(2, 3, "")]
+    >>> word_counts([(cut, cut[:1])], [["南", "京", "市"]], {"南京"})
+    (Share(total=1, correct=1), Share(total=1, correct=0))
+    """
+    counts = np.zeros((2, 2), np.int64)  # out, in; all, right
+    for (right, guess), words in zip(pairs, tokens, strict=True):
+        found = set(guess)
+        for segment in right:
+            text = words[segment.start : segment.end]
+            known = " ".join(text) in vocabulary or "".join(text) in vocabulary
+            counts[int(known)] += 1, segment in found
+    out, known_ones = counts.tolist()
+    return Share(*known_ones), Share(*out)
+
+
+# ---- as another scorer counts -----------------------------------------------------------------
+
+
+def lenient_counts(
+    gold: Sequences, predicted: Sequences, lengths: Iterable[int], outside: str = "O"
+) -> Score:
+    """Count as HOSemiCRF's scorer does, to compare with published figures made by it.
+
+    It reads a label for each token, so adjacent segments with one label are one. Of a predicted
+    segment that ends its sequence it asks only whether each token has the right label, not
+    whether the gold segment begins there: a suffix of the last gold segment counts as right.
+
+    Examples
+    --------
+    >>> gold, predicted = [[(0, 2, "A"), (2, 6, "B")]], [[(0, 2, "A"), (4, 6, "B")]]
+    >>> lenient_counts(gold, predicted, [6]), segment_counts(gold, predicted)
+    (Score(gold=2, predicted=2, correct=2), Score(gold=2, predicted=2, correct=1))
+    """
+    pairs, limits = _with_lengths(gold, predicted, lengths, outside)
+    merged = [(_runs(right), _runs(guess)) for right, guess in pairs]
+    score = segment_counts((right for right, _ in merged), (guess for _, guess in merged), outside)
+    suffixes = 0
+    for (right, guess), T in zip(merged, limits, strict=True):
+        if right and guess and right[-1].end == guess[-1].end == T:
+            suffixes += right[-1].label == guess[-1].label and right[-1].start < guess[-1].start
+    return score._replace(correct=score.correct + suffixes)
+
+
+def _runs(segments: Sequence[Segment]) -> list[Segment]:
+    """Join adjacent segments with one label."""
+    joined: list[Segment] = []
+    for segment in segments:
+        if joined and joined[-1][1:] == (segment.start, segment.label):
+            segment = Segment(joined.pop().start, *segment[1:])
+        joined.append(segment)
+    return joined
+
+
+def _with_lengths(
+    gold: Sequences, predicted: Sequences, lengths: Iterable[int], outside: str
+) -> tuple[list[Pair], list[int]]:
+    """Return checked segments and lengths."""
+    right = listed("gold", gold)
+    limits = lengths_of(() if lengths is None else lengths, None, right)
+    return checked(right, predicted, outside, lengths=limits), limits or []

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.checks import whole
-from caesura.evaluation.scores import Score, Sequences, _checked, _listed, sequence_counts
+from caesura.evaluation.pairs import Sequences, checked, listed
+from caesura.evaluation.scores import Score, sequence_counts
 
 __all__ = ["Comparison", "compare"]
 
@@ -82,10 +83,10 @@ def compare(
     1.0
     """
     rounds, seed = whole("rounds", rounds, 1), whole("seed", seed, 0)
-    right = _listed("gold", gold)
+    right = listed("gold", gold)
     counts = []
     for name, system in (("a", a), ("b", b)):
-        pairs = _checked(right, _listed(name, system), outside, name)
+        pairs = checked(right, listed(name, system), outside, name)
         counts.append(sequence_counts([g for g, _ in pairs], [s for _, s in pairs], outside))
     of_a, of_b = counts
     totals = [Score(*count.sum(axis=0).tolist()) for count in counts]

@@ -1,0 +1,257 @@
+"""What is wrong: labels taken for others, and kinds of error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.errors import InvalidInput, message
+from caesura.evaluation.pairs import Pair, Sequences, checked, overlaps
+from caesura.evaluation.tables import for_terminals, plain, shown
+from caesura.segments import Segment
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+__all__ = ["Confused", "Confusion", "Errors", "Kind", "Match", "confusion", "errors", "matches"]
+
+NONE = "(none)"
+
+
+class Kind(StrEnum):
+    """What became of a segment.
+
+    Examples
+    --------
+    >>> print(Kind.WRONG_BOUNDARY)
+    wrong boundary
+    """
+
+    RIGHT = "right"
+    WRONG_BOUNDARY = "wrong boundary"  # overlaps one with this label
+    WRONG_LABEL = "wrong label"  # has the boundaries of one
+    WRONG_BOTH = "wrong both"  # overlaps one with another label
+    MISSED = "missed"  # a gold one, alone
+    INVENTED = "invented"  # a predicted one, alone
+
+
+class Match(NamedTuple):
+    """A gold segment and the predicted one that stands for it; either may be missing.
+
+    Examples
+    --------
+    >>> print(Match(Segment(0, 2, "A"), Segment(0, 3, "A")).kind)
+    wrong boundary
+    """
+
+    gold: Segment | None
+    predicted: Segment | None
+
+    @property
+    def kind(self) -> Kind:
+        """What is wrong, if anything."""
+        if self.gold is None:
+            return Kind.INVENTED
+        if self.predicted is None:
+            return Kind.MISSED
+        if self.gold.label == self.predicted.label:
+            same = self.gold == self.predicted
+            return Kind.RIGHT if same else Kind.WRONG_BOUNDARY
+        return Kind.WRONG_LABEL if self.gold[:2] == self.predicted[:2] else Kind.WRONG_BOTH
+
+
+def matches(gold: Sequences, predicted: Sequences, outside: str = "O") -> list[list[Match]]:
+    """Pair the gold and the predicted segments of each sequence, each with one at most.
+
+    Those with the most tokens in common are paired first; of equals, those with one label, then
+    the earlier. Segments without a token in common are never paired.
+
+    Examples
+    --------
+    >>> found = matches([[(0, 2, "A"), (4, 5, "B")]], [[(1, 2, "A")]])
+    >>> [str(match.kind) for match in found[0]]
+    ['wrong boundary', 'missed']
+    """
+    return [matched(pair) for pair in checked(gold, predicted, outside)]
+
+
+def matched(pair: Pair) -> list[Match]:
+    """Pair the segments of one sequence, in order."""
+    right, guess = pair
+    ranked = sorted(
+        (-shared, right[i].label != guess[j].label, i, j) for i, j, shared in overlaps(right, guess)
+    )
+    of_gold: dict[int, int] = {}
+    taken: set[int] = set()
+    for _, _, i, j in ranked:
+        if i not in of_gold and j not in taken:
+            of_gold[i] = j
+            taken.add(j)
+    found = [Match(a, guess[of_gold[i]] if i in of_gold else None) for i, a in enumerate(right)]
+    found += [Match(None, b) for j, b in enumerate(guess) if j not in taken]
+    return sorted(found, key=lambda match: (match.gold or match.predicted or ())[:2])
+
+
+# ---- kinds of error ---------------------------------------------------------------------------
+
+
+class Errors(NamedTuple):
+    """How many segments went wrong, and how; ``print`` shows a table.
+
+    Examples
+    --------
+    >>> print(Errors(6, 1, 1, 0, 1, 1))
+                    segments  share of errors
+    right                  6
+    wrong boundary         1            0.250
+    wrong label            1            0.250
+    wrong both             0            0.000
+    missed                 1            0.250
+    invented               1            0.250
+    """
+
+    right: int
+    wrong_boundary: int  # the label is right, and some token is
+    wrong_label: int  # the boundaries are right
+    wrong_both: int  # some token is right
+    missed: int  # gold segments, each without a predicted one
+    invented: int  # predicted segments, each without a gold one
+
+    @property
+    def wrong(self) -> int:
+        """All but the right ones."""
+        return sum(self) - self.right
+
+    def __str__(self) -> str:
+        return plain(self._rows())
+
+    def __rich__(self) -> Group:
+        return for_terminals(self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [("", "segments", "share of errors")]
+        for kind, count in zip(Kind, self, strict=True):
+            share = "" if kind is Kind.RIGHT else f"{count / max(self.wrong, 1):.3f}"
+            rows.append((kind, str(count), share))
+        return rows
+
+
+def errors(gold: Sequences, predicted: Sequences, outside: str = "O") -> Errors:
+    """Count kinds of error: gold and predicted segments are paired as by `matches`.
+
+    Examples
+    --------
+    >>> gold = [[(0, 2, "A"), (3, 4, "B"), (5, 6, "B")]]
+    >>> errors(gold, [[(0, 3, "A"), (3, 4, "A"), (8, 9, "A")]])
+    Errors(right=0, wrong_boundary=1, wrong_label=1, wrong_both=0, missed=1, invented=1)
+    """
+    found = matches(gold, predicted, outside)
+    counts = Counter(match.kind for sequence in found for match in sequence)
+    return Errors(*(counts[kind] for kind in Kind))
+
+
+# ---- labels taken for others ------------------------------------------------------------------
+
+
+class Confused(NamedTuple):
+    """A label that was taken for another, so many times; None: for nothing, or from nothing.
+
+    Examples
+    --------
+    >>> confusion([[(0, 1, "A")]], [[]]).most()
+    [Confused(gold='A', predicted=None, times=1)]
+    """
+
+    gold: str | None
+    predicted: str | None
+    times: int
+
+
+class Confusion(NamedTuple):
+    """Which labels were taken for which; ``print`` shows a table, gold in rows.
+
+    Examples
+    --------
+    >>> found = confusion([[(0, 2, "A"), (3, 4, "B"), (5, 6, "B")]], [[(0, 3, "A"), (3, 4, "A")]])
+    >>> print(found)
+            A  B  (none)
+    A       1  0       0
+    B       1  0       1
+    (none)  0  0
+    >>> found.times("B", "A"), found.times("B", None)
+    (1, 1)
+    >>> found.most()[0]
+    Confused(gold='B', predicted='A', times=1)
+    """
+
+    labels: tuple[str, ...]  # Y of them
+    counts: npt.NDArray[np.int64]  # (Y + 1, Y + 1): gold, predicted; the last is none
+
+    def times(self, gold: str | None, predicted: str | None) -> int:
+        """Return how often a gold label was paired with a predicted one; None is none."""
+        row, column = self._place("gold", gold), self._place("predicted", predicted)
+        return int(self.counts[row, column])
+
+    def most(self, n: int | None = None) -> list[Confused]:
+        """Return what was confused, the most frequent first."""
+        names = (*self.labels, None)
+        wrong = [
+            Confused(names[a], names[b], int(self.counts[a, b]))
+            for a, b in np.argwhere(self.counts > 0).tolist()
+            if a != b
+        ]
+        return sorted(wrong, key=lambda confused: -confused.times)[:n]
+
+    def _place(self, argument: str, label: str | None) -> int:
+        if label is None:
+            return -1
+        if label not in self.labels:
+            expected = f"one of {', '.join(self.labels)}, or None"
+            raise InvalidInput(message(argument, label, expected, "correct the label"))
+        return self.labels.index(label)
+
+    def __str__(self) -> str:
+        return plain(self._rows())
+
+    def __rich__(self) -> Group:
+        return for_terminals(self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        names = [*map(shown, self.labels), NONE]
+        cells = [[str(count) for count in row] for row in self.counts.tolist()]
+        cells[-1][-1] = ""
+        return [("", *names), *((name, *row) for name, row in zip(names, cells, strict=True))]
+
+
+def confusion(gold: Sequences, predicted: Sequences, outside: str = "O") -> Confusion:
+    """Count which labels were taken for which: segments are paired as by `matches`.
+
+    Boundaries do not matter here, only that the segments were paired. A missed segment was taken
+    for none, and an invented one was taken from none.
+
+    Examples
+    --------
+    >>> confusion([[(0, 1, "A")]], [[(0, 1, "B")]]).counts.tolist()
+    [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
+    """
+    return confusion_of(matches(gold, predicted, outside))
+
+
+def confusion_of(found: Sequence[Sequence[Match]]) -> Confusion:
+    """Do the work of `confusion`."""
+    pairs = Counter(
+        (match.gold and match.gold.label, match.predicted and match.predicted.label)
+        for sequence in found
+        for match in sequence
+    )
+    labels = tuple(sorted({name for pair in pairs for name in pair if name is not None}))
+    places = {name: y for y, name in enumerate(labels)} | {None: len(labels)}
+    counts = np.zeros((len(labels) + 1, len(labels) + 1), np.int64)
+    for (a, b), count in pairs.items():
+        counts[places[a], places[b]] = count
+    return Confusion(labels, counts)

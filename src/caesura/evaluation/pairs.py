@@ -1,0 +1,123 @@
+"""What is compared: the gold and the predicted segments of each sequence, checked at the door."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from caesura.checks import whole
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.segments import Segment, _in_order, drop_outside
+
+__all__ = ["Pair", "Sequences", "checked", "lengths_of", "listed", "overlaps", "tokens_of"]
+
+Sequences = Iterable[Iterable[tuple[int, int, str]]]  # the segments of each sequence
+Pair = tuple[list[Segment], list[Segment]]  # gold and predicted, of one sequence
+
+
+def checked(
+    gold: Sequences,
+    predicted: Sequences,
+    outside: str,
+    name: str = "predicted",
+    lengths: Sequence[int] | None = None,
+) -> list[Pair]:
+    """Return the segments of each sequence, twice, without those outside, or raise."""
+    right, guess = listed("gold", gold), listed(name, predicted)
+    same_number(name, right, guess)
+    limits: Sequence[int | None] = [None] * len(right) if lengths is None else lengths
+    return [
+        (_inside(f"gold[{i}]", a, outside, T), _inside(f"{name}[{i}]", b, outside, T))
+        for i, (a, b, T) in enumerate(zip(right, guess, limits, strict=True))
+    ]
+
+
+def _inside(
+    name: str, segments: Iterable[tuple[int, int, str]], outside: str, length: int | None
+) -> list[Segment]:
+    """Return the checked segments of one sequence without those outside."""
+    if isinstance(segments, str) or not isinstance(segments, Iterable):
+        expected, remedy = "a list of segments", "pass one for each sequence"
+        raise InvalidInput(message(name, segments, expected, remedy))
+    items = list(segments)
+    if items and isinstance(items[0], str):
+        remedy = "read them with from_tags"
+        raise InvalidInput(message(name, items, "segments, not tags", remedy))
+    try:
+        return drop_outside(_in_order(items, length), outside)
+    except InvalidInput as error:
+        raise InvalidInput(name + str(error).removeprefix("segments")) from None
+
+
+def listed(name: str, sequences: Sequences) -> list[Iterable[tuple[int, int, str]]]:
+    """Return the sequences as a list, or raise."""
+    if isinstance(sequences, str) or not isinstance(sequences, Iterable):
+        expected, remedy = "a list with the segments of each sequence", "pass a list"
+        raise InvalidInput(message(name, sequences, expected, remedy))
+    return list(sequences)
+
+
+def same_number(name: str, gold: Sequence[object], other: Sequence[object]) -> None:
+    """Raise if there are not as many sequences as in gold."""
+    if len(gold) != len(other):
+        raise InvalidInput(
+            f"{name}: got {len(other)} sequences, expected {len(gold)}, as many as in gold"
+        )
+
+
+def tokens_of(name: str, sequences: Any, gold: Sequence[object]) -> list[tuple[str, ...]]:
+    """Return the tokens of each sequence, given as lists or documents, or raise."""
+    if isinstance(sequences, str) or not isinstance(sequences, Iterable):
+        expected, remedy = "a list with the tokens of each sequence", "pass a list"
+        raise InvalidInput(message(name, sequences, expected, remedy))
+    found: list[tuple[str, ...]] = []
+    for i, item in enumerate(sequences):
+        words = item.tokens if isinstance(item, Document) else item
+        words = words if isinstance(words, str) or not isinstance(words, Iterable) else list(words)
+        if not (isinstance(words, list) and all(isinstance(word, str) for word in words)):
+            expected, remedy = "a list of strings, or a Document", "cut a text into tokens first"
+            raise InvalidInput(message(f"{name}[{i}]", item, expected, remedy))
+        found.append(tuple(words))
+    same_number(name, gold, found)
+    return found
+
+
+def lengths_of(
+    lengths: Iterable[int] | None, tokens: Sequence[Sequence[str]] | None, gold: Sequence[object]
+) -> list[int] | None:
+    """Return the number of tokens of each sequence, if that is known, or raise."""
+    counted = None if tokens is None else [len(words) for words in tokens]
+    if lengths is None:
+        return counted
+    if not isinstance(lengths, Iterable):
+        expected, remedy = "the number of tokens of each sequence", "pass a list"
+        raise InvalidInput(message("lengths", lengths, expected, remedy))
+    given = [whole(f"lengths[{i}]", length, 0) for i, length in enumerate(lengths)]
+    same_number("lengths", gold, given)
+    if counted is not None and counted != given:
+        i = next(i for i, length in enumerate(given) if length != counted[i])
+        expected = f"{counted[i]}, as many as there are tokens"
+        raise InvalidInput(message(f"lengths[{i}]", given[i], expected, "leave out lengths"))
+    return given
+
+
+def overlaps(right: Sequence[Segment], guess: Sequence[Segment]) -> list[tuple[int, int, int]]:
+    """Return (i, j, tokens in both) of the gold and predicted segments that overlap, in order.
+
+    Examples
+    --------
+    >>> overlaps([Segment(0, 4, "A"), Segment(5, 6, "A")], [Segment(0, 1, "A"), Segment(3, 6, "A")])
+    [(0, 0, 1), (0, 1, 1), (1, 1, 1)]
+    """
+    found: list[tuple[int, int, int]] = []
+    i = j = 0
+    while i < len(right) and j < len(guess):
+        shared = min(right[i].end, guess[j].end) - max(right[i].start, guess[j].start)
+        if shared > 0:
+            found.append((i, j, shared))
+        if right[i].end <= guess[j].end:
+            i += 1
+        else:
+            j += 1
+    return found

@@ -1,0 +1,288 @@
+"""The report: precision, recall and F1 of segments, and what more is known about them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from itertools import starmap
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.evaluation.intervals import ROUNDS, Interval, Range, interval_of
+from caesura.evaluation.pairs import Pair, Sequences, checked, lengths_of, listed, tokens_of
+from caesura.evaluation.scores import (
+    Average,
+    Score,
+    Share,
+    boundaries_of,
+    sequence_counts,
+    tags_of,
+    word_counts,
+)
+from caesura.evaluation.tables import for_terminals, plain, shown
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+__all__ = ["Report", "evaluate"]
+
+FORMAT, VERSION = "caesura report", 1
+HEADER = ("", "precision", "recall", "F1", "gold", "predicted", "correct")
+
+
+class Report(NamedTuple):
+    """How well segments were predicted; ``print`` shows a table.
+
+    Examples
+    --------
+    >>> gold = [[(0, 2, "PER"), (3, 4, "LOC")], [(0, 1, "LOC")], []]
+    >>> predicted = [[(0, 2, "PER"), (3, 5, "LOC")], [(0, 1, "PER")], []]
+    >>> report = evaluate(gold, predicted)
+    >>> report.micro
+    Score(gold=3, predicted=3, correct=1)
+    >>> print(report)
+              precision  recall     F1  gold  predicted  correct
+    LOC           0.000   0.000  0.000     2          1        0
+    PER           0.500   1.000  0.667     1          2        1
+    micro         0.333   0.333  0.333     3          3        1
+    macro         0.250   0.500  0.333
+    untyped       0.667   0.667  0.667     3          3        2
+    1 of 3 sequences right: 0.333
+    >>> Report.from_json(report.to_json()) == report
+    True
+    """
+
+    micro: Score  # over all segments
+    macro: Average  # over labels
+    labels: Mapping[str, Score]  # by label, in order
+    untyped: Score  # where labels do not matter
+    sequences: int
+    sequences_correct: int  # with all segments right, and no others
+    boundaries: Score | None = None  # inside sequences; None where lengths are not known
+    tokens: Share | None = None  # with the right tag in BIO
+    known: Share | None = None  # gold segments in the vocabulary; None without one
+    unknown: Share | None = None  # and out of it
+    interval: Interval | None = None  # of micro
+
+    @property
+    def sequence_accuracy(self) -> float:
+        """The share of the sequences in which all is right."""
+        return self.sequences_correct / self.sequences if self.sequences else 0.0
+
+    @property
+    def token_accuracy(self) -> float | None:
+        """The share of the tokens with the right tag in BIO."""
+        return None if self.tokens is None else self.tokens.value
+
+    def __str__(self) -> str:
+        return plain(self._rows(), self._lines())
+
+    def __rich__(self) -> Group:
+        return for_terminals(self._rows(), self._lines())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows = [HEADER, *starmap(_row, self.labels.items()), _row("micro", self.micro)]
+        rows += [("macro", *_shares(self.macro), "", "", ""), _row("untyped", self.untyped)]
+        if self.boundaries is not None:
+            rows.append(_row("boundaries", self.boundaries))
+        return rows
+
+    def _lines(self) -> list[str]:
+        shares = [("sequences right", Share(self.sequences, self.sequences_correct))]
+        optional = {
+            "tokens right": self.tokens,
+            "segments in the vocabulary found": self.known,
+            "segments out of the vocabulary found": self.unknown,
+        }
+        shares += [(name, share) for name, share in optional.items() if share is not None]
+        lines = [f"{s.correct} of {s.total} {name}: {s.value:.3f}" for name, s in shares]
+        return lines if self.interval is None else [*lines, str(self.interval)]
+
+    def to_json(self) -> str:
+        """Write the report as JSON, which `from_json` reads.
+
+        Shares are written beside the counts that they follow from; reading leaves them out.
+
+        Examples
+        --------
+        >>> import json
+        >>> report = evaluate([[(0, 2, "PER")]], [[(0, 2, "PER")]])
+        >>> json.loads(report.to_json())["micro"]["f1"]
+        1.0
+        """
+        interval = self.interval
+        ends = {} if interval is None else {n: list(getattr(interval, n)) for n in Average._fields}
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "micro": _counted(self.micro),
+            "macro": self.macro._asdict(),
+            "labels": {label: _counted(score) for label, score in self.labels.items()},
+            "untyped": _counted(self.untyped),
+            "sequences": self.sequences,
+            "sequences_correct": self.sequences_correct,
+            "sequence_accuracy": self.sequence_accuracy,
+            **{name: _counted(getattr(self, name)) for name in _OPTIONAL},
+            "interval": interval and {**interval._asdict(), **ends},
+        }
+        return json.dumps(content, ensure_ascii=False, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """Read a report that `to_json` wrote.
+
+        Examples
+        --------
+        >>> Report.from_json("[]")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        caesura.errors.InvalidInput: text: got '[]', expected a report ...
+        """
+        try:
+            content = json.loads(text)
+            if (content["format"], content["version"]) != (FORMAT, VERSION):
+                raise ValueError("another format")
+            return _report(content)
+        except (AttributeError, KeyError, TypeError, ValueError):
+            expected = f"a report in JSON, of version {VERSION}"
+            remedy = "pass what to_json wrote"
+            raise InvalidInput(message("text", text, expected, remedy)) from None
+
+
+_OPTIONAL = {"boundaries": Score, "tokens": Share, "known": Share, "unknown": Share}
+
+
+def _row(name: str, score: Score) -> tuple[str, ...]:
+    return (shown(name), *_shares(score), *map(str, score))
+
+
+def _shares(score: Score | Average) -> tuple[str, str, str]:
+    return f"{score.precision:.3f}", f"{score.recall:.3f}", f"{score.f1:.3f}"
+
+
+def _counted(counts: Score | Share | None) -> dict[str, float] | None:
+    """Return counts, and the shares that follow from them."""
+    if counts is None:
+        return None
+    derived = Average._fields if isinstance(counts, Score) else ("value",)
+    return {**counts._asdict(), **{name: getattr(counts, name) for name in derived}}
+
+
+def _report(content: Any) -> Report:
+    """Read what was checked to be an object of JSON."""
+    found = content["interval"]
+    interval = None
+    if found is not None:
+        ends = [Range(*map(float, found[name])) for name in Average._fields]
+        interval = Interval(float(found["confidence"]), int(found["rounds"]), *ends)
+    optional: dict[str, Any] = {
+        name: None if content[name] is None else _counts(kind, content[name])
+        for name, kind in _OPTIONAL.items()
+    }
+    return Report(
+        _counts(Score, content["micro"]),
+        Average(*(float(content["macro"][name]) for name in Average._fields)),
+        {label: _counts(Score, score) for label, score in content["labels"].items()},
+        _counts(Score, content["untyped"]),
+        int(content["sequences"]),
+        int(content["sequences_correct"]),
+        **optional,
+        interval=interval,
+    )
+
+
+def _counts(kind: Any, content: Mapping[str, Any]) -> Any:
+    return kind(*(int(content[name]) for name in kind._fields))
+
+
+# ---- making one -------------------------------------------------------------------------------
+
+
+def evaluate(
+    gold: Sequences,
+    predicted: Sequences,
+    outside: str = "O",
+    *,
+    lengths: Iterable[int] | None = None,
+    tokens: Iterable[Any] | None = None,
+    vocabulary: Collection[str] | None = None,
+    confidence: float | None = None,
+    seed: int = 0,
+) -> Report:
+    """Compare predicted segments with the gold ones, as conlleval and seqeval (strict) count.
+
+    Parameters
+    ----------
+    gold, predicted : iterable of iterable of (start, end, label)
+        The segments of each sequence, in order, with or without gaps. Tags are read with
+        `from_tags` first.
+    outside : str
+        The label of text outside any segment, which does not count.
+    lengths : iterable of int, optional
+        The number of tokens of each sequence, for boundaries and tokens.
+    tokens : iterable of (list of str, or Document), optional
+        The tokens of each sequence; then lengths need not be given.
+    vocabulary : collection of str, optional
+        The words that were seen in training, as `words_of` collects them: then recall is told
+        apart for segments in it and out of it. Needs tokens.
+    confidence : float, optional
+        Such as 0.95: then `bootstrap` gives an interval for precision, recall and F1.
+    seed : int
+        The same seed gives the same interval.
+
+    Returns
+    -------
+    Report
+        Precision, recall and F1: over all, by label, their mean, and without labels; how many
+        sequences are right as a whole; and what the optional arguments ask for.
+
+    Examples
+    --------
+    >>> cut = evaluate([[(0, 3, ""), (3, 4, ""), (4, 5, "")]], [[(0, 3, ""), (3, 5, "")]])
+    >>> cut.micro.precision, round(cut.micro.recall, 3), cut.micro.f1, cut.sequence_accuracy
+    (0.5, 0.333, 0.4, 0.0)
+    >>> evaluate([[(0, 2, "A")]], [[(0, 3, "A")]], lengths=[4]).token_accuracy
+    0.75
+    """
+    right = listed("gold", gold)
+    words = None if tokens is None else tokens_of("tokens", tokens, right)
+    limits = lengths_of(lengths, words, right)
+    pairs = checked(right, predicted, outside, lengths=limits)
+    report = _segments(pairs)
+    if limits is not None:
+        spots, tags = boundaries_of(pairs, limits), tags_of(pairs, limits, outside)
+        report = report._replace(boundaries=spots, tokens=tags)
+    if vocabulary is not None:
+        if words is None or isinstance(vocabulary, str) or not isinstance(vocabulary, Collection):
+            expected, remedy = "a set of words, with tokens", "pass words_of(...), and tokens="
+            raise InvalidInput(message("vocabulary", vocabulary, expected, remedy))
+        known, unknown = word_counts(pairs, words, frozenset(vocabulary))
+        report = report._replace(known=known, unknown=unknown)
+    if confidence is not None:
+        each = sequence_counts((a for a, _ in pairs), (b for _, b in pairs), outside)
+        interval = interval_of(each, confidence, ROUNDS, whole("seed", seed, 0))
+        report = report._replace(interval=interval)
+    return report
+
+
+def _segments(pairs: list[Pair]) -> Report:
+    """Return what can be said by segments alone."""
+    in_gold: Counter[str] = Counter()
+    in_predicted: Counter[str] = Counter()
+    correct: Counter[str] = Counter()
+    spans = sequences_correct = 0
+    for right, guess in pairs:
+        in_gold.update(s.label for s in right)
+        in_predicted.update(s.label for s in guess)
+        correct.update(s.label for s in set(right) & set(guess))
+        spans += len({s[:2] for s in right} & {s[:2] for s in guess})
+        sequences_correct += right == guess
+    labels = {
+        label: Score(in_gold[label], in_predicted[label], correct[label])
+        for label in sorted(in_gold.keys() | in_predicted.keys())
+    }
+    micro = Score(in_gold.total(), in_predicted.total(), correct.total())
+    untyped = micro._replace(correct=spans)
+    macro = Average.of(labels.values())
+    return Report(micro, macro, labels, untyped, len(pairs), sequences_correct)

@@ -1,0 +1,54 @@
+"""Rows of strings as a table: plain text, and for a terminal by rich."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from caesura.render import _visible, _width
+
+if TYPE_CHECKING:
+    from rich.console import Group
+
+__all__ = ["for_terminals", "plain", "shown"]
+
+Rows = Sequence[Sequence[str]]  # the first has the headings
+
+
+def shown(name: str) -> str:
+    """Return a label with what cannot be seen, or would steer a terminal, written out."""
+    return _visible(name)
+
+
+def plain(rows: Rows, lines: Sequence[str] = ()) -> str:
+    """Write rows in columns, the first to the left and the others to the right, then lines.
+
+    Examples
+    --------
+    >>> print(plain([("", "F1"), ("micro", "0.5")], ["all"]))
+            F1
+    micro  0.5
+    all
+    """
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    written = []
+    for row in rows:
+        pads = [" " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
+        cells = [row[0] + pads[0], *(p + c for c, p in zip(row[1:], pads[1:], strict=True))]
+        written.append("  ".join(cells).rstrip())
+    return "\n".join([*written, *lines])
+
+
+def for_terminals(rows: Rows, lines: Sequence[str] = ()) -> Group:
+    """Make what rich prints: a table, then lines."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for c, heading in enumerate(rows[0]):
+        table.add_column(Text(heading), justify="right" if c else "left")
+    for row in rows[1:]:
+        table.add_row(*map(Text, row))  # as text, so that brackets in labels are no markup
+    return Group(table, *map(Text, lines))
