@@ -11,6 +11,7 @@ draws, with standard errors; the difference is taken draw by draw.
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -116,21 +117,28 @@ def learnt(models: Sequence[Any], some: Documents, test: Documents) -> tuple[flo
     return f1(test, best.fit(some).predict(test)), f"{scheme}c2={best.c2:g}"
 
 
-def point(task: Task, n: int, draws: int) -> Point:
-    """Learn from some draws of n examples."""
+def drawn(task: Task, n: int, draw: int) -> str:
+    """Learn from a draw of n examples, and say the F1 of both and what was chosen."""
+    chosen = np.random.default_rng([n, draw]).permutation(len(task.train))[:n]
+    some = [task.train[i] for i in chosen]
+    models = candidates(task)
+    found = [(name, *learnt(models[name], some, task.test)) for name in models]
+    return ", ".join(f"{name} {score:.2f} ({how})" for name, score, how in found)
+
+
+def point(task: Task, n: int, draws: int, kept: dict[str, str]) -> Point:
+    """Learn from some draws of n examples, those that are not kept from an earlier run."""
     if n >= len(task.train):
         draws = 1  # there is only one
-    models = candidates(task)
-    scores: dict[str, list[float]] = {name: [] for name in models}
+    point = Point(n, [], [])
     for draw in range(draws):
-        chosen = np.random.default_rng([n, draw]).permutation(len(task.train))[:n]
-        some = [task.train[i] for i in chosen]
-        found = {name: learnt(models[name], some, task.test) for name in models}
-        for name, (score, _) in found.items():
-            scores[name].append(score)
-        said = ", ".join(f"{name} {score:.2f} ({how})" for name, (score, how) in found.items())
-        print(f"  {task.name}, {n}, draw {draw + 1}: {said}", flush=True)
-    return Point(n, scores["chain"], scores["semi"])
+        where = f"  {task.name}, {n}, draw {draw + 1}"
+        said = kept.get(where) or drawn(task, n, draw)
+        print(f"{where}: {said}", flush=True)
+        chain, semi = re.findall(r"(?:chain|semi) ([\d.]+)", said)
+        point.chain.append(float(chain))
+        point.semi.append(float(semi))
+    return point
 
 
 # -- what is shown ---------------------------------------------------------------------------------
@@ -190,17 +198,22 @@ def main() -> None:
     parser.add_argument("--task", choices=TASKS, action="append", help="one; all if not given")
     parser.add_argument("--draws", type=int, default=5, help="of up to 100 examples")
     parser.add_argument("--plot", metavar="FILE", help="a picture of the curves")
+    parser.add_argument("--kept", type=Path, help="output of a run that was cut off, to go on")
     parser.add_argument("--quick", action="store_true", help="10 and 20 examples, two draws")
     arguments = parser.parse_args()
     if not (arguments.data / "usaddress").is_dir():
         print(f"no corpora in {arguments.data}: skipped; name their folder with --data")
         return
     sizes, draws = (SIZES[:2], 2) if arguments.quick else (SIZES, arguments.draws)
+    lines = arguments.kept.read_text("utf-8").splitlines() if arguments.kept else []
+    kept = dict(line.split(": ", 1) for line in lines if ", draw " in line)
     results: dict[str, list[Point]] = {}
     began = time.process_time()
     for name in arguments.task or TASKS:
         task = TASKS[name](arguments.data)
-        results[task.name] = [point(task, n, draws if n <= 100 else min(draws, 3)) for n in sizes]
+        results[task.name] = [
+            point(task, n, draws if n <= 100 else min(draws, 3), kept) for n in sizes
+        ]
     rows = [row(task, one) for task, points in results.items() for one in points]
     print(f"\nsegment F1 on the test sets; {time.process_time() - began:.0f} s of processor time")
     print(table(["", "examples", "draws", "chain", "semi-CRF", "difference"], rows))

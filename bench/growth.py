@@ -133,7 +133,9 @@ def measure(task: Task, rounds: int, most: int) -> Point:
     calls: dict[str, Callable[[], Any]] = {
         name: evaluation(model, random_weights(model)) for name, model in models.items()
     }
-    return Point(len(task.documents), L, by_turns(calls, rounds))
+    point = Point(len(task.documents), L, by_turns(calls, rounds))
+    print(" ", *row(task.name, point), flush=True)
+    return point
 
 
 def growth(task: Task, sizes: tuple[int, ...], rounds: int, most: int) -> list[Point]:
@@ -183,7 +185,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="25 and 50 sequences, to try it")
     parser.add_argument("--rounds", type=int, default=20, help="evaluations of each")
     parser.add_argument(
-        "--most", type=int, default=30_000_000, help="attributes of segments in the naive form"
+        "--most", type=int, default=10_000_000, help="attributes of segments in the naive form"
     )
     parser.add_argument("--plot", metavar="FILE", help="time against training size, as a picture")
     arguments = parser.parse_args()
