@@ -133,7 +133,8 @@ def measure(task: Task, rounds: int, most: int) -> Point:
     calls: dict[str, Callable[[], Any]] = {
         name: evaluation(model, random_weights(model)) for name, model in models.items()
     }
-    point = Point(len(task.documents), L, by_turns(calls, rounds))
+    turns = rounds * max(1, SIZES[-1] // len(task.documents))
+    point = Point(len(task.documents), L, by_turns(calls, turns))
     print(" ", *row(task.name, point), flush=True)
     return point
 
@@ -183,7 +184,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--quick", action="store_true", help="25 and 50 sequences, to try it")
-    parser.add_argument("--rounds", type=int, default=20, help="evaluations of each")
+    parser.add_argument(
+        "--rounds", type=int, default=15, help="evaluations of each, more of small parts"
+    )
     parser.add_argument(
         "--most", type=int, default=10_000_000, help="attributes of segments in the naive form"
     )
