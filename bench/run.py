@@ -14,7 +14,9 @@ def main() -> None:
         "chain.py": [],
         "once.py": [],
         "scaling.py": ["--plot", str(pictures / "scaling.png")],
-        "segments.py": ["--plot", str(pictures / "training-size.png")],
+        "segments.py": [],
+        "growth.py": ["--plot", str(pictures / "training-size.png")],
+        "curves.py": ["--plot", str(pictures / "learning-curves.png")],
         "crfsuite.py": [],
         "peers.py": [],
     }.items():

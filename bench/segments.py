@@ -1,6 +1,6 @@
 """Semi-CRFs with no bound on length against a chain over B-C-E-U tags, and against a bound.
 
-    python bench/segments.py [--data ../shared/data] [--quick] [--plot FILE]
+    python bench/segments.py [--data ../shared/data] [--quick]
 
 One objective with its gradient, time of this thread on the processor, the best of several runs that
 take turns.  The same token features for all:
@@ -87,15 +87,17 @@ def shape_of(token: str) -> str:
     return shape.of_word(token)[0]
 
 
-def tasks(data: Path, most: int | None) -> list[Task]:
-    """Read the corpora."""
+def tasks(
+    data: Path, most: int | None, make: Callable[[caesura.Document], caesura.Document] = given
+) -> list[Task]:
+    """Read the corpora; `make` gives documents their attributes."""
     cora = {"scheme": "plain", "encoding": "latin-1", "comment": None}
     corpora = {
         "CoNLL-2000": read_conll(data / "conll2000" / "train.txt", ["token", "pos", "tag"]),
         "Cora": read_conll(data / "cora_ie" / "hosemicrf_ref.train", **cora),  # type: ignore[arg-type]
         "NCBI disease": read_conll(data / "ncbi_disease" / "train.tsv", comment=None),
     }
-    return [Task(name, [given(one) for one in islice(c, most)]) for name, c in corpora.items()]
+    return [Task(name, [make(one) for one in islice(c, most)]) for name, c in corpora.items()]
 
 
 # -- models ----------------------------------------------------------------------------------------
@@ -300,63 +302,12 @@ def check_equal(task: Task) -> None:
         assert abs(a - b) <= 1e-9 * abs(a)
 
 
-# -- running time against training size ------------------------------------------------------------
-
-SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1)
-Curve = list[tuple[int, float]]
-
-
-def curves(task: Task, iterations: int) -> dict[str, Curve]:
-    """Return the seconds of training with so many iterations, by the number of sequences."""
-    out: dict[str, Curve] = {"bounded": [], "overlapping": [], "B-C-E-U chain": []}
-    for share in SHARES:
-        some = task.part(max(2, round(share * len(task.documents))))
-        models = {
-            "bounded": semi(max_length=some.longest, max_iterations=iterations),
-            "overlapping": semi(max_iterations=iterations),
-            "B-C-E-U chain": chain(max_iterations=iterations),
-        }
-        for name, model in models.items():
-            seconds: list[float] = []
-            while len(seconds) < 3 and sum(seconds) < 1.0:
-                began = time.thread_time()
-                model.fit(some.documents)
-                seconds.append(time.thread_time() - began)
-            out[name].append((len(some.documents), min(seconds)))
-    return out
-
-
-def plot(path: str, results: dict[str, dict[str, Curve]]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(1, len(results), figsize=(10, 3.4))
-    styles = {"bounded": "s--", "overlapping": "o-", "B-C-E-U chain": "^-"}
-    colours = {"bounded": "#d9772b", "overlapping": "#1f6fb4", "B-C-E-U chain": "#6f7f8f"}
-    for axis, (task, lines) in zip(axes, results.items(), strict=True):
-        for name, line in lines.items():
-            x, y = zip(*line, strict=True)
-            axis.plot(x, y, styles[name], ms=4, color=colours[name], label=name)
-        axis.set_title(task)
-        axis.set_xlabel("training sequences")
-        axis.set_ylim(bottom=0)
-        axis.grid(alpha=0.3)
-    axes[0].set_ylabel("seconds of training")
-    axes[0].legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     alone()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--quick", action="store_true", help="100 sequences, to try it")
     parser.add_argument("--rounds", type=int, default=10, help="evaluations of each")
-    parser.add_argument("--iterations", type=int, default=30, help="of each training")
-    parser.add_argument("--plot", metavar="FILE", help="time against training size, as a picture")
     arguments = parser.parse_args()
     if not (arguments.data / "conll2000").is_dir():
         print(f"no corpora in {arguments.data}: skipped; name their folder with --data")
@@ -365,17 +316,6 @@ def main() -> None:
     rows = [row for task in read for row in measure(task, arguments.rounds)]
     head = ["", "semi-CRF", "against", "ms", "ms", "ratio", "target", "met"]
     print(table(head, rows))
-    if not arguments.plot:
-        return
-    results = {task.name: curves(task, arguments.iterations) for task in read}
-    print(f"\nseconds of training, {arguments.iterations} iterations")
-    lines = [
-        [task, str(n), *(f"{lines[name][k][1]:.2f}" for name in lines)]
-        for task, lines in results.items()
-        for k, (n, _) in enumerate(lines["bounded"])
-    ]
-    print(table(["", "sequences", "bounded", "overlapping", "B-C-E-U chain"], lines))
-    plot(arguments.plot, results)
 
 
 if __name__ == "__main__":
