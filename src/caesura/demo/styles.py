@@ -246,7 +246,7 @@ _STYLES = (
         Names("given", "J. A."),
         _INITIALS,
         (", ed.", ", eds."),
-        "{author},| {title},| {journal}| {volume}| ({year}),|< no. {number}>,| {pages}.",
+        "{author},| {title},| {journal}| {volume}| ({year}),| no. {number},| {pages}.",
         "{author},| {title},| {booktitle}| ({editor}{eds}),| {publisher},| {place},| {year},| "
         "pp. {pages}.",
         "{author},| {title},| {note},| {publisher},| {place},| {year}.",
