@@ -66,7 +66,9 @@ def demo(
     _folder(output)
     made = data(n, seed)
     _show_data(screen, made)
+    screen.print("Learning a token CRF ...")
     chain = learn("chain", made)
+    screen.print("Learning a semi-CRF ...\n")
     semi = learn("semi", made)
     found = semi.model.predict_confident(made.unseen, threshold=SURE)
     outcome = Outcome(made, semi, chain, found, doubt(made.unseen, found))
@@ -166,7 +168,7 @@ def _show_data(screen: Console, made: Data) -> None:
         f"{len(RECORDS)} publications, {len(STYLES)} citation styles, slips and gaps as on the web."
         f"\nLearning from {len(made.train)} references in {len(STYLES) - len(HELD_OUT_STYLES)} "
         f"styles; testing on {len(made.test)} other publications, once in these styles and once in "
-        f"{', '.join(HELD_OUT_STYLES[:-1])} and {HELD_OUT_STYLES[-1]}, which were not seen.\n"
+        f"{', '.join(HELD_OUT_STYLES[:-1])} and {HELD_OUT_STYLES[-1]}, which were not seen."
     )
 
 

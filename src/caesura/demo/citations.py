@@ -25,9 +25,13 @@ from caesura.segments import Segment
 __all__ = ["citations", "render"]
 
 _LONG = (
-    "January February March April May June July August September October November December".split()
+    *("January", "February", "March", "April", "May", "June", "July"),
+    *("August", "September", "October", "November", "December"),
 )
-_SHORT = "Jan. Feb. Mar. Apr. May June July Aug. Sept. Oct. Nov. Dec.".split()
+_SHORT = (
+    *("Jan.", "Feb.", "Mar.", "Apr.", "May", "June", "July"),
+    *("Aug.", "Sept.", "Oct.", "Nov.", "Dec."),
+)
 Thing = TypeVar("Thing")
 _FIELD = re.compile(r"\{(\w+)\}")
 _OPTIONAL = re.compile(r"<([^>]*)>")

@@ -18,7 +18,7 @@ _ANNOUNCE = {
     "volume": r"[Vv]ol\b\.?\s*",
 }
 _PEOPLE = ("author", "editor")
-_MARKS = " ,;:()[]“”\""
+_MARKS = ' ,;:“”"'
 
 
 def field(document: Document, segment: Segment) -> str:
@@ -36,11 +36,29 @@ def field(document: Document, segment: Segment) -> str:
     offsets = document.offsets or ()
     start, end = offsets[segment.start][0], offsets[segment.end - 1][1]
     whole = (document.text or "")[start:end]
-    text = whole.strip(_MARKS)
+    text = _bare(whole)
     if segment.label not in _PEOPLE or re.search(r"(?<!\bal)(?<=[a-z]{2})\.$", text):
-        text = text.rstrip(". ").rstrip(_MARKS)
-    text = re.sub("^" + _ANNOUNCE.get(segment.label, ""), "", text).strip(_MARKS)
+        text = _bare(text.rstrip(". "))
+    text = _bare(re.sub("^" + _ANNOUNCE.get(segment.label, ""), "", text))
     return text or whole
+
+
+def _bare(text: str) -> str:
+    """Return text without marks at its ends, and without brackets that hold all of it or nothing.
+
+    Examples
+    --------
+    >>> _bare("(1970),"), _bare("13(6),"), _bare("1998),")
+    ('1970', '13(6)', '1998')
+    """
+    text = text.strip(_MARKS)
+    for opening, closing in ("()", "[]"):
+        depth = text[:-1].count(opening) - text[:-1].count(closing)
+        if text.endswith(closing) and (depth < 1 or text.startswith(opening)):
+            text = text[:-1].rstrip(_MARKS)
+        if text.startswith(opening) and text.count(opening) > text.count(closing):
+            text = text[1:].lstrip(_MARKS)
+    return text
 
 
 def row(document: Document, segments: Iterable[Segment], labels: Iterable[str]) -> list[str]:

@@ -191,8 +191,7 @@ _STYLES = (
         _INITIALS,
         _INITIALS,
         (", editor", ", editors"),
-        "{key}| {author}.| {title}.| {journal},| {volume}<({number})>:|{pages},| "
-        "<{month} >{year}.",
+        "{key}| {author}.| {title}.| {journal},| {volume}<({number})>:|{pages},| <{month} >{year}.",
         "{key}| {author}.| {title}.| In |{editor}{eds},| {booktitle},| pages {pages}.| "
         "{publisher},| {year}.",
         "{key}| {author}.| {title}.| {publisher},| {place},| {note},| {year}.",

@@ -83,9 +83,13 @@ def lexicons(records: Iterable[Record], least: int = 2) -> list[Lexicon]:
         found["publishers"].update({record.publisher} - {""})
         found["places"].update({record.place, record.place.split(",")[0]} - {""})
     return [
-        Lexicon(name, sorted(entry for entry, count in counts.items() if count >= least))
+        Lexicon(name, sorted(entry for entry, count in counts.items() if count >= least), _cut)
         for name, counts in found.items()
     ]
+
+
+def _cut(text: str) -> tuple[str, ...]:
+    return Document.from_text(text).tokens
 
 
 def data(n: int = 300, seed: int = 0) -> Data:
@@ -136,7 +140,7 @@ def learn(kind: str, made: Data) -> Learnt:
     """
     features = preset("citations", gazetteers=made.lexicons, segments=kind == "semi")
     make = {"semi": SemiCRF, "chain": ChainCRF}[kind]
-    model = make(features, c2=C2, max_iterations=ITERATIONS)
+    model = make(features, c2=C2, max_iterations=ITERATIONS, n_threads=1)
     began = time.perf_counter()
     model.fit(made.train)
     seconds = time.perf_counter() - began
@@ -144,7 +148,9 @@ def learn(kind: str, made: Data) -> Learnt:
         evaluate([one.segments or () for one in some], model.predict(some))
         for some in (made.test, made.unseen)
     )
-    model.calibrate(made.dev, method="temperature")
+    known = set(model.labels_)  # a small n may lack one
+    dev = [one for one in made.dev if {s.label for s in one.segments or ()} <= known]
+    model.calibrate(dev, method="temperature")
     return Learnt(model, seconds, records, styles)
 
 

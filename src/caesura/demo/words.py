@@ -10,7 +10,12 @@ from caesura.demo.records import Name
 
 __all__ = ["Names", "abbreviated", "capitalised"]
 
-_SMALL = frozenset("a an and as at by for from in into like of on or the to via with".split())
+_SMALL = frozenset(
+    (
+        *("a", "an", "and", "as", "at", "by", "for", "from", "in", "into"),
+        *("like", "of", "on", "or", "the", "to", "via", "with"),
+    )
+)
 _SHORT = {
     "Academy": "Acad.",
     "Advances": "Adv.",
