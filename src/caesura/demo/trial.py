@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from caesura.demo.citations import citations
+from caesura.demo.features import features
 from caesura.demo.records import Record, split
 from caesura.demo.styles import HELD_OUT_STYLES, STYLES
 from caesura.demo.words import abbreviated
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import Report, evaluate
-from caesura.features import Lexicon, preset
+from caesura.features import Lexicon
 from caesura.models import ChainCRF, SemiCRF
 from caesura.models.calibration import Confident
 
@@ -138,9 +139,12 @@ def learn(kind: str, made: Data) -> Learnt:
     >>> learnt.records.micro.f1 > 0.3
     True
     """
-    features = preset("citations", gazetteers=made.lexicons, segments=kind == "semi")
-    make = {"semi": SemiCRF, "chain": ChainCRF}[kind]
-    model = make(features, c2=C2, max_iterations=ITERATIONS, n_threads=1)
+    model: SemiCRF | ChainCRF
+    if kind == "semi":
+        model = SemiCRF(features(made.lexicons, True), same_label_adjacent=False)
+    else:
+        model = ChainCRF(features(made.lexicons, False))
+    model.set_params(c2=C2, max_iterations=ITERATIONS, n_threads=1)
     began = time.perf_counter()
     model.fit(made.train)
     seconds = time.perf_counter() - began
