@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
 
 def demo(
-    n: Annotated[int, typer.Option("--n", "-n", help="References to learn from.")] = 300,
+    n: Annotated[int, typer.Option("--n", "-n", help="References to learn from.")] = 400,
     seed: Annotated[int, typer.Option("--seed", help="Of all that is drawn.")] = 0,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the data, the model and the rows.")

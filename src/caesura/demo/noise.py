@@ -26,6 +26,7 @@ _SLIPS = (  # what a scanner reads for what
     *(("1", "l"), ("l", "1"), ("0", "O"), ("O", "0"), ("rn", "m"), ("m", "rn"), ("cl", "d")),
     *(("5", "S"), ("e", "c"), ("i", "j"), ("h", "b"), ("I", "l"), ("li", "h"), ("ü", "ii")),
 )
+_MARKS = ",,,...::;"  # after a field
 
 
 def forgotten(record: Record, draw: random.Random, noise: float) -> Record:
@@ -50,7 +51,7 @@ def forgotten(record: Record, draw: random.Random, noise: float) -> Record:
 
 
 def habits(pieces: list[Piece], draw: random.Random, noise: float) -> list[Piece]:
-    """Return pieces as people type them: straight quotes, other dashes and other capitals.
+    """Return pieces as people type them: other quotation marks, dashes, capitals and marks.
 
     Examples
     --------
@@ -60,8 +61,11 @@ def habits(pieces: list[Piece], draw: random.Random, noise: float) -> list[Piece
     straight = draw.random() < 0.6 * noise
     dash = draw.choice(["–", "-", "-", "--", " - "]) if draw.random() < 0.3 * noise else "–"
     case = draw.random() / noise if noise else 1.0
+    careless = draw.random() < 0.25 * noise
     out = []
     for label, text in pieces:
+        if careless and text[-1] in _MARKS and draw.random() < 0.3:
+            text = text[:-1] + draw.choice(_MARKS)
         if straight:
             text = text.replace("“", '"').replace("”", '"').replace("’", "'")
         if label == "pages":
@@ -99,7 +103,7 @@ def _read(text: str, draw: random.Random) -> str:
     if draw.random() < 0.1:  # the space before it
         text = text.lstrip()
     if len(text.strip()) > 2 and draw.random() < 0.08:  # the mark at its end
-        text = text[:-1] if text[-1] in ".,:;" else text
+        text = text[:-1] if text[-1] in _MARKS else text
     long = list(re.finditer(r"[a-z]{4}(?=[a-z]{3})", text))
     if long and draw.random() < 0.1:  # a word was broken at the end of a line
         at = draw.choice(long).end()

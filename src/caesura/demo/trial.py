@@ -93,7 +93,7 @@ def _cut(text: str) -> tuple[str, ...]:
     return Document.from_text(text).tokens
 
 
-def data(n: int = 300, seed: int = 0) -> Data:
+def data(n: int = 400, seed: int = 0) -> Data:
     """Write references for learning and for testing.
 
     Parameters
@@ -110,7 +110,7 @@ def data(n: int = 300, seed: int = 0) -> Data:
     (20, 20, 20)
     """
     if not isinstance(n, int) or n < 10:
-        raise InvalidInput(message("n", n, "at least 10 references", "the demo takes 300"))
+        raise InvalidInput(message("n", n, "at least 10 references", "the demo takes 400"))
     parts = split(seed)
     seen = [name for name in STYLES if name not in HELD_OUT_STYLES]
     tests = min(n, len(parts.test))
