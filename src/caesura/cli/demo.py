@@ -101,7 +101,7 @@ def _write(outcome: Outcome, output: Path) -> None:
     for lexicon in made.lexicons:
         entries = "".join(" ".join(entry) + "\n" for entry in lexicon.entries)
         (output / f"{lexicon.name}.txt").write_text(entries, encoding="utf-8")
-    outcome.semi.model.save(output / MODEL)
+    outcome.semi.model.set_params(n_threads=None).save(output / MODEL)
     texts = "".join(f"{document.text}\n" for document in shown)
     (output / TEXTS).write_text(texts, encoding="utf-8")
     with open(output / ROWS, "w", encoding="utf-8", newline="") as file:

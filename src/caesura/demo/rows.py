@@ -48,11 +48,12 @@ def _bare(text: str) -> str:
 
     Examples
     --------
-    >>> _bare("(1970),"), _bare("13(6),"), _bare("1998),")
-    ('1970', '13(6)', '1998')
+    >>> _bare("(1970),"), _bare("13(6),"), _bare("1998),"), _bare("ACM (")
+    ('1970', '13(6)', '1998', 'ACM')
     """
     text = text.strip(_MARKS)
     for opening, closing in ("()", "[]"):
+        text = text.removesuffix(opening).rstrip(_MARKS)
         depth = text[:-1].count(opening) - text[:-1].count(closing)
         if text.endswith(closing) and (depth < 1 or text.startswith(opening)):
             text = text[:-1].rstrip(_MARKS)
