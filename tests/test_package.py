@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "learning"),
-    *("persistence", "models", "compat"),
+    *("persistence", "models", "compat", "demo", "cli"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}

@@ -1,0 +1,244 @@
+"""``caesura demo``: learn to read references from examples made here, and read ten new ones."""
+
+from __future__ import annotations
+
+import csv
+import json as jsonlib
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from caesura.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from caesura.demo.trial import Data, Doubt, Learnt
+    from caesura.models.calibration import Confident
+
+__all__ = ["demo"]
+
+SHOWN = 10  # references
+MODEL, TRAIN, DEV, TEST = "citations.model", "train.jsonl", "dev.jsonl", "test.jsonl"
+TEXTS, ROWS = "references.txt", "references.csv"
+
+
+class Outcome(NamedTuple):
+    """All that the demonstration found."""
+
+    made: Data
+    semi: Learnt
+    chain: Learnt
+    found: list[list[Confident]]  # of the unseen styles
+    doubt: Doubt
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels, in the order of columns and colours."""
+        from caesura.demo import LABELS
+
+        return list(dict.fromkeys(LABELS.values()))
+
+
+def demo(
+    n: Annotated[int, typer.Option("--n", "-n", help="References to learn from.")] = 400,
+    seed: Annotated[int, typer.Option("--seed", help="Of all that is drawn.")] = 0,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder for the data, the model and the rows.")
+    ] = Path("caesura-demo"),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but scores.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
+    ] = False,
+) -> None:
+    """Learn to cut references into fields, and cut ten that are new.
+
+    The data is made here, from facts about real publications in seventeen citation styles. The test
+    has other publications, and three styles that the training data does not have.
+    """
+    from caesura.demo.trial import SURE, data, doubt, learn
+
+    screen = _console(quiet or json)
+    _folder(output)
+    made = data(n, seed)
+    _show_data(screen, made)
+    screen.print("Learning a token CRF ...")
+    chain = learn("chain", made)
+    screen.print("Learning a semi-CRF ...\n")
+    semi = learn("semi", made)
+    found = semi.model.predict_confident(made.unseen, threshold=SURE)
+    outcome = Outcome(made, semi, chain, found, doubt(made.unseen, found))
+    _write(outcome, output)
+    if json:
+        sys.stdout.write(jsonlib.dumps(_plain(outcome), ensure_ascii=False) + "\n")
+        return
+    _show_scores(_console(False), outcome)
+    _show_references(screen, outcome)
+    _show_end(screen, outcome, output)
+
+
+def _folder(output: Path) -> None:
+    """Make the folder, or say why not."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InvalidInput(f"{output}: {reason}; give a folder that can be made") from None
+
+
+def _write(outcome: Outcome, output: Path) -> None:
+    """Write the data, the model, and the references that are shown as text and as rows."""
+    from caesura.corpora import write_jsonl
+    from caesura.demo.rows import row
+
+    made, shown = outcome.made, outcome.made.unseen[:SHOWN]
+    for name, documents in ((TRAIN, made.train), (DEV, made.dev), (TEST, made.unseen)):
+        write_jsonl(output / name, documents, form="text")
+    for lexicon in made.lexicons:
+        entries = "".join(" ".join(entry) + "\n" for entry in lexicon.entries)
+        (output / f"{lexicon.name}.txt").write_text(entries, encoding="utf-8")
+    outcome.semi.model.set_params(n_threads=None).save(output / MODEL)
+    texts = "".join(f"{document.text}\n" for document in shown)
+    (output / TEXTS).write_text(texts, encoding="utf-8")
+    with open(output / ROWS, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["text", *outcome.labels])
+        for document, found in zip(shown, outcome.found, strict=False):
+            rows.writerow(row(document, [one.segment for one in found], outcome.labels))
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    """Return what --json prints."""
+    from caesura.demo.rows import field
+
+    def scores(learnt: Learnt) -> dict[str, float]:
+        return {
+            "seconds": round(learnt.seconds, 3),
+            "weights": learnt.model.n_features_,
+            "f1_unseen_records": learnt.records.micro.f1,
+            "f1_unseen_styles": learnt.styles.micro.f1,
+        }
+
+    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
+    return {
+        "train": len(outcome.made.train),
+        "test": len(outcome.made.test),
+        "semi": scores(outcome.semi),
+        "chain": scores(outcome.chain),
+        "doubt": outcome.doubt._asdict(),
+        "references": [
+            {
+                "text": document.text,
+                "fields": [
+                    {
+                        "label": one.segment.label,
+                        "text": field(document, one.segment),
+                        "probability": round(one.probability, 6),
+                        "review": one.review,
+                    }
+                    for one in found
+                ],
+            }
+            for document, found in shown
+        ],
+    }
+
+
+# ---- what people see -----------------------------------------------------------------------------
+
+
+def _console(silent: bool) -> Console:
+    """Return where to print: colours and lines that fit only where a person is looking."""
+    from rich.console import Console
+
+    seen = sys.stdout.isatty()
+    return Console(
+        quiet=silent, highlight=False, soft_wrap=not seen, no_color=None if seen else True
+    )
+
+
+def _show_data(screen: Console, made: Data) -> None:
+    from caesura.demo import HELD_OUT_STYLES, RECORDS, STYLES
+
+    screen.print(
+        f"{len(RECORDS)} publications, {len(STYLES)} citation styles, slips and gaps as on the web."
+        f"\nLearning from {len(made.train)} references in {len(STYLES) - len(HELD_OUT_STYLES)} "
+        f"styles; testing on {len(made.test)} other publications, once in these styles and once in "
+        f"{', '.join(HELD_OUT_STYLES[:-1])} and {HELD_OUT_STYLES[-1]}, which were not seen."
+    )
+
+
+def _show_scores(screen: Console, outcome: Outcome) -> None:
+    from rich.table import Table
+
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    grid.add_column("segment F1")
+    for name in ("unseen records", "unseen styles", "weights", "seconds"):
+        grid.add_column(name, justify="right")
+    for name, one in (("semi-CRF", outcome.semi), ("token CRF (BIO)", outcome.chain)):
+        scores = (f"{100 * report.micro.f1:.1f}" for report in (one.records, one.styles))
+        grid.add_row(name, *scores, f"{one.model.n_features_:,}", f"{one.seconds:.1f}")
+    screen.print(grid)
+
+
+def _show_references(screen: Console, outcome: Outcome) -> None:
+    from rich.text import Text
+
+    from caesura.demo.rows import field
+
+    colours = _colours(outcome.labels)
+    screen.print(
+        f"\n{SHOWN} references in styles that it has not seen, the probability that each field is "
+        "exactly right, and ? where a person should look:"
+    )
+    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
+    for document, found in shown:
+        line = Text(document.text or "")
+        offsets = document.offsets or ()
+        for one in found:
+            start, end = offsets[one.segment.start][0], offsets[one.segment.end - 1][1]
+            line.stylize(colours[one.segment.label], start, end)
+        screen.print()
+        screen.print(line)
+        for one in found:
+            name = one.segment.label
+            mark = "?" if one.review else " "
+            fact = Text(f"  {mark} {one.probability:4.2f}  ")
+            screen.print(fact + Text(f"{name:12}", colours[name]) + field(document, one.segment))
+
+
+def _colours(labels: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each label; those after the palette's last are bold."""
+    from caesura.render import PALETTE
+
+    return {
+        label: f"color({PALETTE[k % len(PALETTE)][0]})" + (" bold" if k >= len(PALETTE) else "")
+        for k, label in enumerate(labels)
+    }
+
+
+def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
+    worth = outcome.doubt
+    screen.print(
+        f"\nOf all {worth.segments} segments in unseen styles, {worth.flagged} have a ?, and "
+        f"{worth.flagged_wrong} of these are wrong; of those without, "
+        f"{100 * worth.passed_right:.1f} % are right.\nThe ten as rows, a column for each field: "
+        f"{output / ROWS}\n\nTo try next:"
+    )
+
+    def path(name: str) -> str:
+        return shlex.quote(str(output / name))
+
+    lists = " ".join(f"-g {path(lexicon.name + '.txt')}" for lexicon in outcome.made.lexicons)
+    reference = shlex.quote(outcome.made.unseen[0].text or "")
+    for line in (
+        f"caesura train {path(TRAIN)} --dev {path(DEV)} -o {path('my.model')} "
+        f"--preset citations {lists} --c2 0.1",
+        f"caesura segment {path(MODEL)} {path(TEXTS)} --to text --probabilities",
+        f"caesura explain {path(MODEL)} {reference}",
+    ):
+        screen.print(f"  {line}", soft_wrap=True, markup=False)

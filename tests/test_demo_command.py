@@ -1,0 +1,152 @@
+"""The demonstration from its beginning to its end, small."""
+
+import csv
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import caesura
+from caesura import InvalidInput
+from caesura.cli.demo import demo
+from caesura.corpora import read
+from caesura.demo import HELD_OUT_STYLES, LABELS, split
+from caesura.demo.trial import data, lexicons
+
+COLUMNS = list(dict.fromkeys(LABELS.values()))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("demo") / "made for it"
+
+
+@pytest.fixture(scope="module")
+def printed(folder: Path) -> str:
+    """Return what the demonstration prints where nobody is looking."""
+    code = "from pathlib import Path; from caesura.cli.demo import demo; import sys; "
+    code += "demo(n=40, seed=1, output=Path(sys.argv[1]))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, str(folder)],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env={"PYTHONIOENCODING": "utf-8", "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert not done.stderr
+    return done.stdout
+
+
+def test_it_prints_scores_of_both_models(printed: str) -> None:
+    for name in ("semi-CRF", r"token CRF \(BIO\)"):
+        found = re.search(rf"^{name} +(\S+) +(\S+) +[\d,]+ +\S+$", printed, re.MULTILINE)
+        assert found is not None
+        assert all(30 < float(score) <= 100 for score in found.groups())
+
+
+def test_it_is_plain_where_nobody_is_looking(printed: str) -> None:
+    assert "\x1b" not in printed
+
+
+def test_it_shows_ten_references_with_probabilities(printed: str, folder: Path) -> None:
+    for line in (folder / "references.txt").read_text(encoding="utf-8").splitlines():
+        assert f"\n{line}\n" in printed
+    facts = re.findall(rf"^  ([? ]) (\d\.\d\d)  (?:{'|'.join(COLUMNS)}) +\S", printed, re.MULTILINE)
+    assert len(facts) >= 30
+    assert {mark for mark, _ in facts} == {"?", " "}
+    for mark, probability in facts:
+        assert (mark == "?") == (float(probability) < 0.9) or probability == "0.90"
+
+
+def test_it_writes_rows(printed: str, folder: Path) -> None:
+    with open(folder / "references.csv", encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["text", *COLUMNS]
+    assert [row[0] for row in rows] == (folder / "references.txt").read_text("utf-8").splitlines()
+    assert len(rows) == 10
+    for row in rows:
+        for cell in filter(None, row[1:]):
+            assert all(field in row[0] for field in cell.split(" | "))
+
+
+def test_the_files_are_what_the_commands_need(printed: str, folder: Path) -> None:
+    commands = [shlex.split(line) for line in printed.splitlines() if line.startswith("  caesura ")]
+    assert [command[1] for command in commands] == ["train", "segment", "explain"]
+    made = {"my.model"}
+    for word in (word for command in commands for word in command):
+        if word.startswith(str(folder)) and Path(word).name not in made:
+            assert Path(word).exists(), word
+    train, dev, test = (list(read(folder / f"{name}.jsonl")) for name in ("train", "dev", "test"))
+    assert len(train) == 40
+    assert train[3].segments == data(40, 1).train[3].segments
+    model = caesura.load(folder / "citations.model")
+    for some in (dev, test):
+        assert (
+            caesura.evaluate([d.segments or () for d in some], model.predict(some)).micro.f1 > 0.3
+        )
+    assert model.explain(commands[2][3])
+
+
+def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    demo(n=12, seed=2, output=tmp_path, json=True)
+    found = json.loads(capsys.readouterr().out)
+    assert found["train"] == 12
+    assert len(found["references"]) == 10
+    assert 0 < found["semi"]["f1_unseen_styles"] <= 1
+    doubt = found["doubt"]
+    assert doubt["flagged_wrong"] <= doubt["flagged"] <= doubt["segments"]
+
+
+def test_quiet_prints_scores_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    demo(n=12, output=tmp_path, quiet=True)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("segment F1")
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="give a folder"):
+        demo(n=20, output=tmp_path / "file" / "inner")
+
+
+def test_too_few_references() -> None:
+    with pytest.raises(InvalidInput, match="n: got 3, expected at least 10"):
+        data(3)
+
+
+# -- what is held out ----------------------------------------------------------------------------
+
+
+def titles(documents: list[caesura.Document]) -> set[str]:
+    found = set()
+    for document in documents:
+        for start, end, label in document.segments or ():
+            if label == "title":
+                found.add(" ".join(document.tokens[start:end]).lower())
+    return found
+
+
+def test_no_title_of_the_test_is_in_the_training_data() -> None:
+    made = data(300)
+    assert not titles(made.train) & (titles(made.test) | titles(made.unseen) | titles(made.dev))
+    assert len(HELD_OUT_STYLES) == 3
+
+
+def test_lexicons_know_the_training_records_only() -> None:
+    parts = split(0)
+    known = {name.family for record in parts.train for name in record.authors + record.editors}
+    surnames = data(20).lexicons[0]
+    assert surnames.name == "surnames"
+    assert {"".join(entry) for entry in surnames.entries} <= {n.replace(" ", "") for n in known}
+    assert lexicons([]) == [caesura.features.Lexicon(one.name, []) for one in data(20).lexicons]
+
+
+def test_importing_the_package_does_not_load_the_demo() -> None:
+    code = "import sys, caesura; print('caesura.demo' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
