@@ -80,6 +80,23 @@ inline void panels(const std::int32_t* ids, const double* values, int count, Fro
   }
 }
 
+// Where the planes are in the row of a token; those that are not there are the first, times 0.
+struct Lanes {
+  int first = 0, last = 0, single = 0;
+  real has_first = 0, has_last = 0, has_single = 0;
+  explicit Lanes(const Design& d) {
+    auto put = [&](int p, int& lane, real& has) {
+      lane = p * d.Y;
+      has = 1;
+    };
+    for (int p = 1; p < d.planes; ++p) {
+      if (d.plane_flags[p] == kOpenEnd) put(p, first, has_first);
+      else if (d.plane_flags[p] == kOpenStart) put(p, last, has_last);
+      else put(p, single, has_single);
+    }
+  }
+};
+
 struct Evaluator {
   const Design& d;
   const Weights<real>& w;
@@ -96,6 +113,7 @@ struct Evaluator {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, n, out + r * n);
     }
+    if (d.sparse_ptr[first] == d.sparse_ptr[first + rows]) return;
     // Weights of one label often follow each other: every second goes to a row of its own, so that an addition
     // need not wait for the one before.
     real* second = reals(work, rows * n);
@@ -179,44 +197,33 @@ struct Evaluator {
     scatter(first, T, wide);
   }
 
-  // The lanes of each plane in the row of a token; -1: there is none.
-  struct Lanes {
-    int first = -1, last = -1, single = -1;
-  };
-  Lanes lanes() const {
-    Lanes out;
-    for (int p = 1; p < d.planes; ++p) {
-      (d.plane_flags[p] == kOpenEnd ? out.first : d.plane_flags[p] == kOpenStart ? out.last : out.single) = p * d.Y;
-    }
-    return out;
-  }
-
   // Scores of tags from those of planes: a feature of first tokens fires at begin and unit, and so on.
+  // A label of one token has no other tag than unit.
   void to_tags(int T, const real* wide, real* out) const {
     const int Y = d.Y;
-    const Lanes at = lanes();
+    const Lanes at(d);
     for (int t = 0; t < T; ++t, wide += w.wide, out += w.tags->stride) {
       for (int y = 0; y < Y; ++y) {
-        const real token = wide[y], first = at.first < 0 ? 0 : wide[at.first + y];
-        const real last = at.last < 0 ? 0 : wide[at.last + y], single = at.single < 0 ? 0 : wide[at.single + y];
-        const bool open = w.open[y] != 0;
-        out[kBegin * Y + y] = open ? token + first : -kInfinity;
-        out[kInside * Y + y] = open ? token : -kInfinity;
-        out[kEnd * Y + y] = open ? token + last : -kInfinity;
-        out[kUnit * Y + y] = token + first + last + single;
+        const real token = wide[y], first = at.has_first * wide[at.first + y], last = at.has_last * wide[at.last + y];
+        const real inner = w.open[y] != 0 ? token : -kInfinity;
+        out[kBegin * Y + y] = inner + first;
+        out[kInside * Y + y] = inner;
+        out[kEnd * Y + y] = inner + last;
+        out[kUnit * Y + y] = token + first + last + at.has_single * wide[at.single + y];
       }
     }
   }
   void from_tags(int T, const real* tags, real* wide) const {
     const int Y = d.Y;
-    const Lanes at = lanes();
+    const Lanes at(d);
     for (int t = 0; t < T; ++t, wide += w.wide, tags += w.tags->stride) {
       for (int y = 0; y < Y; ++y) {
         const real unit = tags[kUnit * Y + y], begin = tags[kBegin * Y + y], end = tags[kEnd * Y + y];
-        wide[y] = unit + begin + end + tags[kInside * Y + y];
-        if (at.first >= 0) wide[at.first + y] = unit + begin;
-        if (at.last >= 0) wide[at.last + y] = unit + end;
-        if (at.single >= 0) wide[at.single + y] = unit;
+        const real covered = unit + begin + end + tags[kInside * Y + y];
+        if (at.has_first != 0) wide[at.first + y] = unit + begin;
+        if (at.has_last != 0) wide[at.last + y] = unit + end;
+        if (at.has_single != 0) wide[at.single + y] = unit;
+        wide[y] = covered;
       }
     }
   }

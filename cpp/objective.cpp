@@ -157,15 +157,20 @@ void Unpacked<Real>::set_tags(const Layout& layout, int width) {
     visit(a);
     visit(b);
   };
+  auto there = [&](int position, int y) { return position == kUnit || layout.bounds[y] == 0; };
   for (int y = 0; y < Y; ++y) {
-    each(kBegin, kUnit, [&](int k) { starts[k * Y + y] = start[y]; });
-    each(kEnd, kUnit, [&](int k) { ends[k * Y + y] = end[y]; });
+    each(kBegin, kUnit, [&](int k) { starts[k * Y + y] = there(k, y) ? start[y] : kMinusInfinity; });
+    each(kEnd, kUnit, [&](int k) { ends[k * Y + y] = there(k, y) ? end[y] : kMinusInfinity; });
     each(kBegin, kInside, [&](int from) {
-      each(kInside, kEnd, [&](int to) { pairs[(from * Y + y) * n + to * Y + y] = 0.0; });
+      each(kInside, kEnd, [&](int to) {
+        if (there(to, y)) pairs[(from * Y + y) * n + to * Y + y] = 0.0;
+      });
     });
     for (int next = 0; next < Y; ++next) {
       each(kEnd, kUnit, [&](int from) {
-        each(kBegin, kUnit, [&](int to) { pairs[(from * Y + y) * n + to * Y + next] = transition[y * Y + next]; });
+        each(kBegin, kUnit, [&](int to) {
+          if (there(from, y) && there(to, next)) pairs[(from * Y + y) * n + to * Y + next] = transition[y * Y + next];
+        });
       });
     }
   }
