@@ -362,12 +362,12 @@ def test_misaligned_spans(tmp_path: Path) -> None:
         f"{path}, line 1: spans[0]: got [3, 9, 'X'], expected whole tokens, but 'mail' is"
     ):
         list(read_jsonl(path))
-    [document] = read_jsonl(path, misaligned="widen")
+    [document] = read_jsonl(path, align="expand")
     assert document.segments == ((2, 4, "X"),)
     [document] = read_jsonl(path, tokeniser="characters")
     assert document.segments == ((3, 8, "X"),)
-    with refused("misaligned: got 'drop', expected 'error' or 'widen'"):
-        read_jsonl(path, misaligned="drop")  # type: ignore[arg-type]
+    with refused("align: got 'drop', expected 'strict' or 'expand' or 'contract'"):
+        read_jsonl(path, align="drop")  # type: ignore[arg-type]
     with refused("tokeniser: got 'word'"):
         read_jsonl(path, tokeniser="word")
 

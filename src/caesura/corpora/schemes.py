@@ -36,8 +36,8 @@ class TagCounts:
                 self.lines.setdefault(tag, line)
 
 
-def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
-    """Return the scheme of tags, or raise if they are of no single one.
+def detect_scheme(counts: TagCounts, outside: str = "O", *, most: bool = False) -> str:
+    """Return the scheme of tags, or raise if they are of no single one; or that of most of them.
 
     Examples
     --------
@@ -53,6 +53,8 @@ def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
         return "BIO"
     if len(lettered) < len(tags) and bare:  # a label may be a letter
         return "plain"
+    if most:
+        return _of_most(counts, set(lettered), outside)
     if len(lettered) < len(tags):
         other = next(tag for tag in tags if tag not in lettered)
         raise InvalidInput(
@@ -69,6 +71,22 @@ def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
             "their scheme, plain if they are labels"
         )
     return min(wrong, key=lambda name: wrong[name])
+
+
+def _of_most(counts: TagCounts, lettered: set[str], outside: str) -> str:
+    """Return the scheme that most tags fit into; of equals, that with the fewest wrong pairs."""
+    times: Counter[str] = Counter()
+    for (_, tag), count in counts.pairs.items():
+        if tag not in ("O", outside, None):
+            times[tag] += count
+    if sum(times[tag] for tag in lettered) * 2 < times.total():
+        return "plain"
+    fitting = {
+        row.name: sum(times[tag] for tag in lettered if tag.partition("-")[0] in _LETTERS[row.name])
+        for row in _CANDIDATES
+    }
+    rows = [row for row in _CANDIDATES if fitting[row.name] == max(fitting.values())]
+    return min(rows, key=lambda row: _wrong(counts.pairs, row)).name
 
 
 def _wrong(pairs: Counter[Pair], row: _Scheme) -> int:
