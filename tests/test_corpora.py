@@ -1,4 +1,4 @@
-"""Columns and JSON lines: round trips, schemes found, streaming, and errors with file and line."""
+"""Columns, JSON lines and files: round trips, schemes found, streaming, errors with file and line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from caesura.corpora import read, read_conll, read_jsonl, write, write_conll, write_jsonl
@@ -269,6 +269,7 @@ def test_wrong_arguments_of_read_conll(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scheme", DETECTED)
 @pytest.mark.parametrize("separator", [" ", "\t"])
+@settings(max_examples=15)
 @given(drawn=st.lists(documents("ab#é'", least=1), max_size=4))
 def test_round_trip_of_columns(
     scheme: str, separator: str, drawn: list[Document], tmp_path_factory: pytest.TempPathFactory
@@ -391,9 +392,16 @@ def test_misaligned_spans(tmp_path: Path) -> None:
         ('{"text": "a b", "spans": [[1, 2, "X"]]}', "spans[0]: got [1, 2, 'X'], expected a token"),
         (
             '{"text": "a b", "spans": [[0, 3, "X"], [2, 3, "Y"]]}',
-            "segments[1]: got (1, 2, 'Y'), expected start >= 2",
+            "spans[1]: got [2, 3, 'Y'], expected start >= 3, where the span before it ends",
         ),
         ('{"text": "a", "spans": [], "segments": []}', "spans: got segments as well, expected one"),
+        (
+            '{"tokens": [], "segments": 3}',
+            "segments: got 3, expected a list of [start, end, label]",
+        ),
+        ('{"tokens": ["a"], "offsets": [[1e999, 2]]}', "offsets: got [[inf, 2]], expected (start,"),
+        ('{"tokens": [' + "9" * 5000 + "]}", "got JSON that cannot be read: Exceeds the limit"),
+        ("[" * 100000, "got JSON that cannot be read: maximum recursion depth exceeded"),
         ('{"dense": [[NaN]]}', "dense[0, 0]: got nan, expected a finite number"),
     ],
 )
@@ -463,12 +471,12 @@ def test_formats_by_name(tmp_path: Path, name: str) -> None:
 
 
 def test_unknown_formats(tmp_path: Path) -> None:
-    with refused("path: got 'a.xml', expected a name that ends in .conll"):
-        read("a.xml")
+    with refused("path: got 'a.doc', expected a name that ends in .conll"):
+        write("a.doc", [])
     with refused("path: got '-', expected a name that ends in .conll"):
-        read("-")
-    with refused("format: got 'xml', expected conll or jsonl"):
-        read("a.conll", "xml")
+        write("-", [])
+    with refused("format: got 'yaml', expected conll or jsonl or csv or xml or brat or text"):
+        read("a.conll", "yaml")
     path = put(tmp_path, "a O\n", "a.txt")
     assert read(path, "conll", scheme="BIO").scheme == "BIO"
 

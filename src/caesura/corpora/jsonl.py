@@ -110,6 +110,9 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
         raise InvalidInput(message("the line", record, expected, remedy))
     if record.get("segments") is not None and record.get("spans") is not None:
         raise InvalidInput("spans: got segments as well, expected one of them; leave one out")
+    if not isinstance(record.get("segments") or [], list):
+        expected, remedy = "a list of [start, end, label]", "ends are exclusive"
+        raise InvalidInput(message("segments", record["segments"], expected, remedy))
     given = {key: record[key] for key in FIELDS if record.get(key) is not None}
     try:
         bare = as_document(given, tokeniser, "record")

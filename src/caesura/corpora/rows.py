@@ -90,7 +90,9 @@ def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]
 
 def _ends(line: str, form: Form) -> bool:
     """Say whether a line stands between sequences."""
-    return not line.strip(" \t") or form.split(line)[0] == DOCUMENT_START
+    if DOCUMENT_START not in line:
+        return not line.strip(" \t")
+    return form.split(line)[0] == DOCUMENT_START
 
 
 def _with(rows: Rows, number: int, line: str, reading: tuple[Source, Form, _Shape]) -> Rows:
