@@ -87,7 +87,17 @@ PIECES = [
         b"-DOCSTART-",
         b"# global.columns = ",
     ),
-    *(b"T1\t", b"R1\tx Arg1:T1", b"0 3;5 8", b"#", b'"spans": 3', b'"segments": 3, ', b'"text": [], ', b"[" * 3000, b"<a>" * 300),
+    *(
+        b"T1\t",
+        b"R1\tx Arg1:T1",
+        b"0 3;5 8",
+        b"#",
+        b'"spans": 3',
+        b'"segments": 3, ',
+        b'"text": [], ',
+        b"[" * 3000,
+        b"<a>" * 300,
+    ),
     *(
         b'<!DOCTYPE a [<!ENTITY x "y">]>',
         b'<?xml version="1.0" encoding="utf-7"?>',
@@ -143,7 +153,7 @@ ADDRESSES = """<Addresses>
 
 def whole(folder: Path) -> dict[str, list[dict[str, bytes]]]:
     """Write corpora in each format; return the files of each."""
-    made, corpora = documents(), {}
+    made, corpora = documents(), dict[str, list[dict[str, bytes]]]()
     writings: dict[str, list[dict[str, Any]]] = {
         "conll": [{"scheme": "BIO"}, {"scheme": "BIOES", "separator": "\t"}, {"comments": False}],
         "jsonl": [{}, {"form": "text"}],

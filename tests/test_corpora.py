@@ -1,4 +1,4 @@
-"""Columns, JSON lines and files: round trips, schemes found, streaming, errors with file and line."""
+"""Columns, JSON lines and files: round trips, schemes, streaming, errors with file and line."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.segments import Segment, from_tags, to_tags
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_waiting_for_the_disk() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
 
 DETECTED = ["BIO", "IOB1", "BIOES", "BILOU", "BMES", "BCEU"]
 NAMES = [Segment(0, 1, "LOC"), Segment(1, 4, "LOC"), Segment(5, 7, "PER")]
@@ -411,6 +419,7 @@ def test_wrong_json_names_file_and_line(tmp_path: Path, line: str, text: str) ->
         list(read_jsonl(path))
 
 
+@settings(max_examples=50)
 @given(drawn=st.lists(documents("ab#é'\u2028\r\x00", least=0), max_size=4))
 def test_round_trip_of_json_lines(
     drawn: list[Document], tmp_path_factory: pytest.TempPathFactory

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,14 @@ from caesura.corpora import (
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _without_waiting_for_the_disk() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
 
 # What each format cannot hold in a text.
 ODD = "ab ,.'\"|@0:\\<&>\t\u3000é\u0301\u2028\ufeff北😀"
@@ -67,15 +77,20 @@ def labelled(draw: st.DrawFn, alphabet: str, labels: list[str], tokeniser: Token
     return Document(bare.tokens, text, bare.offsets, segments=segments)
 
 
-TOKENISERS = ["words", "characters", "whitespace", {"regex": r"(?s).{1,3}"}, {"regex": r"[a-z ]+"}]
+TOKENISERS: list[str | dict[str, str]] = [
+    "words",
+    "characters",
+    "whitespace",
+    {"regex": r"(?s).{1,3}"},
+    {"regex": r"[a-z ]+"},
+]
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "xml", "brat"])
-@pytest.mark.parametrize("packing", ["", ".gz"])
-@settings(max_examples=60)
+@settings(max_examples=50)
 @given(data=st.data())
 def test_round_trip(
-    format: str, packing: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+    format: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Text, offsets and segments come back, and writing them again gives the same bytes."""
     tokeniser = Tokeniser.of(data.draw(st.sampled_from(TOKENISERS)))
@@ -83,7 +98,7 @@ def test_round_trip(
     documents = labelled(ALPHABETS[format], labels, tokeniser)
     drawn = data.draw(st.lists(documents, max_size=3))
     folder = tmp_path_factory.mktemp("round")
-    path, again = folder / f"a{packing}", folder / f"b{packing}"
+    path, again = folder / "a", folder / "b"
     options = {"form": "text"} if format == "jsonl" else {}
     assert write(path, drawn, format, **options) == len(drawn)
     corpus = read(path, format, tokeniser=tokeniser)
@@ -207,24 +222,21 @@ def test_alignment_against_the_definition(
     text: str, cuts: set[int], align: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     """Inside: contract takes tokens that lie in the span; expand those that touch it, once each."""
-    import json
-
     ends = sorted(cut for cut in cuts if cut <= len(text))
-    spans = [[a, b, str(i)] for i, (a, b) in enumerate(itertools.pairwise(ends))]
+    spans = [(a, b, str(i)) for i, (a, b) in enumerate(itertools.pairwise(ends))]
     path = tmp_path_factory.mktemp("align") / "a.jsonl"
     path.write_text(json.dumps({"text": text, "spans": spans}))
     [document] = read(path, align=align)
     free, expected = 0, []
     for a, b, label in spans:
-        touched = [t for t, (s, e) in enumerate(document.offsets or ()) if s < b and a < e]
-        if align == "contract":
-            touched = [
-                t for t in touched if a <= document.offsets[t][0] < document.offsets[t][1] <= b
-            ]  # type: ignore[index]
-        touched = [t for t in touched if t >= free]
-        if touched:
-            expected.append((touched[0], touched[-1] + 1, label))
-            free = touched[-1] + 1
+        inside = []
+        for t, (start, end) in enumerate(document.offsets or ()):
+            touches, lies_in = start < b and a < end, a <= start and end <= b
+            if t >= free and (lies_in if align == "contract" else touches):
+                inside.append(t)
+        if inside:
+            free = inside[-1] + 1
+            expected.append((inside[0], free, label))
     assert document.segments == tuple(expected)
 
 
@@ -396,15 +408,15 @@ def test_errors_of_xml(tmp_path: Path, content: str, text: str) -> None:
 
 
 def test_reading_goes_on_after_broken_xml(tmp_path: Path) -> None:
-    records = [f"<r>\n<x>{i}</x></r>\n" for i in range(20000)]  # more than is read at once
-    for i in (3, 9000):
+    records = [f"<r>\n<x>{i}</x></r>\n" for i in range(6000)]  # more than is read at once
+    for i in (3, 4000):
         records[i] = "<r>\n<x>bad</y></r>\n"
     path = put(tmp_path, f"<a>\n{''.join(records)}</a>", "a.xml")
     corpus = read_xml(path, on_error="skip")
-    assert [int(d.text or "") for d in corpus] == [i for i in range(20000) if i not in (3, 9000)]
+    assert [int(d.text or "") for d in corpus] == [i for i in range(6000) if i not in (3, 4000)]
     assert [message.split(": ")[0] for message in corpus.notes.skipped] == [
         f"{path}, line 9",
-        f"{path}, line 18003",
+        f"{path}, line 8003",
     ]
 
 

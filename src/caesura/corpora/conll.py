@@ -19,7 +19,7 @@ from typing import IO, Any, Literal
 from caesura.corpora.corpus import Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.rows import DOCUMENT_START, TAG, TOKEN, Form, Rows, sequences
-from caesura.corpora.schemes import TagCounts, detect_scheme
+from caesura.corpora.schemes import TagCounts, detect_scheme, scheme_of_most
 from caesura.documents import Document, align
 from caesura.errors import InvalidInput, message
 from caesura.segments import from_tags, to_tags
@@ -96,6 +96,7 @@ def read_conll(
     >>> first.tokens, first.columns, first.segments
     (('Ann', 'Lee'), {'pos': ('NNP', 'NNP')}, (Segment(start=0, end=2, label='PER'),))
     """
+    Tally(on_error, "strict")  # names a wrong argument at once
     _check_columns(columns)
     if separator == "":
         expected = "what stands between columns"
@@ -103,17 +104,15 @@ def read_conll(
     form = Form(columns, separator, comment)
     tagged = columns is None or TAG in columns
     source = Source(path, encoding, twice=tagged and scheme == "auto")
-    found = None
-    if tagged:
-        skip = on_error == "skip"
-        found = _detect(source, form, outside, skip) if scheme == "auto" else scheme
-    from_tags([], found or "BIO", repair=repair)  # names a wrong argument at once
+    found, foreign = (scheme if tagged else None), frozenset[str]()
+    if tagged and scheme == "auto":
+        found, foreign = _detect(source, form, outside, on_error == "skip")
+    from_tags([], found or "BIO", repair=repair)  # this too
 
     def documents(tally: Tally) -> Iterator[Document]:
         for rows, layout in sequences(source, form):
             try:
-                if rows.problem is not None:
-                    raise rows.problem
+                _check(rows, layout, source, foreign)
                 document = _document(rows, layout, source, found, (outside, repair, untyped))
             except InvalidInput as error:
                 tally.refuse(error)
@@ -133,8 +132,10 @@ def _check_columns(columns: Sequence[str | None] | None) -> None:
         raise InvalidInput(message("columns", columns, expected, "name the columns in order"))
 
 
-def _detect(source: Source, form: Form, outside: str, skip: bool) -> str | None:
-    """Return the scheme of all tags of a file; None if there are none."""
+def _detect(
+    source: Source, form: Form, outside: str, skip: bool
+) -> tuple[str | None, frozenset[str]]:
+    """Return the scheme of all tags of a file, None if there are none, and the tags of others."""
     counts, tagged = TagCounts(), False
     for rows, layout in sequences(source, form):
         if rows.problem is not None and not skip:
@@ -142,10 +143,24 @@ def _detect(source: Source, form: Form, outside: str, skip: bool) -> str | None:
         if TAG in layout and rows.problem is None:
             tagged, place = True, layout[TAG]
             counts.add([fields[place] for fields in rows.fields], rows.lines)
+    if not tagged:
+        return None, frozenset()
     try:
-        return detect_scheme(counts, outside, most=skip) if tagged else None
+        return detect_scheme(counts, outside), frozenset()
     except InvalidInput as error:
-        raise InvalidInput(f"{source.name}: {error}") from None
+        if not skip:
+            raise InvalidInput(f"{source.name}: {error}") from None
+        return scheme_of_most(counts, outside)
+
+
+def _check(rows: Rows, layout: dict[str, int], source: Source, foreign: frozenset[str]) -> None:
+    """Raise at a sequence that was not read, or that has a tag of another scheme."""
+    if rows.problem is not None:
+        raise rows.problem
+    for fields, line in zip(rows.fields, rows.lines, strict=True) if foreign else ():
+        if (tag := fields[layout[TAG]]) in foreign:
+            expected, remedy = "a label without a letter, as most tags", "name the scheme"
+            raise source.error(line, message("tag", tag, expected, remedy))
 
 
 def _document(

@@ -49,6 +49,11 @@ class Tally:
     """What one reading counts."""
 
     def __init__(self, on_error: OnError, align: Align) -> None:
+        for name, given, kinds in (("on_error", on_error, OnError), ("align", align, Align)):
+            known = get_args(kinds)
+            if given not in known:
+                expected = " or ".join(map(repr, known))
+                raise InvalidInput(message(name, given, expected, "pass one of them"))
         self.on_error = on_error
         self.align = align
         self.documents = self.n_skipped = self.cut = self.lost = 0
@@ -108,11 +113,6 @@ class Corpus:
         on_error: OnError = "raise",
         align: Align = "strict",
     ) -> None:
-        for name, given, kinds in (("on_error", on_error, OnError), ("align", align, Align)):
-            known = get_args(kinds)
-            if given not in known:
-                expected = " or ".join(map(repr, known))
-                raise InvalidInput(message(name, given, expected, "pass one of them"))
         self.path = path
         self.format = format
         self.scheme = scheme

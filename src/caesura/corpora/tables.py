@@ -106,7 +106,10 @@ def read_csv(
         header = next(rows, None)
         if header is None:
             return
-        table = _table(source, header, text, chosen)
+        if isinstance(header[1], InvalidInput):
+            tally.refuse(header[1])
+            return
+        table = _table(source, header[0], header[1], (text, chosen))
         for number, row in rows:
             try:
                 if isinstance(row, InvalidInput):
@@ -177,15 +180,10 @@ def _rows(source: Source, separator: str | None) -> Iterator[tuple[int, list[str
 
 
 def _table(
-    source: Source,
-    header: tuple[int, list[str] | InvalidInput],
-    text: str,
-    chosen: list[str] | None,
+    source: Source, number: int, names: list[str], given: tuple[str, list[str] | None]
 ) -> _Table:
     """Return the columns that the first row names, or raise."""
-    number, names = header
-    if isinstance(names, InvalidInput):
-        raise names
+    text, chosen = given
     wrong = next((n for i, n in enumerate(names) if not n.strip() or n in names[:i]), None)
     if wrong is not None:
         expected, remedy = "different names of columns", "write them on the first line"
