@@ -210,6 +210,19 @@ def test_errors_are_left_out_and_noted(tmp_path: Path, format: str) -> None:
         read(path, format, on_error="ignore")  # type: ignore[arg-type]
 
 
+def test_wrong_options(tmp_path: Path) -> None:
+    path = tmp_path / "a.conll"
+    write(path, [A])
+    with refused("align: got 'x', expected 'strict' or 'expand' or 'contract'"):
+        read(path, align="x")  # type: ignore[arg-type]
+    with refused("tokeniser: got 'x', expected words"):
+        read(path, tokeniser="x")
+    with refused("options: got 'record', expected an option of read_conll: columns, scheme,"):
+        read(path, record="x")
+    with refused("options: got 'labels', expected an option of write_conll: documents, scheme,"):
+        write(path, [A], labels=["PER"])
+
+
 def test_only_the_first_messages_are_kept(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{\n" * 50)
     corpus = read(tmp_path / "a.jsonl", on_error="skip")

@@ -366,8 +366,11 @@ def test_elements_are_tokens(tmp_path: Path) -> None:
 
 
 def test_records_by_name(tmp_path: Path) -> None:
-    deep = "<a><g><r>x <b>y</b></r></g><r><b>z</b></r></a>"
-    found = read_xml(put(tmp_path, deep, "a.xml"), record="r")
+    deep = "<a>head<g><r>x <b>y</b></r></g><r><b>z</b></r></a>"
+    path = put(tmp_path, deep, "a.xml")
+    found = read_xml(path, record="r")
+    with refused(f"{path}, line 1: got no such element up to the end, expected <q>, as record"):
+        list(read_xml(path, record="q"))
     assert [(d.text, d.segments) for d in found] == [
         ("x y", ((1, 2, "b"),)),
         ("z", ((0, 1, "b"),)),

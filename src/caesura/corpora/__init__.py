@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from caesura.corpora.conll import read_conll, write_conll
-from caesura.corpora.corpus import Align, Corpus, Notes, OnError
+from caesura.corpora.corpus import Align, Corpus, Notes, OnError, Tally
 from caesura.corpora.detection import SUFFIXES, detect
 from caesura.corpora.elements import read_xml, write_xml
 from caesura.corpora.files import Name, unpacked_suffix
@@ -112,7 +112,10 @@ def read(
     """
     name = _known(format) if format is not None else detect(path)
     form = _FORMATS[name]
-    given = {"tokeniser": tokeniser} if form.cuts else {}
+    Tally(on_error, align)  # names a wrong argument at once
+    cutter = Tokeniser.of(tokeniser)
+    _check_options(form.read, options)
+    given: dict[str, Any] = {"tokeniser": cutter} if form.cuts else {}
     given |= {"align": align} if form.aligns else {}
     return form.read(path, **given, on_error=on_error, **options)
 
@@ -134,6 +137,7 @@ def write(
     format='conll', 'jsonl', 'csv', 'xml', 'brat' or 'text'
     """
     name = _known(format) if format is not None else _by_name(path)
+    _check_options(_FORMATS[name].write, options)
     return _FORMATS[name].write(path, documents, **options)
 
 
@@ -142,6 +146,16 @@ def _known(name: str) -> str:
     if name not in _FORMATS:
         raise InvalidInput(message("format", name, " or ".join(_FORMATS), "pass one of them"))
     return name
+
+
+def _check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise at an option that a reader or writer does not have."""
+    code = function.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    for name in options:
+        if name not in known:
+            expected = f"an option of {function.__name__}: {', '.join(known)}"
+            raise InvalidInput(message("options", name, expected, "leave it out"))
 
 
 def _by_name(path: Name) -> str:

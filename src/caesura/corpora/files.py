@@ -14,7 +14,7 @@ import sys
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -70,35 +70,31 @@ class Source:
 
         With `ends`, what ends a line is kept.
         """
-        number = 0
+        number, encoding = 0, self._encoding
+        stripped = "" if ends else "\r\n"
         try:
             with self.opened() as file:
-                for number, line in enumerate(self._decoded(file), 1):
-                    if isinstance(line, UnicodeDecodeError):
-                        yield number, self._undecodable(number, line)
-                        continue
-                    first = line.removeprefix("\ufeff") if number == 1 else line
-                    yield number, first if ends else first.rstrip("\r\n")
+                raws: Iterable[bytes | str] = file if self._by_line else self._decoded(file)
+                for number, raw in enumerate(raws, 1):
+                    try:
+                        line = raw if isinstance(raw, str) else raw.decode(encoding)
+                    except UnicodeDecodeError as error:
+                        yield number, self._undecodable(number, error)
+                    else:
+                        line = line.removeprefix("\ufeff") if number == 1 else line
+                        yield number, line.rstrip(stripped)
         except UnicodeDecodeError as error:
             yield number + 1, self._undecodable(number + 1, error)
         except Damaged as error:
             yield number + 1, self.error(number + 1, error)
 
-    def _decoded(self, file: IO[bytes]) -> Iterator[str | UnicodeDecodeError]:
-        """Return lines as text, or the error of one; raise where there is no going on."""
-        if not self._by_line:  # as UTF-16, whose bytes say nothing about lines
-            text = io.TextIOWrapper(file, self._encoding, newline="\n")
-            try:
-                yield from text
-            finally:
-                text.detach()
-            return
-        for raw in file:
-            try:
-                line: str | UnicodeDecodeError = raw.decode(self._encoding)
-            except UnicodeDecodeError as error:
-                line = error
-            yield line
+    def _decoded(self, file: IO[bytes]) -> Iterator[str]:
+        """Return lines in an encoding whose bytes say nothing about lines, as UTF-16."""
+        text = io.TextIOWrapper(file, self._encoding, newline="\n")
+        try:
+            yield from text
+        finally:
+            text.detach()
 
     def _undecodable(self, number: int, error: UnicodeDecodeError) -> InvalidInput:
         problem = f"got bytes that are not {self._encoding}, {error.reason}"

@@ -43,6 +43,7 @@ class _Parser:
         self.line = line  # the lines before those that the parser sees
         self.root = ""
         self.child = record or ""  # the name of the documents
+        self.seen = False  # whether there was one
         self.done: list[Record] = []
         self._open: list[str] = []
         self._inside = 0  # the depth of the element of the document; 0 outside
@@ -85,7 +86,7 @@ class _Parser:
             raise _Refused(f"got {depth} elements inside one another, expected {_DEEPEST} or fewer")
         if not self._inside:
             if name == self.record or (self.record is None and depth == 2):
-                self._inside, self.child = depth, name
+                self._inside, self.child, self.seen = depth, name, True
                 preserved = attributes.get("xml:space") == "preserve"
                 labelled = attributes.get("labelled") != "no"
                 self._now = {"line": self.place[0], "preserved": preserved, "labelled": labelled}
@@ -107,7 +108,7 @@ class _Parser:
     def _data(self, text: str) -> None:
         depth = len(self._open)
         if not self._inside:
-            if text.strip():
+            if self.record is None and text.strip():
                 expected, remedy = "documents in elements of their own", "or pass record"
                 raise _Refused(message("text outside of them", text.strip(), expected, remedy))
             return
@@ -149,18 +150,23 @@ def records(
                     continue
                 yield from parser.taken()
                 if last:
-                    return
+                    break
                 fed += len(content)
                 content = file.read(_CHUNK)
     except Damaged as error:
         yield from parser.taken()
         yield source.error(parser.place[0], error)
+        return
+    if parser.record is not None and not parser.seen:
+        expected = f"<{parser.record}>, as record says"
+        problem = f"got no such element up to the end, expected {expected}; pass another name"
+        yield source.error(parser.place[0], problem)
 
 
 def _again(parser: _Parser, line: int) -> _Parser:
     """Return a parser that goes on in the same kind of file."""
     again = _Parser(parser.record, parser.encoding, line)
-    again.child = parser.child
+    again.child, again.seen = parser.child, parser.seen
     return again
 
 

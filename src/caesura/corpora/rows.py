@@ -76,6 +76,12 @@ def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]
         return
     rows = Rows([], [], {})
     for number, line in numbered:
+        if isinstance(line, str) and rows.problem is None and not form.marked(line):
+            fields = form.split(line)  # most lines are rows
+            if len(fields) == shape.width and not line.isspace() and fields[0] != DOCUMENT_START:
+                rows.fields.append(fields)
+                rows.lines.append(number)
+                continue
         if isinstance(line, InvalidInput):
             rows = rows if rows.problem else rows._replace(problem=line)
         elif _ends(line, form):
