@@ -113,6 +113,20 @@ def test_round_trip(
         assert path.read_bytes() == again.read_bytes()
 
 
+@settings(max_examples=60)
+@given(data=st.data())
+def test_round_trip_of_columns_with_odd_characters(
+    data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    tokeniser = Tokeniser.of(data.draw(st.sampled_from(TOKENISERS[:3])))
+    documents = labelled(ALPHABETS["conll"], ["A", "B-C", "é<&|"], tokeniser).filter(len)
+    drawn = data.draw(st.lists(documents, max_size=3))
+    path = tmp_path_factory.mktemp("round") / "a.conll"
+    scheme = data.draw(st.sampled_from(["BIO", "BIOES", "IOB1"]))
+    write(path, drawn, scheme=scheme)
+    assert [content(d) for d in read(path, scheme=scheme)] == [content(d) for d in drawn]
+
+
 @given(texts=st.lists(st.text(ALPHABETS["text"], max_size=20), max_size=4))
 def test_round_trip_of_text(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("round") / "a.txt"

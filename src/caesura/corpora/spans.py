@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -72,8 +73,9 @@ def labelled(
             continue
         segments.append(Segment(first, last, label))
         reached = last
-    fields = (document.tokens, document.text, document.offsets, document.columns)
-    return Document(*fields, document.attributes, document.dense, tuple(segments))
+    with_segments = copy.copy(document)  # whose fields need no second check
+    object.__setattr__(with_segments, "segments", tuple(segments))
+    return with_segments
 
 
 def _placed(document: Document, start: int, end: int) -> _Place:
