@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 
 from caesura.corpora import FORMATS, Notes, detect, read, write
 from caesura.documents import Document, Tokeniser
+from caesura.documents.tokenisers import _marks
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
@@ -300,6 +301,18 @@ def test_tokens_know_where_they_stand(text: str, spec: Any) -> None:
         for start, end in offsets:
             left[start:end] = " " * (end - start)
         assert not "".join(left).strip()
+
+
+@given(text=st.text("ab1_'’-. \n\x1cé\u0301\u200d\u0947के北\U000e0100"))
+def test_fast_patterns_are_the_plain_ones(text: str) -> None:
+    marks = _marks()
+    for name, plain in (
+        ("words", f"\\w[\\w{marks}]*(?:['’]\\w[\\w{marks}]*)*|[^\\w\\s][{marks}]*"),
+        ("characters", f"\\S[{marks}]*"),
+    ):
+        for drawn in (text, text.encode("ascii", "ignore").decode()):
+            found = tuple(match.span() for match in re.finditer(plain, drawn))
+            assert Tokeniser(name).spans(drawn) == found
 
 
 # ---- damage -----------------------------------------------------------------------------------
