@@ -335,6 +335,8 @@ def test_errors_of_tables(tmp_path: Path, content: str, text: str) -> None:
         list(read_csv(path))
     with refused("separator: got ', ', expected one character"):
         read_csv(path, separator=", ")
+    with refused("separator: got '\"', expected one character, no quote or line end"):
+        write_csv(path, [], separator='"')
     with refused(f"{path}, line 1: labels: got 'z', expected a column of the file"):
         list(read_csv(put(tmp_path, "text,a\n", "a.csv"), labels=["z"]))
 

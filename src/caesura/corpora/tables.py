@@ -96,8 +96,7 @@ def read_csv(
     >>> document.segments
     (Segment(start=0, end=4, label='author'), Segment(start=4, end=5, label='year'))
     """
-    if separator is not None and (not isinstance(separator, str) or len(separator) != 1):
-        raise InvalidInput(message("separator", separator, "one character", "pass ',' or '\\t'"))
+    _check_separator(separator)
     cutter, source = Tokeniser.of(tokeniser), Source(path, encoding)
     chosen = None if labels is None else list(labels)
 
@@ -122,6 +121,14 @@ def read_csv(
                 yield document
 
     return Corpus(path, "csv", documents, on_error=on_error, align=align)
+
+
+def _check_separator(separator: object) -> None:
+    """Raise if this cannot stand between cells."""
+    one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
+    if separator is not None and not one:
+        expected = "one character, no quote or line end"
+        raise InvalidInput(message("separator", separator, expected, "pass ',' or '\\t'"))
 
 
 class _Table(NamedTuple):
@@ -319,6 +326,7 @@ def write_csv(
     text,PER
     Ann Lee saw Bo,Ann Lee | Bo
     """
+    _check_separator(separator)
     if separator is None:
         separator = "\t" if unpacked_suffix(path) == ".tsv" else ","
     known = None if labels is None else list(labels)
