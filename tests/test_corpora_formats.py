@@ -439,6 +439,14 @@ def test_reading_goes_on_after_broken_xml(tmp_path: Path) -> None:
     ]
 
 
+def test_odd_labels_in_xml(tmp_path: Path) -> None:
+    odd = tuple(
+        Segment(i, i + 1, label) for i, label in enumerate(["a\tb\n", "", "'\"<", "segment"])
+    )
+    write_xml(tmp_path / "a.xml", [Document(tuple("abcd"), segments=odd)])
+    assert [document.segments for document in read_xml(tmp_path / "a.xml")] == [odd]
+
+
 def test_what_xml_cannot_hold(tmp_path: Path) -> None:
     with refused("documents[0].text: got '\\x00', expected no control characters"):
         write_xml(tmp_path / "a.xml", [Document.from_text("a\x00")])

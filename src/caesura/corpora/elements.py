@@ -15,10 +15,10 @@ none where a document begins or ends. With ``xml:space="preserve"`` the text is 
 
 from __future__ import annotations
 
+import html
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from xml.sax.saxutils import escape, quoteattr
 
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
@@ -231,7 +231,7 @@ def _content(document: Document) -> str:
     pieces, reached = [], 0
     for start, end, label in spans or ():
         plain = _PLAIN_NAME.fullmatch(label) and label != SEGMENT
-        opening = label if plain else f"{SEGMENT} label={quoteattr(_held('segments', label))}"
+        opening = label if plain else f'{SEGMENT} label="{_attribute(label)}"'
         closing = label if plain else SEGMENT
         inside = _escaped(text[start:end])
         pieces += [_escaped(text[reached:start]), f"<{opening}>{inside}</{closing}>"]
@@ -240,7 +240,13 @@ def _content(document: Document) -> str:
 
 
 def _escaped(text: str) -> str:
-    return escape(_held("text", text), {"\r": "&#13;"})
+    return html.escape(_held("text", text), quote=False).replace("\r", "&#13;")
+
+
+def _attribute(label: str) -> str:
+    """Return a label for an attribute, in which white space is not kept unless it is escaped."""
+    escaped = html.escape(_held("segments", label))
+    return re.sub("[\t\n\r]", lambda found: f"&#{ord(found[0])};", escaped)
 
 
 def _held(name: str, text: str) -> str:
