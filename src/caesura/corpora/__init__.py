@@ -1,57 +1,104 @@
 """Corpora: files of documents, read one by one and written whole.
 
 Each format is a module with a reader and a writer, and a row of the table here. A reader returns
-a `Corpus`; a name that ends in .gz is packed, and ``-`` is the standard input or output.
+a `Corpus`; a name that ends in .gz, .bz2 or .xz is packed, and ``-`` is the standard input or
+output.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from caesura.corpora.conll import read_conll, write_conll
-from caesura.corpora.corpus import Corpus
-from caesura.corpora.files import Name
+from caesura.corpora.corpus import Align, Corpus, Notes, OnError, Tally
+from caesura.corpora.detection import SUFFIXES, detect
+from caesura.corpora.elements import read_xml, write_xml
+from caesura.corpora.files import Name, unpacked_suffix
 from caesura.corpora.jsonl import read_jsonl, write_jsonl
-from caesura.documents import Document
+from caesura.corpora.lines import read_text, write_text
+from caesura.corpora.standoff import read_brat, write_brat
+from caesura.corpora.tables import read_csv, write_csv
+from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Corpus", "read", "read_conll", "read_jsonl", "write", "write_conll", "write_jsonl"]
+__all__ = [
+    "FORMATS",
+    "Corpus",
+    "Notes",
+    "detect",
+    "read",
+    "read_brat",
+    "read_conll",
+    "read_csv",
+    "read_jsonl",
+    "read_text",
+    "read_xml",
+    "write",
+    "write_brat",
+    "write_conll",
+    "write_csv",
+    "write_jsonl",
+    "write_text",
+    "write_xml",
+]
 
 
 class _Format(NamedTuple):
-    """How a format is read and written, and the names of its files."""
+    """How a format is read and written."""
 
     read: Callable[..., Corpus]
     write: Callable[..., int]
-    suffixes: tuple[str, ...]
+    cuts: bool = True  # whether its readers take a tokeniser
+    aligns: bool = True  # and whether they align spans with tokens
 
 
 _FORMATS = {
-    "conll": _Format(read_conll, write_conll, (".conll", ".iob", ".bio", ".tsv", ".cols")),
-    "jsonl": _Format(read_jsonl, write_jsonl, (".jsonl", ".ndjson", ".json")),
+    "conll": _Format(read_conll, write_conll, cuts=False, aligns=False),
+    "jsonl": _Format(read_jsonl, write_jsonl),
+    "csv": _Format(read_csv, write_csv),
+    "xml": _Format(read_xml, write_xml),
+    "brat": _Format(read_brat, write_brat),
+    "text": _Format(read_text, write_text, aligns=False),
 }
 
+FORMATS: tuple[str, ...] = tuple(_FORMATS)
+"""The names of the formats."""
 
-def read(path: Name, format: str | None = None, **options: Any) -> Corpus:
-    """Read documents in the format that the name of the file tells.
+
+def read(
+    path: Name,
+    format: str | None = None,
+    *,
+    tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+    align: Align = "strict",
+    on_error: OnError = "raise",
+    **options: Any,
+) -> Corpus:
+    """Read documents in the format that a file is in.
 
     Parameters
     ----------
     path : str or path
-        The file: .conll, .iob, .bio, .tsv or .cols for columns, .jsonl, .ndjson or .json for JSON
-        lines; also with .gz after it.
-    format : {"conll", "jsonl"}, optional
-        The format, for ``-`` and files with other names.
+        The file, or brat's folder; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard
+        input.
+    format : {"conll", "jsonl", "csv", "xml", "brat", "text"}, optional
+        The format; by default what `detect` finds.
+    tokeniser : Tokeniser, str or dict
+        How a text becomes tokens, in formats that have no tokens.
+    align : {"strict", "expand", "contract"}
+        What to do with a span of characters that begins or ends inside a token: raise, take the
+        whole token, or leave it out. They are counted in the notes of the corpus.
+    on_error : {"raise", "skip"}
+        Whether a document that cannot be read is an error, or left out and noted.
     **options
-        As for `read_conll` or `read_jsonl`.
+        Others of the reader of the format, as `read_conll`.
 
     Returns
     -------
     Corpus
-        The documents.
+        The documents, and notes about them.
 
     Examples
     --------
@@ -63,7 +110,14 @@ def read(path: Name, format: str | None = None, **options: Any) -> Corpus:
     1
     [(Segment(start=0, end=2, label='PER'),)]
     """
-    return _format(path, format).read(path, **options)
+    name = _known(format) if format is not None else detect(path)
+    form = _FORMATS[name]
+    Tally(on_error, align)  # names a wrong argument at once
+    cutter = Tokeniser.of(tokeniser)
+    _check_options(form.read, options)
+    given: dict[str, Any] = {"tokeniser": cutter} if form.cuts else {}
+    given |= {"align": align} if form.aligns else {}
+    return form.read(path, **given, on_error=on_error, **options)
 
 
 def write(
@@ -71,28 +125,48 @@ def write(
 ) -> int:
     """Write documents in the format that the name of the file tells; the inverse of `read`.
 
+    A .tsv file gets columns, unless the format is ``csv``; a .txt file gets text, and a folder
+    brat's files. The options are those of the writer of the format, as `write_conll`.
+
     Examples
     --------
-    >>> write("names.txt", [])
+    >>> write("names.doc", [])
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: path: got 'names.txt', expected a name that ends in .conll,
-    .iob, .bio, .tsv, .cols, .jsonl, .ndjson, .json, or - with a format; pass format='conll' or
-    format='jsonl'
+    caesura.errors.InvalidInput: path: got 'names.doc', expected a name that ends in .conll,
+    .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .xml, .tsv, .txt, or a folder; pass
+    format='conll', 'jsonl', 'csv', 'xml', 'brat' or 'text'
     """
-    return _format(path, format).write(path, documents, **options)
+    name = _known(format) if format is not None else _by_name(path)
+    _check_options(_FORMATS[name].write, options)
+    return _FORMATS[name].write(path, documents, **options)
 
 
-def _format(path: Name, name: str | None) -> _Format:
-    """Return a format by its name or by that of a file, or raise."""
-    remedy = "pass " + " or ".join(f"format={known!r}" for known in _FORMATS)
-    if name is not None:
-        if name not in _FORMATS:
-            raise InvalidInput(message("format", name, " or ".join(_FORMATS), remedy))
-        return _FORMATS[name]
-    suffix = Path(os.fspath(path).removesuffix(".gz")).suffix.lower()
-    for form in _FORMATS.values():
-        if suffix in form.suffixes:
-            return form
-    suffixes = ", ".join(suffix for form in _FORMATS.values() for suffix in form.suffixes)
-    expected = f"a name that ends in {suffixes}, or - with a format"
+def _known(name: str) -> str:
+    """Return the name of a format, or raise."""
+    if name not in _FORMATS:
+        raise InvalidInput(message("format", name, " or ".join(_FORMATS), "pass one of them"))
+    return name
+
+
+def _check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise at an option that a reader or writer does not have."""
+    code = function.__code__
+    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    for name in options:
+        if name not in known:
+            expected = f"an option of {function.__name__}: {', '.join(known)}"
+            raise InvalidInput(message("options", name, expected, "leave it out"))
+
+
+def _by_name(path: Name) -> str:
+    """Return the format of a file that is to be written."""
+    names = {suffix: name for suffix, name in SUFFIXES.items() if name != "brat"}
+    names |= {".tsv": "conll", ".txt": "text"}
+    suffix = "" if path == "-" else unpacked_suffix(path)
+    if suffix in names:
+        return names[suffix]
+    if path != "-" and os.path.isdir(path):
+        return "brat"
+    expected = f"a name that ends in {', '.join(names)}, or a folder"
+    remedy = f"pass format={', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
     raise InvalidInput(message("path", os.fspath(path), expected, remedy))

@@ -16,10 +16,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, Literal
 
-from caesura.corpora.corpus import Corpus
+from caesura.corpora.corpus import Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.rows import DOCUMENT_START, TAG, TOKEN, Form, Rows, sequences
-from caesura.corpora.schemes import TagCounts, detect_scheme
+from caesura.corpora.schemes import TagCounts, detect_scheme, scheme_of_most
 from caesura.documents import Document, align
 from caesura.errors import InvalidInput, message
 from caesura.segments import from_tags, to_tags
@@ -42,6 +42,7 @@ def read_conll(
     repair: Literal["error", "repair"] = "error",
     separator: str | None = None,
     comment: str | None = "#",
+    on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
     r"""Read columns: a line for each token, blank lines between sequences.
@@ -49,7 +50,7 @@ def read_conll(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz; ``-`` is the standard input.
+        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     columns : sequence of str, optional
         The names of the columns: ``token``, ``tag`` for the tags if there are any, others as
         features will call them, None for those to leave out. By default the names that the file
@@ -66,6 +67,9 @@ def read_conll(
         With what a comment begins; None: there are no comments. A ``#`` may also be a token: its
         line has as many fields as the others and, where a sequence begins, as many tabs, and a
         tag with a letter if the first tag of the file has one.
+    on_error : {"raise", "skip"}
+        Whether a sequence that cannot be read is an error, or left out and noted. Where tags are
+        of several schemes, skipping takes the scheme of most of them.
     encoding : str
         The encoding of the file.
 
@@ -92,6 +96,7 @@ def read_conll(
     >>> first.tokens, first.columns, first.segments
     (('Ann', 'Lee'), {'pos': ('NNP', 'NNP')}, (Segment(start=0, end=2, label='PER'),))
     """
+    Tally(on_error, "strict")  # names a wrong argument at once
     _check_columns(columns)
     if separator == "":
         expected = "what stands between columns"
@@ -99,14 +104,22 @@ def read_conll(
     form = Form(columns, separator, comment)
     tagged = columns is None or TAG in columns
     source = Source(path, encoding, twice=tagged and scheme == "auto")
-    found = (_detect(source, form, outside) if scheme == "auto" else scheme) if tagged else None
-    from_tags([], found or "BIO", repair=repair)  # names a wrong argument at once
+    found, foreign = (scheme if tagged else None), frozenset[str]()
+    if tagged and scheme == "auto":
+        found, foreign = _detect(source, form, outside, on_error == "skip")
+    from_tags([], found or "BIO", repair=repair)  # this too
 
-    def documents(source: Source) -> Iterator[Document]:
+    def documents(tally: Tally) -> Iterator[Document]:
         for rows, layout in sequences(source, form):
-            yield _document(rows, layout, source, found, (outside, repair, untyped))
+            try:
+                _check(rows, layout, source, foreign)
+                document = _document(rows, layout, source, found, (outside, repair, untyped))
+            except InvalidInput as error:
+                tally.refuse(error)
+            else:
+                yield document
 
-    return Corpus(source, "conll", documents, found)
+    return Corpus(path, "conll", documents, found, on_error)
 
 
 def _check_columns(columns: Sequence[str | None] | None) -> None:
@@ -119,17 +132,35 @@ def _check_columns(columns: Sequence[str | None] | None) -> None:
         raise InvalidInput(message("columns", columns, expected, "name the columns in order"))
 
 
-def _detect(source: Source, form: Form, outside: str) -> str | None:
-    """Return the scheme of all tags of a file; None if there are none."""
+def _detect(
+    source: Source, form: Form, outside: str, skip: bool
+) -> tuple[str | None, frozenset[str]]:
+    """Return the scheme of all tags of a file, None if there are none, and the tags of others."""
     counts, tagged = TagCounts(), False
     for rows, layout in sequences(source, form):
-        if TAG in layout:
+        if rows.problem is not None and not skip:
+            raise rows.problem
+        if TAG in layout and rows.problem is None:
             tagged, place = True, layout[TAG]
             counts.add([fields[place] for fields in rows.fields], rows.lines)
+    if not tagged:
+        return None, frozenset()
     try:
-        return detect_scheme(counts, outside) if tagged else None
+        return detect_scheme(counts, outside), frozenset()
     except InvalidInput as error:
-        raise InvalidInput(f"{source.name}: {error}") from None
+        if not skip:
+            raise InvalidInput(f"{source.name}: {error}") from None
+        return scheme_of_most(counts, outside)
+
+
+def _check(rows: Rows, layout: dict[str, int], source: Source, foreign: frozenset[str]) -> None:
+    """Raise at a sequence that was not read, or that has a tag of another scheme."""
+    if rows.problem is not None:
+        raise rows.problem
+    for fields, line in zip(rows.fields, rows.lines, strict=True) if foreign else ():
+        if (tag := fields[layout[TAG]]) in foreign:
+            expected, remedy = "a label without a letter, as most tags", "name the scheme"
+            raise source.error(line, message("tag", tag, expected, remedy))
 
 
 def _document(
@@ -196,8 +227,8 @@ def write_conll(
     Parameters
     ----------
     path : str or path
-        The file; packed if it ends in .gz; ``-`` is the standard output. It is replaced only once
-        all is written.
+        The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
+        replaced only once all is written.
     documents : iterable of Document
         What is written of them are tokens, columns, segments, text and offsets.
     scheme, outside, untyped

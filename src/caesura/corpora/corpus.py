@@ -1,13 +1,78 @@
-"""A corpus: a file of documents."""
+"""A corpus: a file of documents, and what was noted while it was read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, get_args
 
-from caesura.corpora.files import Source
+from caesura.corpora.files import Name, name_of
 from caesura.documents import Document
+from caesura.errors import InvalidInput, message
 
-__all__ = ["Corpus"]
+__all__ = ["Align", "Corpus", "Notes", "OnError", "Tally"]
+
+Align = Literal["strict", "expand", "contract"]
+OnError = Literal["raise", "skip"]
+_KEPT = 20  # messages
+
+
+class Notes(NamedTuple):
+    """What was noted while a corpus was read.
+
+    Examples
+    --------
+    >>> print(Notes(documents=2000, n_skipped=1, cut_spans=3, align="expand"))
+    2000 documents; 1 left out because of errors; 3 spans cut a token (expand)
+    """
+
+    documents: int = 0  # that were read
+    skipped: tuple[str, ...] = ()  # why documents were left out: the first 20 errors
+    n_skipped: int = 0  # how many errors there were
+    cut_spans: int = 0  # spans of characters that did not meet the boundaries of tokens
+    align: Align = "strict"  # what was done with them
+    lost_spans: int = 0  # those of them for which no token was left
+    discontinuous: int = 0  # spans in several parts, which were left out
+    relations: int = 0  # relations, events, attributes and remarks, which were left out
+
+    def __str__(self) -> str:
+        parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
+        parts += [f"{self.n_skipped} left out because of errors"] * bool(self.n_skipped)
+        lost = f", {self.lost_spans} of them dropped" if self.lost_spans else ""
+        cut = f"{self.cut_spans} span{'s' * (self.cut_spans != 1)} cut a token ({self.align}{lost})"
+        parts += [cut] * bool(self.cut_spans)
+        parts += [f"{self.discontinuous} discontinuous spans left out"] * bool(self.discontinuous)
+        parts += [f"{self.relations} relations and the like left out"] * bool(self.relations)
+        return "; ".join(parts)
+
+
+class Tally:
+    """What one reading counts."""
+
+    def __init__(self, on_error: OnError, align: Align) -> None:
+        for name, given, kinds in (("on_error", on_error, OnError), ("align", align, Align)):
+            known = get_args(kinds)
+            if given not in known:
+                expected = " or ".join(map(repr, known))
+                raise InvalidInput(message(name, given, expected, "pass one of them"))
+        self.on_error = on_error
+        self.align = align
+        self.documents = self.n_skipped = self.cut = self.lost = 0
+        self.discontinuous = self.relations = 0
+        self.skipped: list[str] = []
+
+    def refuse(self, error: InvalidInput) -> None:
+        """Raise an error, or count it where documents with errors are left out."""
+        if self.on_error == "raise":
+            raise error from None
+        self.n_skipped += 1
+        if len(self.skipped) < _KEPT:
+            self.skipped.append(str(error))
+
+    @property
+    def notes(self) -> Notes:
+        """What was counted so far."""
+        spans = (self.cut, self.align, self.lost, self.discontinuous, self.relations)
+        return Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
 
 
 class Corpus:
@@ -30,29 +95,45 @@ class Corpus:
     >>> import tempfile
     >>> from caesura.corpora import read_conll
     >>> with tempfile.NamedTemporaryFile("w", suffix=".conll") as file:
-    ...     _ = file.write("Ann B-PER\nLee E-PER\nsings O\n")
+    ...     _ = file.write("Ann B-PER\nLee E-PER\nsings O\n\nBob\n")
     ...     file.flush()
-    ...     corpus = read_conll(file.name)
+    ...     corpus = read_conll(file.name, on_error="skip")
     ...     corpus.scheme, [document.tokens for document in corpus]
     ('BIOES', [('Ann', 'Lee', 'sings')])
+    >>> print(corpus.notes)
+    1 document; 1 left out because of errors
     """
 
     def __init__(
         self,
-        source: Source,
+        path: Name,
         format: str,
-        documents: Callable[[Source], Iterator[Document]],
+        documents: Callable[[Tally], Iterator[Document]],
         scheme: str | None = None,
+        on_error: OnError = "raise",
+        align: Align = "strict",
     ) -> None:
-        self.path = source.path
+        self.path = path
         self.format = format
         self.scheme = scheme
-        self._source = source
         self._documents = documents
+        self._choices = on_error, align
+        self._tally = Tally(*self._choices)
+
+    @property
+    def notes(self) -> Notes:
+        """What the reading that began last has noted so far."""
+        return self._tally.notes
 
     def __iter__(self) -> Iterator[Document]:
-        return self._documents(self._source)
+        self._tally = tally = Tally(*self._choices)
+        return self._counted(tally)
+
+    def _counted(self, tally: Tally) -> Iterator[Document]:
+        for document in self._documents(tally):
+            tally.documents += 1
+            yield document
 
     def __repr__(self) -> str:
         scheme = f", scheme={self.scheme!r}" if self.scheme else ""
-        return f"Corpus({self._source.name!r}, format={self.format!r}{scheme})"
+        return f"Corpus({name_of(self.path)!r}, format={self.format!r}{scheme})"

@@ -14,19 +14,33 @@ import sys
 import tempfile
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Name", "Source", "replacing", "writing"]
+__all__ = [
+    "PACKED",
+    "Damaged",
+    "Name",
+    "Source",
+    "beginning",
+    "name_of",
+    "replacing",
+    "unpacked_suffix",
+    "writing",
+]
 
 Name = str | os.PathLike[str]  # of a file; - is the standard input or output
 
 
+class Damaged(InvalidInput):
+    """Say that a packed file cannot be unpacked any further."""
+
+
 class Source:
-    """The lines of a file, without their ends, read anew each time; .gz is unpacked.
+    """The lines of a file, with their numbers, read anew each time; what is packed is unpacked.
 
     Only line feeds end lines, with or without carriage returns before them: text may contain what
     else Unicode counts as ends. The standard input and pipes can be read only once; where they
@@ -36,7 +50,8 @@ class Source:
     def __init__(self, path: Name, encoding: str = "utf-8", twice: bool = False) -> None:
         try:
             self._encoding = codecs.lookup(encoding).name
-        except LookupError:
+            self._by_line = "\n".encode(self._encoding) == b"\n"
+        except (LookupError, TypeError, UnicodeError):
             expected, remedy = "the name of an encoding", "pass 'utf-8' or 'latin-1'"
             raise InvalidInput(message("encoding", encoding, expected, remedy)) from None
         self.path = path
@@ -46,23 +61,44 @@ class Source:
         if self._once and twice:
             kept = tempfile.SpooledTemporaryFile(max_size=2**26)  # noqa: SIM115
             weakref.finalize(self, kept.close)
-            with self._opened() as file:
+            with self._raw() as file:
                 shutil.copyfileobj(file, kept)
             self._kept = kept
 
-    def __iter__(self) -> Iterator[str]:
+    def lines(self, ends: bool = False) -> Iterator[tuple[int, str | InvalidInput]]:
+        """Return each line and its number; in place of one that cannot be read, the error.
+
+        With `ends`, what ends a line is kept.
+        """
         number, encoding = 0, self._encoding
+        stripped = "" if ends else "\r\n"
         try:
-            with self._opened() as file:
-                for number, raw in enumerate(file, 1):
-                    line = raw.decode(encoding).rstrip("\r\n")
-                    yield line.removeprefix("\ufeff") if number == 1 else line
+            with self.opened() as file:
+                raws: Iterable[bytes | str] = file if self._by_line else self._decoded(file)
+                for number, raw in enumerate(raws, 1):
+                    try:
+                        line = raw if isinstance(raw, str) else raw.decode(encoding)
+                    except UnicodeDecodeError as error:
+                        yield number, self._undecodable(number, error)
+                    else:
+                        line = line.removeprefix("\ufeff") if number == 1 else line
+                        yield number, line.rstrip(stripped)
         except UnicodeDecodeError as error:
-            problem = f"got bytes that are not {encoding}, {error.reason}"
-            raise self.error(number, f"{problem}; pass another encoding, as 'latin-1'") from None
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            problem = f"the compressed file is damaged or cut off here: {error}"
-            raise self.error(number + 1, problem) from None
+            yield number + 1, self._undecodable(number + 1, error)
+        except Damaged as error:
+            yield number + 1, self.error(number + 1, error)
+
+    def _decoded(self, file: IO[bytes]) -> Iterator[str]:
+        """Return lines in an encoding whose bytes say nothing about lines, as UTF-16."""
+        text = io.TextIOWrapper(file, self._encoding, newline="\n")
+        try:
+            yield from text
+        finally:
+            text.detach()
+
+    def _undecodable(self, number: int, error: UnicodeDecodeError) -> InvalidInput:
+        problem = f"got bytes that are not {self._encoding}, {error.reason}"
+        return self.error(number, f"{problem}; pass another encoding, as 'latin-1'")
 
     def error(self, line: int, problem: object) -> InvalidInput:
         """Return an error that names a line."""
@@ -71,9 +107,24 @@ class Source:
     @property
     def name(self) -> str:
         """The name for people."""
-        return "standard input" if self.path == "-" else os.fspath(self.path)
+        return name_of(self.path)
 
-    def _opened(self) -> contextlib.AbstractContextManager[IO[bytes]]:
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[IO[bytes]]:
+        """Open to read bytes from the beginning, unpacked; raise `Damaged` where that fails."""
+        with contextlib.ExitStack() as stack:
+            raw = stack.enter_context(self._raw())
+            packing = _packing(self.path, raw)
+            file = raw
+            if packing:
+                file = stack.enter_context(contextlib.closing(_unpacked(raw, packing)))
+            try:
+                yield file
+            except damage(packing) as error:
+                problem = f"the compressed file is damaged or cut off here: {error}"
+                raise Damaged(problem) from None
+
+    def _raw(self) -> contextlib.AbstractContextManager[IO[bytes]]:
         """Open to read bytes from the beginning."""
         if self._kept is not None:
             self._kept.seek(0)
@@ -83,9 +134,113 @@ class Source:
         self._used = True
         if self.path == "-":
             return contextlib.nullcontext(sys.stdin.buffer)
-        if self.name.endswith(".gz"):
-            return contextlib.closing(cast(IO[bytes], gzip.open(self.path, "rb")))
         return open(self.path, "rb")
+
+
+def name_of(path: Name) -> str:
+    """Return the name of a file for people."""
+    return "standard input" if path == "-" else os.fspath(path)
+
+
+def beginning(path: Name, size: int = 2**16) -> bytes:
+    """Return the first bytes of a file, unpacked; of the standard input, without taking them."""
+    if path == "-":
+        return _unpacked_part(_peeked(sys.stdin.buffer, size))
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        expected = "a regular file, to look at before reading it"
+        raise InvalidInput(message("path", os.fspath(path), expected, "pass its format"))
+    try:
+        with Source(path).opened() as file:
+            return file.read(size)
+    except Damaged as error:
+        raise InvalidInput(f"{name_of(path)}, line 1: {error}") from None
+
+
+def unpacked_suffix(path: Name) -> str:
+    """Return the suffix of a name, in small letters, without that of the packing."""
+    place = Path(os.fspath(path))
+    while place.suffix.lower() in PACKED:
+        place = place.with_suffix("")
+    return place.suffix.lower()
+
+
+# ---- packed files -----------------------------------------------------------------------------
+
+PACKED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}  # how they begin
+
+
+def _peeked(file: Any, size: int) -> bytes:
+    """Return bytes that the next reading will return again; as many as are there."""
+    if hasattr(file, "peek"):
+        return bytes(file.peek(size))
+    place = file.tell()
+    content = file.read(size)
+    file.seek(place)
+    return bytes(content)
+
+
+def _packing(path: Name, file: IO[bytes]) -> str:
+    """Return how a file is packed, by its name, or by how it begins if it has none."""
+    if path != "-":
+        suffix = Path(os.fspath(path)).suffix.lower()
+        return suffix if suffix in PACKED else ""
+    return _by_magic(_peeked(file, 6))
+
+
+def _by_magic(content: bytes) -> str:
+    return next((name for name, magic in PACKED.items() if content.startswith(magic)), "")
+
+
+def _unpacked(file: IO[bytes], packing: str) -> IO[bytes]:
+    """Read through a packed file."""
+    if packing == ".gz":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="rb"))
+    if packing == ".bz2":
+        import bz2
+
+        return cast(IO[bytes], bz2.BZ2File(file))
+    import lzma
+
+    return cast(IO[bytes], lzma.LZMAFile(file))
+
+
+def _unpacked_part(content: bytes) -> bytes:
+    """Unpack as much as can be of the beginning of a file."""
+    packing = _by_magic(content)
+    if not packing:
+        return content
+    unpacked = b""
+    with contextlib.suppress(*damage(packing)), _unpacked(io.BytesIO(content), packing) as file:
+        while len(unpacked) < 2**16 and (part := file.read1(2**12)):  # type: ignore[attr-defined]
+            unpacked += part
+    return unpacked
+
+
+def damage(packing: str) -> tuple[type[Exception], ...]:
+    """Return what is raised at a damaged file that is packed so."""
+    if packing == ".xz":
+        import lzma
+
+        return lzma.LZMAError, EOFError
+    if packing == ".bz2":
+        return OSError, EOFError
+    return (EOFError, gzip.BadGzipFile, zlib.error) if packing else ()
+
+
+def _packed(file: IO[bytes], packing: str) -> IO[bytes]:
+    """Write through a packed file; the same bytes each time."""
+    if packing == ".gz":  # without the time
+        return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=file, mtime=0))
+    if packing == ".bz2":
+        import bz2
+
+        return cast(IO[bytes], bz2.BZ2File(file, "wb"))
+    import lzma
+
+    return cast(IO[bytes], lzma.LZMAFile(file, "wb"))
+
+
+# ---- writing ----------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -115,15 +270,16 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def writing(path: Name) -> Iterator[IO[str]]:
-    """Write text as UTF-8, whole or not at all; a name that ends in .gz is packed."""
+    """Write text as UTF-8, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
     with contextlib.ExitStack() as stack:
         if path == "-":
             binary: IO[bytes] = sys.stdout.buffer
             stack.callback(sys.stdout.buffer.flush)
         else:
             binary = stack.enter_context(replacing(path))
-            if os.fspath(path).endswith(".gz"):  # without the time: the same bytes each time
-                packed = cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=binary, mtime=0))
+            packing = Path(os.fspath(path)).suffix.lower()
+            if packing in PACKED:
+                packed = _packed(binary, packing)
                 binary = stack.enter_context(contextlib.closing(packed))
         text = io.TextIOWrapper(binary, "utf-8", newline="\n")
         try:

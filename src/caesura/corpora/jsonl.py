@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import json
 import operator
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
-from caesura.corpora.corpus import Corpus
+from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
+from caesura.corpora.spans import Span, labelled, spans_of
 from caesura.documents import FIELDS, Document, Tokeniser, as_document
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment
 
 __all__ = ["read_jsonl", "write_jsonl"]
 
@@ -29,7 +28,8 @@ def read_jsonl(
     path: Name,
     *,
     tokeniser: Tokeniser | str | Mapping[str, str] = "words",
-    misaligned: Literal["error", "widen"] = "error",
+    align: Align = "strict",
+    on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
     r"""Read JSON lines: an object with tokens or with text on each line.
@@ -43,11 +43,14 @@ def read_jsonl(
     Parameters
     ----------
     path : str or path
-        The file; unpacked if it ends in .gz; ``-`` is the standard input.
+        The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens where there are none.
-    misaligned : {"error", "widen"}
-        What to do with a span that begins or ends inside a token: raise, or take whole tokens.
+    align : {"strict", "expand", "contract"}
+        What to do with a span that begins or ends inside a token: raise, take the whole token, or
+        leave it out. They are counted in the notes of the corpus.
+    on_error : {"raise", "skip"}
+        Whether a document that cannot be read is an error, or left out and noted.
     encoding : str
         The encoding of the file.
 
@@ -71,45 +74,56 @@ def read_jsonl(
     >>> document.tokens, document.segments
     (('Ann', 'Lee', 'sings'), (Segment(start=0, end=2, label='PER'),))
     """
-    if misaligned not in ("error", "widen"):
-        expected = "'error' or 'widen'"
-        raise InvalidInput(message("misaligned", misaligned, expected, "pass one of them"))
     cutter = Tokeniser.of(tokeniser)
+    source = Source(path, encoding)
 
-    def documents(source: Source) -> Iterator[Document]:
-        for number, line in enumerate(source, 1):
-            if line.strip():
+    def documents(tally: Tally) -> Iterator[Document]:
+        for number, line in source.lines():
+            if isinstance(line, InvalidInput):
+                tally.refuse(line)
+            elif line.strip():
                 try:
-                    yield _document(json.loads(line), cutter, misaligned == "widen")
-                except json.JSONDecodeError as error:
-                    problem = f"got no JSON at column {error.colno}: {error.msg}"
-                    raise source.error(number, problem) from None
-                except (InvalidInput, RecursionError) as error:
-                    raise source.error(number, error) from None
+                    document = _document(_loaded(line), cutter, tally)
+                except InvalidInput as error:
+                    tally.refuse(source.error(number, error))
+                else:
+                    yield document
 
-    return Corpus(Source(path, encoding), "jsonl", documents)
+    return Corpus(path, "jsonl", documents, on_error=on_error, align=align)
 
 
-def _document(record: Any, tokeniser: Tokeniser, widen: bool) -> Document:
+def _loaded(line: str) -> Any:
+    """Return what is on a line, or raise."""
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        problem = f"got no JSON at column {error.colno}: {error.msg}"
+    except (RecursionError, ValueError) as error:  # nested too deep, a number with too many digits
+        problem = f"got JSON that cannot be read: {error}"
+    raise InvalidInput(f"{problem}; write an object with tokens or text") from None
+
+
+def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
     """Make a document of what was on a line."""
     if not isinstance(record, dict):
         expected, remedy = "an object with tokens or text", "write {...}"
         raise InvalidInput(message("the line", record, expected, remedy))
     if record.get("segments") is not None and record.get("spans") is not None:
         raise InvalidInput("spans: got segments as well, expected one of them; leave one out")
+    if not isinstance(record.get("segments") or [], list):
+        expected, remedy = "a list of [start, end, label]", "ends are exclusive"
+        raise InvalidInput(message("segments", record["segments"], expected, remedy))
     given = {key: record[key] for key in FIELDS if record.get(key) is not None}
     try:
         bare = as_document(given, tokeniser, "record")
     except InvalidInput as error:
         raise InvalidInput(str(error).removeprefix("record.").removeprefix("record: ")) from None
-    segments: Any = bare.segments
-    if record.get("spans") is not None:
-        segments = _segments(record["spans"], bare, widen)
-    columns = _columns(record, len(bare))
-    if not columns and segments is bare.segments:
-        return bare
-    fields = (bare.tokens, bare.text, bare.offsets, columns, bare.attributes, bare.dense)
-    return Document(*fields, segments)
+    spans = record.get("spans")
+    checked = None if spans is None else _checked(spans, bare)
+    if columns := _columns(record, len(bare)):
+        fields = (bare.tokens, bare.text, bare.offsets, columns, bare.attributes, bare.dense)
+        bare = Document(*fields, bare.segments)
+    return bare if checked is None else labelled(bare, checked, tally)
 
 
 def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
@@ -124,34 +138,23 @@ def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
     }
 
 
-def _segments(spans: Any, document: Document, widen: bool) -> list[Segment]:
-    """Return the segments of spans of characters, in order."""
+def _checked(spans: Any, document: Document) -> list[Span]:
+    """Return spans of characters, or raise at what is none."""
     if document.offsets is None:
         came = "no text" if document.text is None else "tokens that do not stand in the text"
         raise InvalidInput(f"spans: got {came}, expected text; pass offsets, or segments by tokens")
-    starts = [start for start, _ in document.offsets]
-    ends = [end for _, end in document.offsets]
-    segments = []
+    checked = []
     for i, span in enumerate(spans if isinstance(spans, list) else [spans]):
         try:
             start, end, label = operator.index(span[0]), operator.index(span[1]), span[2]
-            right = len(span) == 3 and isinstance(label, str) and 0 <= start < end
+            right = len(span) == 3 and isinstance(label, str)
         except (TypeError, IndexError, KeyError):
             right = False
-        if not right or end > len(document.text or ""):
+        if not right:
             expected = f"[start, end, label] within the {len(document.text or '')} characters"
             raise InvalidInput(message(f"spans[{i}]", span, expected, "ends are exclusive"))
-        first, last = bisect_right(ends, start), bisect_left(starts, end)
-        if first >= last:
-            raise InvalidInput(message(f"spans[{i}]", span, "a token in it", "leave it out"))
-        cut = starts[first] < start or end < ends[last - 1]
-        if cut and not widen:
-            t = first if starts[first] < start else last - 1
-            expected = f"whole tokens, but {document.tokens[t]!r} is cut"
-            remedy = "pass another tokeniser, or misaligned='widen'"
-            raise InvalidInput(message(f"spans[{i}]", span, expected, remedy))
-        segments.append(Segment(first, last, label))
-    return sorted(segments)
+        checked.append(Span(start, end, label))
+    return checked
 
 
 def write_jsonl(
@@ -162,8 +165,8 @@ def write_jsonl(
     Parameters
     ----------
     path : str or path
-        The file; packed if it ends in .gz; ``-`` is the standard output. It is replaced only once
-        all is written.
+        The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
+        replaced only once all is written.
     documents : iterable of Document
         All that they hold is written.
     form : {"tokens", "text"}
@@ -213,15 +216,11 @@ def _record(document: Document) -> dict[str, Any]:
 
 def _text_record(document: Document) -> dict[str, Any]:
     """Return the text and the segments by its characters."""
-    offsets = document.offsets
-    if document.text is None or offsets is None:
+    if document.text is None or document.offsets is None:
         came = "text" if document.text is None else "offsets"
         raise InvalidInput(message(came, None, "one", "write them with form='tokens'"))
-    record: dict[str, Any] = {"text": document.text}
-    if document.segments is not None:
-        spans = [(offsets[s.start][0], offsets[s.end - 1][1], s.label) for s in document.segments]
-        record["spans"] = spans
-    return record
+    record = {"text": document.text, "spans": spans_of(document)}
+    return {key: value for key, value in record.items() if value is not None}
 
 
 def _json(record: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ class Rows(NamedTuple):
     fields: list[list[str]]  # of each token
     lines: list[int]  # the number of the line of each token
     metadata: dict[str, tuple[str, int]]  # from comments, with the number of the line
+    problem: InvalidInput | None = None  # why the rest of it was not read
 
 
 class Form(NamedTuple):
@@ -53,7 +54,7 @@ class _Shape(NamedTuple):
 
     width: int
     layout: dict[str, int]  # the place of each column that is kept
-    line: int
+    shown: str  # how it is known
     example: str | None  # that line, if it is not the names of the columns
 
     def is_row(self, line: str, fields: list[str], form: Form) -> bool:
@@ -75,54 +76,75 @@ def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]
         return
     rows = Rows([], [], {})
     for number, line in numbered:
-        fields = form.split(line)
-        marked = form.marked(line)
-        told = form.metadata(line) if marked else None
-        if not line.strip(" \t") or fields[0] == DOCUMENT_START:
-            if rows.fields:
+        if isinstance(line, str) and rows.problem is None and not form.marked(line):
+            fields = form.split(line)  # most lines are rows
+            if len(fields) == shape.width and not line.isspace() and fields[0] != DOCUMENT_START:
+                rows.fields.append(fields)
+                rows.lines.append(number)
+                continue
+        if isinstance(line, InvalidInput):
+            rows = rows if rows.problem else rows._replace(problem=line)
+        elif _ends(line, form):
+            if rows.fields or rows.problem:
                 yield rows, shape.layout
             rows = Rows([], [], {})
-        elif told is not None:
-            rows.metadata[told[0]] = told[1], number
-        elif marked and not rows.fields and not shape.is_row(line, fields, form):
-            continue
-        elif len(fields) == shape.width:
-            rows.fields.append(fields)
-            rows.lines.append(number)
-        elif not marked:
-            raise _error(source, number, len(fields), f"{shape.width}, as on line {shape.line}")
-    if rows.fields:
+        elif rows.problem is None:
+            rows = _with(rows, number, line, (source, form, shape))
+    if rows.fields or rows.problem:
         yield rows, shape.layout
 
 
-def _begin(source: Source, form: Form) -> tuple[_Shape | None, Iterator[tuple[int, str]]]:
+def _ends(line: str, form: Form) -> bool:
+    """Say whether a line stands between sequences."""
+    if DOCUMENT_START not in line:
+        return not line.strip(" \t")
+    return form.split(line)[0] == DOCUMENT_START
+
+
+def _with(rows: Rows, number: int, line: str, reading: tuple[Source, Form, _Shape]) -> Rows:
+    """Return the rows of a sequence with one more, or with the problem of it."""
+    source, form, shape = reading
+    fields = form.split(line)
+    marked = form.marked(line)
+    told = form.metadata(line) if marked else None
+    if told is not None:
+        rows.metadata[told[0]] = told[1], number
+    elif marked and not rows.fields and not shape.is_row(line, fields, form):
+        pass
+    elif len(fields) == shape.width:
+        rows.fields.append(fields)
+        rows.lines.append(number)
+    elif not marked:
+        came = f"got {len(fields)} fields, expected {shape.width}, {shape.shown}"
+        problem = source.error(number, f"{came}; correct the line, or pass separator")
+        return rows._replace(problem=problem)
+    return rows
+
+
+def _begin(
+    source: Source, form: Form
+) -> tuple[_Shape | None, Iterator[tuple[int, str | InvalidInput]]]:
     """Read up to the line that shows the columns; return them, and all lines from the beginning."""
-    numbered = enumerate(source, 1)
-    read = []
+    numbered = source.lines()
+    read: list[tuple[int, str | InvalidInput]] = []
     for number, line in numbered:
         read.append((number, line))
+        if isinstance(line, InvalidInput):
+            continue
         fields, told = form.split(line), form.metadata(line)
         if told is not None and told[0] == "global.columns" and TOKEN in told[1].split():
-            names = told[1].split()
-            shape = _shape(source, form, number, len(names), names)
-            return shape, chain(read, numbered)
-        if line.strip(" \t") and fields[0] != DOCUMENT_START and not form.marked(line):
+            return _shape(form, number, told[1].split(), None), chain(read, numbered)
+        if not _ends(line, form) and not form.marked(line):
             width = len(fields)
             names = [TOKEN, *(f"column{i}" for i in range(1, width - 1)), TAG][:width]
-            shape = _shape(source, form, number, width, names)
-            return shape._replace(example=line), chain(read, numbered)
-    return None, iter(())
+            return _shape(form, number, names, line), chain(read, numbered)
+    broken = any(isinstance(line, InvalidInput) for _, line in read)
+    return (_shape(form, 1, [TOKEN], None) if broken else None), iter(read)
 
 
-def _shape(source: Source, form: Form, line: int, width: int, names: Sequence[str]) -> _Shape:
+def _shape(form: Form, line: int, names: Sequence[str], example: str | None) -> _Shape:
     """Return the shape of a file whose columns have these names, unless others are given."""
     given = names if form.columns is None else form.columns
-    if len(given) != width:
-        raise _error(source, line, width, f"{len(given)}, as columns names them")
+    shown = f"as on line {line}" if form.columns is None else "as columns names them"
     layout = {name: i for i, name in enumerate(given) if name is not None}
-    return _Shape(width, layout, line, None)
-
-
-def _error(source: Source, line: int, came: int, expected: str) -> InvalidInput:
-    problem = f"got {came} fields, expected {expected}; correct the line, or pass separator"
-    return source.error(line, problem)
+    return _Shape(len(given), layout, shown, example)

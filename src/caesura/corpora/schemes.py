@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from caesura.errors import InvalidInput
 from caesura.segments import _SCHEMES, _Scheme
 
-__all__ = ["TagCounts", "detect_scheme"]
+__all__ = ["TagCounts", "detect_scheme", "scheme_of_most"]
 
 # In the order of preference; S/A is too like labels to be guessed.
 _CANDIDATES = [row for row in _SCHEMES if row.begin and row.name != "SA"]
@@ -69,6 +69,33 @@ def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
             "their scheme, plain if they are labels"
         )
     return min(wrong, key=lambda name: wrong[name])
+
+
+def scheme_of_most(counts: TagCounts, outside: str = "O") -> tuple[str, frozenset[str]]:
+    """Return the scheme that most tags fit into, and tags with letters if it is the plain one.
+
+    Of schemes into which as many fit, it is that with the fewest wrong pairs.
+
+    Examples
+    --------
+    >>> counts = TagCounts()
+    >>> counts.add(["B-NP", "I-NP", "B-VP", "verb", "O"], [1, 2, 3, 4, 5])
+    >>> scheme_of_most(counts)
+    ('BIO', frozenset())
+    """
+    times: Counter[str] = Counter()
+    for (_, tag), count in counts.pairs.items():
+        if tag not in ("O", outside, None):
+            times[tag] += count
+    lettered = frozenset(tag for tag in times if tag.partition("-")[0] in _ALL_LETTERS)
+    if sum(times[tag] for tag in lettered) * 2 < times.total():
+        return "plain", frozenset(tag for tag in lettered if "-" in tag)
+    fitting = {
+        row.name: sum(times[tag] for tag in lettered if tag.partition("-")[0] in _LETTERS[row.name])
+        for row in _CANDIDATES
+    }
+    rows = [row for row in _CANDIDATES if fitting[row.name] == max(fitting.values())]
+    return min(rows, key=lambda row: _wrong(counts.pairs, row)).name, frozenset()
 
 
 def _wrong(pairs: Counter[Pair], row: _Scheme) -> int:

@@ -110,7 +110,7 @@ def _spans(offsets: Iterable[Any], count: int, text: str | None) -> Offsets:
     """Return character spans in order, or raise."""
     try:
         spans = tuple((int(start), int(end)) for start, end in offsets)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         expected = "(start, end) for each token"
         remedy = "pass character spans with exclusive ends"
         raise InvalidInput(message("offsets", offsets, expected, remedy)) from None

@@ -34,15 +34,25 @@ def _marks() -> str:
 
 
 _NAMED = {
-    "words": "\\w[\\w{marks}]*(?:['’]\\w[\\w{marks}]*)*|[^\\w\\s][{marks}]*",
+    "words": "{word}(?:['’]{word})*|[^\\w\\s][{marks}]*".replace(
+        "{word}", "\\w+(?:[{marks}][\\w{marks}]*)?"
+    ),
     "whitespace": r"\S+",
     "characters": "\\S[{marks}]*",
+}
+# The same where there are no marks, as in ASCII: more than twice as fast.
+_NAMED_ASCII = {
+    "words": r"\w+(?:'\w+)*|[^\w\s]",
+    "whitespace": r"\S+",
+    "characters": r"\S",
 }
 
 
 @functools.lru_cache(64)
-def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
+def _compiled(name: str, regex: str | None, ascii_only: bool = False) -> re.Pattern[str]:
     """Return the pattern of a tokeniser, or raise."""
+    if regex is None and ascii_only:
+        return re.compile(_NAMED_ASCII[name])
     if regex is None:
         return re.compile(_NAMED[name].replace("{marks}", _marks()))
     try:
@@ -88,7 +98,8 @@ class Tokeniser:
             raise InvalidInput(message("tokeniser", self.name, expected, "pass one of these"))
         if named and self.regex is not None:
             raise InvalidInput(f"tokeniser: got {self.name!r} and a regular expression, not one")
-        _compiled(self.name, self.regex)
+        if self.regex is not None:
+            _compiled(self.name, self.regex)
 
     @classmethod
     def of(cls, spec: Tokeniser | str | Mapping[str, str]) -> Tokeniser:
@@ -106,8 +117,11 @@ class Tokeniser:
 
     def spans(self, text: str) -> Offsets:
         """Return the character span of each token, half-open."""
-        matches = _compiled(self.name, self.regex).finditer(text)
-        return tuple(span for match in matches if (span := match.span())[0] < span[1])
+        matches = _compiled(self.name, self.regex, text.isascii()).finditer(text)
+        spans = [match.span() for match in matches]
+        if self.regex is None:  # which matches no empty string
+            return tuple(spans)
+        return tuple([(start, end) for start, end in spans if start < end])
 
 
 def align(text: str, tokens: Sequence[str]) -> Offsets | None:

@@ -1,0 +1,105 @@
+"""Find out in which format a file is: by its name, or else by how it begins."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from pathlib import Path
+
+from caesura.corpora.files import Name, beginning, unpacked_suffix
+
+__all__ = ["SUFFIXES", "detect"]
+
+SUFFIXES = {
+    ".conll": "conll",
+    ".conllu": "conll",
+    ".iob": "conll",
+    ".bio": "conll",
+    ".cols": "conll",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".csv": "csv",
+    ".xml": "xml",
+    ".ann": "brat",
+}
+_TAG = re.compile(r"O|[BIESLUMCA](-\S+)?")
+_COLUMNS = re.compile(r"^# global\.columns = |^-DOCSTART-", re.MULTILINE)
+
+
+def detect(path: Name) -> str:
+    r"""Return the format of a file: conll, jsonl, csv, xml, brat or text.
+
+    A name that ends in .conll, .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .xml or
+    .ann tells it, also with .gz, .bz2 or .xz after it; a folder is brat's, and so is a .txt file
+    with an .ann file beside it. Any other file is looked at, and the standard input too: what
+    begins with ``<`` is XML, with ``{`` JSON lines; a first line with a cell ``text`` between
+    commas or tabs is the head of a table; lines that all have as many fields, the last of them a
+    tag with a letter (``O``, ``B-PER``), are columns. The rest is text, or columns in a .tsv file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "names.tsv")
+    ...     _ = file.write_text("text\tauthor\nLee 1999\tLee\n")
+    ...     detect(file)
+    ...     _ = file.write_text("Lee\tauthor\n1999\tO\n")
+    ...     detect(file)
+    'csv'
+    'conll'
+    """
+    suffix = "" if path == "-" else unpacked_suffix(path)
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    if path != "-" and os.path.isdir(path):
+        return "brat"
+    if suffix == ".txt" and Path(path).with_suffix(".ann").exists():
+        return "brat"
+    found = _by_content(beginning(path))
+    return "conll" if suffix == ".tsv" and found == "text" else found
+
+
+def _by_content(content: bytes) -> str:
+    """Return the format of what a file begins with."""
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff")
+    begin = text.lstrip()
+    if re.match(r"<[?!A-Za-z_]", begin):
+        return "xml"
+    lines = text.splitlines()
+    if begin.startswith("{") and _is_json(begin.splitlines()[0], cut=len(lines) < 2):
+        return "jsonl"
+    if lines and any("text" in row for row in (_cells(lines[0], ","), _cells(lines[0], "\t"))):
+        return "csv"
+    return "conll" if _is_columns(text) else "text"
+
+
+def _is_json(line: str, cut: bool) -> bool:
+    """Say whether a line is JSON; one that may have been cut needs only to begin so."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return cut and re.match(r'\{\s*"', line) is not None
+    return True
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    """Return the cells of a line, if it has several and may be the head of a table."""
+    try:
+        cells = next(csv.reader([line], delimiter=separator), [])
+    except csv.Error:
+        return []
+    return cells if len(cells) > 1 and "token" not in cells else []
+
+
+def _is_columns(text: str) -> bool:
+    """Say whether lines have columns, the last of them tags with letters."""
+    if _COLUMNS.search(text):
+        return True
+    lines = text.split("\n")[:-1][:2000] or text.split("\n")
+    rows = [line.split() for line in lines if line.strip() and not line.startswith("#")]
+    if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return False
+    return all(_TAG.fullmatch(row[-1]) for row in rows)
