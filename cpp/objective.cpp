@@ -452,6 +452,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
 double Objective::evaluate(const double* w, const double* gold, const std::int32_t* some, int count, bool single,
                            int n_threads, double* gradient) {
   const std::lock_guard<std::mutex> lock(guard_);
+  (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
   double loss = single ? run<float>(w, some, count, n_threads, gradient) : run<double>(w, some, count, n_threads, gradient);
   Total gold_score;
   for (std::int64_t k = 0; k < layout_->size(); ++k) gold_score.add(w[k] * gold[k]);
