@@ -449,6 +449,12 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   return loss;
 }
 
+void Objective::release() {
+  const std::lock_guard<std::mutex> lock(guard_);
+  scratch_.reset();
+  single_scratch_.reset();
+}
+
 double Objective::evaluate(const double* w, const double* gold, const std::int32_t* some, int count, bool single,
                            int n_threads, double* gradient) {
   const std::lock_guard<std::mutex> lock(guard_);

@@ -102,6 +102,9 @@ class Objective {
   double evaluate(const double* w, const double* observed, const std::int32_t* some, int count, bool single,
                   int n_threads, double* gradient);
 
+  // Gives back the memory that evaluations keep for the next one.
+  void release();
+
   const Layout& layout() const { return *layout_; }
   const Design& design() const { return *design_; }
 

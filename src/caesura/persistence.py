@@ -82,12 +82,12 @@ def write(
         raise InvalidInput(f"header: got {len(text)} characters, expected {expected}")
     from safetensors import numpy as safetensors  # 20 ms that importing the package need not take
 
-    content = bytearray(safetensors.save(_storable(arrays), {_KEY: text}))
+    content = memoryview(safetensors.save(_storable(arrays), {_KEY: text}))
     if content[8 : _CHECKSUM.stop] != _START + _ZEROS:
         raise RuntimeError("this version of safetensors writes its header in another way")
-    content[_CHECKSUM] = _checksum(content)
     with replacing(path) as file:
-        file.write(content)
+        for part in (content[: _CHECKSUM.start], _checksum(content), content[_CHECKSUM.stop :]):
+            file.write(part)
 
 
 def _storable(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
@@ -104,7 +104,7 @@ def _storable(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
     return stored
 
 
-def _checksum(content: bytes | bytearray) -> bytes:
+def _checksum(content: bytes | memoryview) -> bytes:
     """Return the checksum of a file, as if there were zeros in its place."""
     view = memoryview(content)
     digest = hashlib.sha256(view[: _CHECKSUM.start])

@@ -159,7 +159,7 @@ def train(
         return any(asked)
 
     with shown as line:
-        return minimise(
+        result = minimise(
             optimiser,
             training.w0,
             callback=each,
@@ -168,6 +168,8 @@ def train(
             checkpoint=checkpoint,
             about=about,
         )
+    training.objective.release()  # before the model takes memory of its own
+    return result
 
 
 def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
