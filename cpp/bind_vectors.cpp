@@ -4,13 +4,12 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "bindings.hpp"
 #include "vectors.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace caesura;
-
-void bind_vectors(nb::module_&);
 
 namespace {
 
@@ -48,7 +47,7 @@ double bound_direction(In gradient, const std::vector<In>& s, const std::vector<
 
 }  // namespace
 
-void bind_vectors(nb::module_& m) {
+void caesura::bind_vectors(nb::module_& m) {
   m.def(
       "dot",
       [](In a, In b, int n_threads) {

@@ -17,7 +17,6 @@ namespace nb = nanobind;
 using namespace nb::literals;
 using namespace caesura;
 
-void bind_vectors(nb::module_&);
 
 namespace {
 
@@ -391,6 +390,7 @@ NB_MODULE(_kernels, m) {
   m.def("sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
         nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
                 "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
+  bind_encoding(m);
   bind_learning(m);
   bind_vectors(m);
 }

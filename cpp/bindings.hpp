@@ -25,6 +25,17 @@ inline void require(bool ok, const char* what) {
   if (!ok) throw nanobind::value_error(what);
 }
 
+template <class T>
+using Array = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;
+
+// A vector becomes an array that owns it.
+template <class T>
+Array<T> given(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nanobind::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array<T>(kept->data(), {kept->size()}, owner);
+}
+
 // A problem together with what it points into.
 struct OwnedProblem {
   std::vector<nanobind::object> arrays;
@@ -33,6 +44,8 @@ struct OwnedProblem {
   Problem* problem = nullptr;
 };
 
+void bind_encoding(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
+void bind_vectors(nanobind::module_& m);
 
 }  // namespace caesura

@@ -1,0 +1,174 @@
+// Weights as the kernels want them.
+#include <algorithm>
+#include <cmath>
+
+#include "objective.hpp"
+
+namespace caesura {
+namespace {
+
+constexpr double kFarthest = 100.0;  // of a transition, in either precision
+
+int rounded(int n, int width) { return (n + width - 1) / width * width; }
+
+}  // namespace
+
+template <class Real>
+bool Unpacked<Real>::set(const Layout& layout, const Design& design, const double* w, int width) {
+  const int Y = layout.Y;
+  view_ = {};
+  const int wide = view_.wide = rounded(layout.planes * Y, width);
+  dense_.assign((layout.n_dense + design.sums.size()) * wide, Real{0});
+  sparse_.assign(layout.n_sparse, Real{0});
+  for (std::size_t k = 0; k < layout.slot.size(); ++k) {
+    const Slot& slot = layout.slot[k];
+    (slot.lane < 0 ? sparse_[slot.row] : dense_[design.place_of(slot.row) * wide + slot.lane]) = static_cast<Real>(w[k]);
+  }
+  auto row = [&](std::int32_t k) { return dense_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
+  for (const Sum& sum : design.sums) {
+    Real* to = row(sum.row);
+    const Real *first = row(sum.first), *second = row(sum.second);
+    for (int y = 0; y < wide; ++y) to[y] = first[y] + second[y];
+  }
+  edge_.assign(w + layout.first_edge(), w + layout.first_transition());
+
+  transition.assign(static_cast<std::size_t>(Y) * Y, 0.0);
+  start.assign(Y, 0.0);
+  end.assign(Y, 0.0);
+  for (std::size_t k = 0; k < layout.transition.size(); ++k) {
+    transition[layout.transition[k]] = w[layout.first_transition() + k];
+  }
+  for (std::size_t k = 0; k < layout.start.size(); ++k) start[layout.start[k]] = w[layout.first_start() + k];
+  for (std::size_t k = 0; k < layout.end.size(); ++k) end[layout.end[k]] = w[layout.first_end() + k];
+  bool near = true;
+  auto bar = [&](std::vector<double>& scores, const std::vector<std::uint8_t>& barred) {
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      if (!barred.empty() && barred[k]) scores[k] = kMinusInfinity;
+      else near &= std::abs(scores[k]) <= kFarthest;
+    }
+  };
+  bar(transition, layout.barred);
+  bar(start, layout.barred_start);
+  bar(end, layout.barred_end);
+  labels_.set(transition, start, end, layout.bounds, width, view_);
+  if (design.tagged) set_tags(layout, width);
+  view_.dense = dense_.data();
+  view_.sparse = sparse_.data();
+  view_.edge = edge_.data();
+  return near;
+}
+
+// A chain over tags: begin and inside are followed by inside and end of the same label, end and unit by begin and
+// unit of any.
+template <class Real>
+void Unpacked<Real>::set_tags(const Layout& layout, int width) {
+  const int Y = layout.Y, n = kPositions * Y;
+  std::vector<double> pairs(static_cast<std::size_t>(n) * n, kMinusInfinity), starts(n, kMinusInfinity), ends(n, kMinusInfinity);
+  auto each = [](Position a, Position b, auto visit) {
+    visit(a);
+    visit(b);
+  };
+  auto there = [&](int position, int y) { return position == kUnit || layout.bounds[y] == 0; };
+  for (int y = 0; y < Y; ++y) {
+    each(kBegin, kUnit, [&](int k) { starts[k * Y + y] = there(k, y) ? start[y] : kMinusInfinity; });
+    each(kEnd, kUnit, [&](int k) { ends[k * Y + y] = there(k, y) ? end[y] : kMinusInfinity; });
+    each(kBegin, kInside, [&](int from) {
+      each(kInside, kEnd, [&](int to) {
+        if (there(to, y)) pairs[(from * Y + y) * n + to * Y + y] = 0.0;
+      });
+    });
+    for (int next = 0; next < Y; ++next) {
+      each(kEnd, kUnit, [&](int from) {
+        each(kBegin, kUnit, [&](int to) {
+          if (there(from, y) && there(to, next)) pairs[(from * Y + y) * n + to * Y + next] = transition[y * Y + next];
+        });
+      });
+    }
+  }
+  tag_view_ = view_;
+  tags_.set(pairs, starts, ends, std::vector<std::int32_t>(n, 1), width, tag_view_);
+  view_.tags = &tag_view_;
+}
+
+template class Unpacked<double>;
+template class Unpacked<float>;
+
+template <class Real>
+void Labels<Real>::set(const std::vector<double>& transition, const std::vector<double>& start,
+                       const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
+                       Weights<Real>& view) {
+  const int Y = static_cast<int>(bounds.size()), stride = rounded(Y, width), size = stride * stride;
+  view.Y = Y;
+  view.stride = stride;
+  transition_.assign(size, Real{0});
+  transposed_.assign(size, Real{0});
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) {
+      transition_[i * stride + j] = transposed_[j * stride + i] = static_cast<Real>(std::exp(transition[i * Y + j]));
+    }
+  }
+  first_.assign(stride, Real{0});
+  last_.assign(stride, Real{0});
+  open_.assign(stride, Real{0});
+  int longest = 0;
+  view.has_open = false;
+  for (int y = 0; y < Y; ++y) {
+    first_[y] = static_cast<Real>(std::exp(start[y]));
+    last_[y] = static_cast<Real>(std::exp(end[y]));
+    open_[y] = bounds[y] == 0 ? Real{1} : Real{0};
+    longest = std::max(longest, bounds[y]);
+    view.has_open |= bounds[y] == 0;
+  }
+  fits_.assign(static_cast<std::size_t>(longest + 1) * stride, Real{0});
+  for (int k = 1; k <= longest; ++k) {
+    for (int y = 0; y < Y; ++y) fits_[k * stride + y] = bounds[y] == 0 || k <= bounds[y] ? Real{1} : Real{0};
+  }
+  logs_.assign(size + 2 * stride, -std::numeric_limits<Real>::infinity());
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) logs_[i * stride + j] = static_cast<Real>(transition[i * Y + j]);
+    logs_[size + i] = static_cast<Real>(start[i]);
+    logs_[size + stride + i] = static_cast<Real>(end[i]);
+  }
+  view.log_transition = logs_.data();
+  view.log_first = logs_.data() + size;
+  view.log_last = logs_.data() + size + stride;
+  panels_ = make_panels(transition_, Y, width, sources_);
+  back_panels_ = make_panels(transposed_, Y, width, back_sources_);
+  view.transition = transition_.data();
+  view.transposed = transposed_.data();
+  view.panels = panels_.data();
+  view.n_panels = static_cast<int>(panels_.size());
+  view.back_panels = back_panels_.data();
+  view.n_back_panels = static_cast<int>(back_panels_.size());
+  view.first = first_.data();
+  view.last = last_.data();
+  view.open = open_.data();
+  view.longest = longest;
+  view.fits = fits_.data();
+}
+
+template <class Real>
+std::vector<Panel> Labels<Real>::make_panels(const std::vector<Real>& matrix, int Y, int width,
+                                             std::vector<std::int32_t>& sources) const {
+  const int stride = rounded(Y, width), n = stride / width;
+  std::vector<Panel> panels;
+  std::vector<std::size_t> begins;
+  sources.clear();
+  for (int begin = 0; begin < n; begin += 6) {
+    const int wide = std::min(6, n - begin);
+    begins.push_back(sources.size());
+    for (int i = 0; i < Y; ++i) {
+      const Real* row = matrix.data() + i * stride + begin * width;
+      if (std::any_of(row, row + wide * width, [](Real x) { return x != 0; })) sources.push_back(i);
+    }
+    const int count = static_cast<int>(sources.size() - begins.back());
+    panels.push_back({begin, wide, nullptr, count, count == Y});
+  }
+  for (std::size_t p = 0; p < panels.size(); ++p) panels[p].sources = sources.data() + begins[p];
+  return panels;
+}
+
+template class Labels<double>;
+template class Labels<float>;
+
+}  // namespace caesura
