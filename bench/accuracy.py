@@ -30,7 +30,7 @@ from caesura.features import Lexicon, attributes, first, last, preset
 
 Documents = list[caesura.Document]
 Model = caesura.ChainCRF | caesura.SemiCRF | Peer
-GRID = ((0.0, 0.1), (0.0, 1.0), (0.05, 0.01), (0.2, 0.05))  # c1, c2
+GRID = ((0.0, 0.1), (0.05, 0.01), (0.2, 0.05))  # c1, c2
 
 
 class Task(NamedTuple):
@@ -45,7 +45,7 @@ def options(**more: Any) -> dict[str, Any]:
     return {"precision": "mixed", "delta": 1e-4} | more
 
 
-def folds(documents: Documents, k: int = 5) -> list[tuple[Documents, Documents]]:
+def folds(documents: Documents, k: int = 3) -> list[tuple[Documents, Documents]]:
     """Return k splits, each with every k-th document held out."""
     return [
         ([one for i, one in enumerate(documents) if i % k != j], documents[j::k]) for j in range(k)
@@ -88,7 +88,7 @@ def cora(data: Path) -> Task:
             preset("citations", segments=True, gazetteers=places), **more
         ),
     }
-    return Task(train, test, models, Peer(preset("citations")), folds(train))
+    return Task(train, test, models, Peer(preset("citations"), delta=1e-3), folds(train))
 
 
 def ncbi(data: Path) -> Task:
@@ -105,7 +105,9 @@ def ncbi(data: Path) -> Task:
         "semi": caesura.SemiCRF(semi, **options(c2=0.1, min_freq=2)),
         "chain, BIOES": caesura.ChainCRF(chain, scheme="BIOES", **options(c2=0.1, min_freq=2)),
     }
-    return Task([*train, *devel], test, models, Peer(chain, min_freq=2), [(train, devel)])
+    return Task(
+        [*train, *devel], test, models, Peer(chain, min_freq=2, delta=1e-4), [(train, devel)]
+    )
 
 
 def words(path: Path) -> Iterator[caesura.Document]:
@@ -153,7 +155,7 @@ def usaddress(data: Path) -> Task:
         "semi": caesura.SemiCRF(semi, same_label_adjacent=False, c1=0.05, c2=0.01, delta=1e-3),
         "chain, BIO": caesura.ChainCRF(features, scheme="BIO", c1=0.05, c2=0.01, delta=1e-3),
     }
-    return Task(train, test, models, Peer(features), folds(train))
+    return Task(train, test, models, Peer(features, delta=1e-3), folds(train))
 
 
 TASKS = {"conll": conll, "cora": cora, "ncbi": ncbi, "pku": pku, "usaddress": usaddress}
