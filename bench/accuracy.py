@@ -20,13 +20,24 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import wordlist
 from abbreviations import told
 from crfsuite_peer import Peer
 from timing import table
 
 import caesura
 from caesura.corpora import read_conll
-from caesura.features import Lexicon, attributes, first, last, preset
+from caesura.features import (
+    Lexicon,
+    attributes,
+    column,
+    first,
+    folded,
+    last,
+    preset,
+    window,
+    word,
+)
 
 Documents = list[caesura.Document]
 Model = caesura.ChainCRF | caesura.SemiCRF | Peer
@@ -128,10 +139,23 @@ def pku(data: Path) -> Task:
     train, test = (
         list(words(data / "pku" / name)) for name in ("199801.txt", "pku_test_gold.utf8")
     )
-    features = preset("words")
-    steps: dict[str, Any] = {"learner": "adagrad", "batch_size": 50, "max_iterations": 15}
+    test = wordlist.told(test, wordlist.word_list(train))
+    train = wordlist.cross_told(train)
+    begins, inside, ends = map(column, wordlist.COLUMNS)
+    character = folded(word)
+    features = [
+        *preset("words"),
+        *window([begins, inside, ends], -1, 1),
+        *(one[0] & character[0] for one in (begins, inside, ends)),
+        begins[0] & inside[0] & ends[0],
+        ends[-1] & begins[0],
+        ends[0] & begins[1],
+        ends[-1] & begins[0] & inside[0],
+    ]
+    steps: dict[str, Any] = {"learner": "adagrad", "batch_size": 50, "max_iterations": 10}
     chain = caesura.ChainCRF(features, scheme="BMES", c2=0.1, min_freq=2, **steps)
-    return Task(train, test, {"chain, BMES": chain}, Peer(features, min_freq=2, c2=0.1), [])
+    peer = Peer(features, min_freq=2, c2=0.1, delta=1e-3, max_iterations=100)
+    return Task(train, test, {"chain, BMES": chain}, peer, [])
 
 
 def addresses(path: Path) -> Iterator[caesura.Document]:
