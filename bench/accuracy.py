@@ -1,12 +1,12 @@
 """Segment F1 on the test sets of public tasks, ours and python-crfsuite's.
 
-    python bench/accuracy.py --task conll|cora|ncbi|pku|usaddress [--peer] [--data ../shared/data]
+    python bench/accuracy.py --task conll|cora|ncbi|pku|usaddress [--peer] [--tune] [--data FOLDER]
 
 Features were chosen on training data alone: by ten-fold cross-validation of Cora, on the last
 1,000 sentences of CoNLL-2000, by cross-validation of training and development set of NCBI disease,
-on the last tenth of the lines of PKU.  With --peer, c1 and c2 of our models and of python-crfsuite
-(BIO tags, the same attributes of tokens) are chosen over one grid by the same cross-validation, in
-the same run; without it, they are what that run chose.
+on the last tenth of the lines of PKU.  --peer adds python-crfsuite with BIO tags and the same
+attributes of tokens, its c1 and c2 chosen over a grid on held-out training data in the same run;
+--tune chooses those of our models in the same way, in place of what was chosen before.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from caesura.features import (
 
 Documents = list[caesura.Document]
 Model = caesura.ChainCRF | caesura.SemiCRF | Peer
-GRID = ((0.0, 0.1), (0.05, 0.01), (0.2, 0.05))  # c1, c2
+PEER = "python-crfsuite, BIO"
+GRID = ((0.0, 0.3), (0.05, 0.01), (0.2, 0.05))  # c1, c2
 
 
 class Task(NamedTuple):
@@ -113,12 +114,10 @@ def ncbi(data: Path) -> Task:
     chain = [*preset("ner"), *near]
     semi = [*preset("ner", segments=True), *near, *ends]
     models: dict[str, Model] = {
-        "semi": caesura.SemiCRF(semi, **options(c2=0.1, min_freq=2)),
-        "chain, BIOES": caesura.ChainCRF(chain, scheme="BIOES", **options(c2=0.1, min_freq=2)),
+        "semi": caesura.SemiCRF(semi, **options(c2=0.3)),
+        "chain, BIOES": caesura.ChainCRF(chain, scheme="BIOES", **options(c2=0.3)),
     }
-    return Task(
-        [*train, *devel], test, models, Peer(chain, min_freq=2, delta=1e-4), [(train, devel)]
-    )
+    return Task([*train, *devel], test, models, Peer(chain, delta=1e-4), [(train, devel)])
 
 
 def words(path: Path) -> Iterator[caesura.Document]:
@@ -207,13 +206,11 @@ def choose(name: str, model: Model, task: Task) -> None:
     model.set_params(c1=c1, c2=c2)
 
 
-def measure(task: Task, peer: bool, verbose: bool) -> list[tuple[str, ...]]:
-    """Fit each model, and the peer, on all the training data; return the rows of a table."""
+def measure(task: Task, tuned: set[str], verbose: bool) -> list[tuple[str, ...]]:
+    """Fit each model on all the training data; return the rows of a table."""
     rows: list[tuple[str, ...]] = []
-    for name, model in (
-        task.models | ({"python-crfsuite, BIO": task.peer} if peer else {})
-    ).items():
-        if peer and task.splits:
+    for name, model in task.models.items():
+        if name in tuned and task.splits:
             choose(name, model, task)
         begun = time.process_time()
         predicted = model.fit(task.train).predict(task.test)
@@ -223,8 +220,10 @@ def measure(task: Task, peer: bool, verbose: bool) -> list[tuple[str, ...]]:
             print(caesura.evaluate(gold, predicted), end="\n\n")
         score = f1(task.test, predicted)
         params = model.get_params()
-        penalties = (str(params["c1"]), str(params["c2"]))
-        rows.append((name, *penalties, f"{seconds:.0f} s", f"{score:.2f}"))
+        rows.append(
+            (name, f"{params['c1']:g}", f"{params['c2']:g}", f"{seconds:.0f} s", f"{score:.2f}")
+        )
+        print(*rows[-1], flush=True)
     return rows
 
 
@@ -232,6 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--task", choices=TASKS, required=True)
     parser.add_argument("--peer", action="store_true", help="beside python-crfsuite")
+    parser.add_argument("--tune", action="store_true", help="choose penalties of our models too")
     parser.add_argument("--verbose", action="store_true", help="print reports by label")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     arguments = parser.parse_args()
@@ -239,7 +239,11 @@ def main() -> None:
         print(f"no data in {arguments.data}: skipped; name its folder with --data")
         return
     task = TASKS[arguments.task](arguments.data)
-    rows = measure(task, arguments.peer, arguments.verbose)
+    tuned = set(task.models) if arguments.tune else set()
+    if arguments.peer:
+        task.models[PEER] = task.peer
+        tuned.add(PEER)
+    rows = measure(task, tuned, arguments.verbose)
     print(table((arguments.task, "c1", "c2", "to fit and predict", "test F1"), rows))
 
 
