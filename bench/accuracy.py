@@ -175,7 +175,7 @@ def usaddress(data: Path) -> Task:
     features = preset("addresses")
     semi = preset("addresses", segments=True)
     models: dict[str, Model] = {
-        "semi": caesura.SemiCRF(semi, same_label_adjacent=False, c1=0.05, c2=0.01, delta=1e-3),
+        "semi": caesura.SemiCRF(semi, same_label_adjacent=False, c2=0.3, delta=1e-3),
         "chain, BIO": caesura.ChainCRF(features, scheme="BIO", c1=0.05, c2=0.01, delta=1e-3),
     }
     return Task(train, test, models, Peer(features, delta=1e-3), folds(train))
