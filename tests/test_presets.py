@@ -171,7 +171,19 @@ def test_segments_are_added(name: str) -> None:
     assert all(isinstance(one, f.Template) and one.place == "token" for one in chain)
     assert [one for one in both if one in chain] == chain
     kinds = {type(one) for one in both} | {one.place for one in both if isinstance(one, f.Template)}
-    assert {"first", "last", "within", "edge", f.Length, f.Text} <= kinds
+    ends = {"first"} if name == "citations" else {"first", "last", "within", "edge"}
+    assert ends | {f.Length, f.Text} <= kinds
+
+
+def test_first_tokens_of_citations_stand_apart() -> None:
+    both = made("citations", True)
+    tokens = [one for one in both if isinstance(one, f.Template) and one.place == "token"]
+    assert tokens == made("citations", False)
+    assert {f.first(one) for one in tokens} <= set(both)
+    alike = {
+        row.attribute for row in rows(Document(("1992",)), tokens) if "zeroed" in row.attribute
+    }
+    assert "zeroed(lower)[0]=0000" in alike
 
 
 def test_chunking_has_the_usual_templates() -> None:

@@ -148,12 +148,12 @@ def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bo
 _LENGTH = Length(exact=4, at_least=(6,))
 
 
-def _pairs(columns: Iterable[Column], first: int, last: int) -> Features:
+def _pairs(columns: Iterable[Column], first: int, last: int) -> list[Template]:
     """Return neighbours together, from the offset `first` to the offset `last`."""
     return [one[t] & one[t + 1] for one in columns for t in range(first, last)]
 
 
-def _affixes(longest: int) -> Features:
+def _affixes(longest: int) -> list[Template]:
     return [make(n)[0] for make in (prefix, suffix) for n in range(1, longest + 1)]
 
 
@@ -238,29 +238,32 @@ def _citations(gazetteers: Sequence[Lexicon] = (), segments: bool = False) -> Fe
         _small("maker word", "press publisher publishers publishing verlag wiley springer inc"),
         _small("school word", "university univ dept department institute laboratory college"),
     ]
-    features: Features = [
+    alike = zeroed(lower)
+    tokens = [
         bias[0],
-        *window([lower, short_shape], -2, 2),
+        lower[0],
+        *window([alike, short_shape], -2, 2),
         *window([case, punctuation], -1, 1),
-        word[0],
-        zeroed(word)[0],
-        *_pairs([lower, short_shape], -1, 1),
+        *_pairs([alike, short_shape], -1, 1),
         *_affixes(3),
         *window(marks, -1, 1),
-        *(position(*place)[0] for place in (("start", 3), ("end", 3), ("part", 4), ("part", 10))),
-        *_gazetteers(gazetteers, segments),
     ]
-    if segments:
-        features += _of_segments(lower, [short_shape, *marks], Length(exact=4, at_least=(6, 8)))
-        features += [
-            SegmentShape(4),
-            SegmentShape(5, collapse=True),
-            first(position("part", 10)[0]),
-            Pattern(r"\(? ?(\w+\.? )?(19|20)\d\d[a-z]? ?\)? ?[.,]*", 6, "a date"),
-            Pattern(r"(pp?|pages?) ?\.? ?\d+ ?-+ ?\d+ ?[.,]*", 7, "some pages"),
-            Pattern(r"\d+( ?\( ?\d+([-/]\d+)? ?\))? ?[,:.]*", 6, "a volume"),
-        ]
-    return features
+    if not segments:
+        return [*tokens, *_gazetteers(gazetteers, segments)]
+    known = _gazetteers(gazetteers, segments)
+    tokens += [one for one in known if isinstance(one, Template)]
+    return [
+        *tokens,
+        *map(first, tokens),
+        *(one for one in known if isinstance(one, SegmentFeature)),
+        Length(exact=4, at_least=(6, 8)),
+        Text(casefold=True),
+        SegmentShape(4),
+        SegmentShape(5, collapse=True),
+        Pattern(r"\(? ?(\w+\.? )?(19|20)\d\d[a-z]? ?\)? ?[.,]*", 6, "a date"),
+        Pattern(r"(pp?|pages?) ?\.? ?\d+ ?-+ ?\d+ ?[.,]*", 7, "some pages"),
+        Pattern(r"\d+( ?\( ?\d+([-/]\d+)? ?\))? ?[,:.]*", 6, "a volume"),
+    ]
 
 
 def _addresses(gazetteers: Sequence[Lexicon] = (), segments: bool = False) -> Features:
