@@ -153,7 +153,7 @@ def pku(data: Path) -> Task:
     ]
     steps: dict[str, Any] = {"learner": "adagrad", "batch_size": 50, "max_iterations": 10}
     chain = caesura.ChainCRF(features, scheme="BMES", c2=0.1, min_freq=2, **steps)
-    peer = Peer(features, min_freq=2, c2=0.1, delta=1e-3, max_iterations=100)
+    peer = Peer(features, min_freq=2, c2=0.1, delta=1e-3)
     return Task(train, test, {"chain, BMES": chain}, peer, [])
 
 
@@ -231,6 +231,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--task", choices=TASKS, required=True)
     parser.add_argument("--peer", action="store_true", help="beside python-crfsuite")
+    parser.add_argument("--peer-only", action="store_true", help="python-crfsuite alone")
     parser.add_argument("--tune", action="store_true", help="choose penalties of our models too")
     parser.add_argument("--verbose", action="store_true", help="print reports by label")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -240,7 +241,9 @@ def main() -> None:
         return
     task = TASKS[arguments.task](arguments.data)
     tuned = set(task.models) if arguments.tune else set()
-    if arguments.peer:
+    if arguments.peer_only:
+        task.models.clear()
+    if arguments.peer or arguments.peer_only:
         task.models[PEER] = task.peer
         tuned.add(PEER)
     rows = measure(task, tuned, arguments.verbose)
