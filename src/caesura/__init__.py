@@ -5,11 +5,14 @@
     text, tokens -> features -> potentials -> inference -> learning -> models -> records, pages
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     here so far
+
+What comes after inference is imported when it is first used.
 """
 
-from caesura.documents import Document, Partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
-from caesura.evaluation import Comparison, Report, compare, evaluate
 from caesura.inference import (
     Marginals,
     Path,
@@ -24,7 +27,6 @@ from caesura.inference import (
     score,
     viterbi,
 )
-from caesura.models import ChainCRF, SemiCRF, load
 from caesura.potentials import Potentials
 from caesura.segments import (
     Segment,
@@ -34,6 +36,11 @@ from caesura.segments import (
     segmentation,
     to_tags,
 )
+
+if TYPE_CHECKING:
+    from caesura.documents import Document, Partial
+    from caesura.evaluation import Comparison, Report, compare, evaluate
+    from caesura.models import ChainCRF, SemiCRF, load
 
 __all__ = [
     "CaesuraError",
@@ -69,3 +76,23 @@ __all__ = [
     "to_tags",
     "viterbi",
 ]
+
+_PARTS = ("compat", "corpora", "demo", "documents", "evaluation", "features", "models", "render")
+_LATER = {
+    **dict.fromkeys(("Document", "Partial"), "documents"),
+    **dict.fromkeys(("Comparison", "Report", "compare", "evaluate"), "evaluation"),
+    **dict.fromkeys(("ChainCRF", "SemiCRF", "load"), "models"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return import_module(f"caesura.{name}")
+    if name not in _LATER:
+        raise AttributeError(f"module 'caesura' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"caesura.{_LATER[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})
