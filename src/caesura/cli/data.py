@@ -149,7 +149,9 @@ def show(parts: Sequence[tuple[str, Summary]]) -> None:
         for one in known
     ]
     new = {label for _, found in rest for label in found} - {one.name for one in known}
-    for label in sorted(new):
-        rows.append([label, 0, 0, "-", *(f[label].segments if label in f else 0 for _, f in rest)])
+    rows += [
+        [label, 0, 0, "-", *(f[label].segments if label in f else 0 for _, f in rest)]
+        for label in sorted(new)
+    ]
     table(header, rows)
     say()

@@ -72,11 +72,8 @@ def _score(score: Any) -> dict[str, Any]:
 def details(documents: Sequence[Document], predicted: Found) -> list[tuple[str, Any]]:
     """Return the other ways to look at mistakes that there are, by name."""
     gold = [document.segments or () for document in documents]
-    found = []
-    for name in ("errors", "confusion", "partial"):
-        if hasattr(evaluation, name):
-            found.append((name, getattr(evaluation, name)(gold, predicted)))
-    return found
+    there = [name for name in ("errors", "confusion", "partial") if hasattr(evaluation, name)]
+    return [(name, getattr(evaluation, name)(gold, predicted)) for name in there]
 
 
 def page(documents: Sequence[Document], predicted: Found) -> str:

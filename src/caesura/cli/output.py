@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -17,7 +18,19 @@ from caesura.errors import CaesuraError
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Json", "Wrong", "emit", "fail", "note", "reporting", "say", "silence", "table", "warn"]
+__all__ = [
+    "Json",
+    "Ticker",
+    "Wrong",
+    "emit",
+    "fail",
+    "note",
+    "reporting",
+    "say",
+    "silence",
+    "table",
+    "warn",
+]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
 Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
@@ -160,6 +173,48 @@ def reporting() -> Iterator[None]:
             traceback.print_exc()
         fail(_said(error))
         raise typer.Exit(1) from None
+
+
+class Ticker:
+    """Show on stderr how many sequences are done, and how fast.
+
+    Parameters
+    ----------
+    show : bool, optional
+        Where not given, only if stderr is a terminal.
+    what : str
+        What is counted.
+
+    Examples
+    --------
+    >>> with Ticker(show=False) as ticker:
+    ...     ticker(1000)
+    """
+
+    def __init__(self, show: bool | None = None, what: str = "sequences") -> None:
+        self.show = sys.stderr.isatty() if show is None else show
+        self._what, self._began = what, time.perf_counter()
+        self._live: Any = None
+
+    def __enter__(self) -> Ticker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, count: int, more: str = "") -> None:
+        """Show this count in place of the last."""
+        if not self.show:
+            return
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(console=_console(sys.stderr), auto_refresh=False, transient=True)
+            self._live.start()
+        pace = count / max(time.perf_counter() - self._began, 1e-9)
+        self._live.update(f"{count:,} {self._what}  {pace:,.1f} in a second  {more}", refresh=True)
 
 
 def _said(error: Exception) -> str:

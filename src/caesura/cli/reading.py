@@ -5,8 +5,10 @@ All that depends on how `caesura.corpora` reads is in this module.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -16,7 +18,7 @@ import typer
 from caesura import corpora
 from caesura.cli.output import warn
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
+from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
     "Reading",
@@ -24,6 +26,7 @@ __all__ = [
     "is_model",
     "labelled",
     "load_model",
+    "naming",
     "read",
     "read_all",
     "report_notes",
@@ -212,6 +215,37 @@ def labelled(documents: list[Document], path: str | Path) -> list[Document]:
                 "segments, spans or tags in it"
             )
     return documents
+
+
+@contextlib.contextmanager
+def naming(path: str | Path, dev: str | Path | None = None, first: int = 0) -> Iterator[None]:
+    """Name files and sequences in errors about X, y and constraints.
+
+    Parameters
+    ----------
+    path, dev : path
+        The files that X and X_dev are from.
+    first : int
+        The index of the first sequence in its file.
+
+    Examples
+    --------
+    >>> with naming("train.jsonl"):
+    ...     raise InvalidInput("y[16]: got what it should not")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: train.jsonl, sequence 17: got what it should not
+    """
+    try:
+        yield
+    except CaesuraError as error:
+        place = re.match(r"(X|y|X_dev|y_dev|constraints)\[(\d+)\]", str(error))
+        if place is None:
+            raise
+        file = os.fspath(dev or "dev") if place[1].endswith("_dev") else os.fspath(path)
+        what = ": constraints" if place[1] == "constraints" else ""
+        told = str(error)[place.end(2) + 1 :]
+        name = "standard input" if file == "-" else file
+        raise type(error)(f"{name}, sequence {first + int(place[2]) + 1}{what}{told}") from None
 
 
 # ---- models --------------------------------------------------------------------------------------

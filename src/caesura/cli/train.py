@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import time
@@ -15,12 +14,12 @@ import typer
 from caesura.cli import data, measuring
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, note, say, warn
-from caesura.cli.reading import Reading, labelled, load_model, read_all
+from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 
-__all__ = ["fitting", "train"]
+__all__ = ["train"]
 
 
 class Run(NamedTuple):
@@ -81,7 +80,7 @@ def train(
     seconds = time.perf_counter() - began
     if run.calibrate is not None:
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
-        with fitting(str(run.calibrate), None):
+        with naming(run.calibrate):
             model.calibrate(labelled(held_out, run.calibrate))
     model.set_params(verbose=False, n_threads=None, warm_start=False)
     model.save(output)
@@ -187,7 +186,7 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
         reached = progress.iteration
 
     try:
-        with fitting(*names):
+        with naming(*names):
             model.fit(corpora.train, X_dev=corpora.dev, checkpoint=checkpoint, callbacks=[count])
     except KeyboardInterrupt:
         if not checkpoint.exists():
@@ -198,30 +197,6 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
             note(f"interrupted after iteration {reached}; {checkpoint} is kept; go on with:")
             note(f"  {again}")
         raise typer.Exit(130) from None
-
-
-class fitting:  # noqa: N801 - used as a function
-    """Name files and sequences in errors about X and y.
-
-    Examples
-    --------
-    >>> with fitting("train.jsonl", None):
-    ...     raise InvalidInput("y[16]: got what it should not")
-    Traceback (most recent call last):
-    caesura.errors.InvalidInput: train.jsonl, sequence 17: got what it should not
-    """
-
-    def __init__(self, train: str, dev: str | None) -> None:
-        self._names = {"": train, "_dev": dev or "dev"}
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        place = re.match(r"[Xy](_dev)?\[(\d+)\]", str(error))
-        if isinstance(error, InvalidInput) and place:
-            name = f"{self._names[place[1] or '']}, sequence {int(place[2]) + 1}"
-            raise InvalidInput(name + str(error)[place.end() :]) from None
 
 
 def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: bool) -> None:
