@@ -12,7 +12,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
-__all__ = ["as_json", "details", "measure", "page", "same_sequences"]
+__all__ = ["as_json", "details", "measure", "page", "plain", "same_sequences"]
 
 Found = Sequence[Sequence[Segment]]
 
@@ -118,3 +118,22 @@ def same_sequences(
                 f"{names[1]}: got the token {two.tokens[t]!r} in sequence {i}, expected "
                 f"{one.tokens[t]!r}, as in {names[0]}; give the same sequences in the same order"
             )
+
+
+def plain(value: Any) -> Any:
+    """Return tuples with names as plain data.
+
+    Examples
+    --------
+    >>> plain(evaluation.Score(1, 1, 0))
+    {'gold': 1, 'predicted': 1, 'correct': 0}
+    """
+    if hasattr(value, "_asdict"):
+        return {name: plain(one) for name, one in value._asdict().items()}
+    if isinstance(value, dict):
+        return {
+            " -> ".join(k) if isinstance(k, tuple) else str(k): plain(v) for k, v in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    return value

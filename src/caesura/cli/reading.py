@@ -31,6 +31,7 @@ __all__ = [
     "read_all",
     "report_notes",
     "tokeniser_of",
+    "write_corpus",
 ]
 
 PANEL = "Reading"
@@ -194,6 +195,13 @@ def report_notes(corpus: object, path: str | Path) -> int:
     if notes.cut_spans:
         warn(f"{name}: {notes.cut_spans:,} spans cut a token and were changed (--align)")
     return int(notes.n_skipped)
+
+
+def write_corpus(
+    path: str | Path, documents: Iterable[Document], format: str | None, **options: Any
+) -> int:
+    """Write documents, as they come, in a format of corpora; return how many."""
+    return corpora.write(path, documents, format, **options)
 
 
 def labelled(documents: list[Document], path: str | Path) -> list[Document]:
