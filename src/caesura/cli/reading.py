@@ -132,7 +132,7 @@ def read(
 
 def _unknown(name: str) -> bool:
     """Say whether the name of a file does not tell its format."""
-    return name == "-" or (not os.path.isdir(name) and base_name(name).suffix in ("", ".txt"))
+    return name == "-" or base_name(name).suffix == ".txt"
 
 
 def base_name(name: str | Path) -> Path:
