@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -25,16 +26,25 @@ COMMANDS = (
 class Program(TyperGroup):
     """A group of commands that says in one line what is wrong with how it was called."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **rest: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **rest: Any,
+    ) -> Any:
         """Run, and exit with 0, or 1 for an error, 2 for wrong usage, 130 when interrupted."""
-        if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **rest)
         try:
-            code = super().main(*args, standalone_mode=False, **rest)
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **rest)
         except Wrong as error:
+            if not standalone_mode:
+                raise
             sys.exit(_wrong(error))
         except typer.Abort:
             sys.exit(130)
+        if not standalone_mode:
+            return code
         sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -38,9 +38,9 @@ def compare(
 
     systems = [System(a), System(b)]
     documents = gold_of(gold, reading, *systems)
-    found = [system.segments(documents, gold, reading) for system in systems]
+    of_a, of_b = [system.segments(documents, gold, reading) for system in systems]
     truth = [document.segments or () for document in documents]
-    result = compared(truth, *found, rounds=rounds, seed=seed)
+    result = compared(truth, of_a, of_b, rounds=rounds, seed=seed)
     if json:
         scores = {
             name: score._asdict()

@@ -66,7 +66,7 @@ def as_json(report: Any) -> dict[str, Any]:
 
 def _score(score: Any) -> dict[str, Any]:
     shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
-    return score._asdict() | shares
+    return {**score._asdict(), **shares}
 
 
 def details(documents: Sequence[Document], predicted: Found) -> list[tuple[str, Any]]:

@@ -113,7 +113,8 @@ def candidates(space: Space, draws: int | None, seed: int) -> Iterator[Choices]:
         for values in itertools.product(*listed):
             yield dict(zip(space, values, strict=True))
         return
-    chance, seen = random.Random(seed), set()
+    chance = random.Random(seed)
+    seen: set[str] = set()
     for _ in range(20 * draws):  # a small space may have fewer
         drawn = {
             name: values.draw(chance) if isinstance(values, Range) else chance.choice(values)
