@@ -32,11 +32,12 @@ class Program(TyperGroup):
         prog_name: str | None = None,
         complete_var: str | None = None,
         standalone_mode: bool = True,
+        windows_expand_args: bool = True,
         **rest: Any,
     ) -> Any:
         """Run, and exit with 0, or 1 for an error, 2 for wrong usage, 130 when interrupted."""
         try:
-            code = super().main(args, prog_name, complete_var, standalone_mode=False, **rest)
+            code = super().main(args, prog_name, complete_var, False, windows_expand_args, **rest)
         except Wrong as error:
             if not standalone_mode:
                 raise
