@@ -9,7 +9,9 @@ from caesura.cli.reading import Reading, is_model, labelled, load_model, naming,
 from caesura.documents import Document
 from caesura.segments import Segment
 
-__all__ = ["System", "gold_of"]
+__all__ = ["Found", "System", "gold_of"]
+
+Found = list[list[Segment]]  # of each sequence
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
@@ -33,11 +35,18 @@ class System:
         self.path = path
         self.model: Any = load_model(path, threads) if is_model(path) else None
 
-    def segments(self, gold: list[Document], name: str, reading: Reading) -> list[list[Segment]]:
+    def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
+        """Return what a model says, and how sure it is of each segment."""
+        with naming(name):
+            answers = self.model.predict_confident(gold)
+        segments = [[one.segment for one in some] for some in answers]
+        return segments, [[one.probability for one in some] for some in answers]
+
+    def segments(self, gold: list[Document], name: str, reading: Reading) -> Found:
         """Return what it says about sequences, which come from the file `name`."""
         if self.model is not None:
             with naming(name):
-                found: list[list[Segment]] = self.model.predict(gold)
+                found: Found = self.model.predict(gold)
             return found
         documents = labelled(read_all(self.path, reading), self.path)
         same_sequences(gold, documents, (name, self.path))

@@ -41,7 +41,7 @@ def convert(
         wrong = "it prints counts, and the sequences go to stdout too; give a file as OUT"
         raise typer.BadParameter(wrong, param_hint="--json")
     options: dict[str, Any] = {"scheme": scheme, "form": form}
-    corpus = read(input, reading, format="text")
+    corpus = read(input, reading)
     given = {name: value for name, value in options.items() if value is not None}
     count = write_corpus(output, corpus, to, **given)
     skipped = report_notes(corpus, input)

@@ -11,7 +11,7 @@ from caesura.cli import measuring
 from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say
-from caesura.cli.reading import Reading, is_model, read_all
+from caesura.cli.reading import Reading, is_model
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
@@ -37,7 +37,7 @@ class Showing(NamedTuple):
     ] = None
     train: Annotated[
         str | None,
-        typer.Option(help="Training data: recall of segments with and without unknown words."),
+        typer.Option(help="Training data: recall of segments that are in it, and of new ones."),
     ] = None
     html: Annotated[
         Path | None, typer.Option(help="Write a page with plots and the worst sequences.")
@@ -74,14 +74,18 @@ def evaluate(
         raise InvalidInput(message("--html", str(showing.html), "a file in a folder", "make it"))
     asked = System(system, showing.threads)
     gold = gold_of(name, reading, asked)
-    found = asked.segments(gold, name, reading)
+    chances = None
+    if asked.model is not None and (showing.details or showing.html):
+        found, chances = asked.confident(gold, name)
+    else:
+        found = asked.segments(gold, name, reading)
     words = None
     if showing.train is not None:
-        words = {token for one in read_all(showing.train, reading) for token in one.tokens}
+        words = measuring.vocabulary(gold_of(showing.train, reading, asked))
     report = measuring.measure(gold, found, confidence=share, vocabulary=words, seed=showing.seed)
-    more = measuring.details(gold, found) if showing.details else []
+    more = measuring.details(gold, found, chances) if showing.details else []
     if showing.html is not None:
-        page = measuring.page(gold, found)
+        page = measuring.page(gold, found, chances, words)
         with writing(showing.html) as file:
             file.write(page)
     if json:

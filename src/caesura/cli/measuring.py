@@ -12,9 +12,10 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
-__all__ = ["as_json", "details", "measure", "page", "plain", "same_sequences"]
+__all__ = ["as_json", "details", "measure", "page", "plain", "same_sequences", "vocabulary"]
 
-Found = Sequence[Sequence[Segment]]
+Found = Sequence[Sequence[Segment]]  # of each sequence
+Chances = Sequence[Sequence[float]]  # the probability of each of them
 
 
 def measure(
@@ -48,6 +49,21 @@ def measure(
     return evaluation.evaluate(gold, predicted, **taken)
 
 
+def vocabulary(documents: Sequence[Document]) -> set[str]:
+    """Return the texts of all segments.
+
+    Examples
+    --------
+    >>> vocabulary([Document(("New", "York", "sleeps"), segments=((0, 2, "LOC"),))])
+    {'New York'}
+    """
+    return {
+        " ".join(document.tokens[start:end])
+        for document in documents
+        for start, end, _ in document.segments or ()
+    }
+
+
 def as_json(report: Any) -> dict[str, Any]:
     """Return a report as plain data."""
     if hasattr(report, "to_json"):
@@ -69,19 +85,34 @@ def _score(score: Any) -> dict[str, Any]:
     return {**score._asdict(), **shares}
 
 
-def details(documents: Sequence[Document], predicted: Found) -> list[tuple[str, Any]]:
+def details(
+    documents: Sequence[Document], predicted: Found, chances: Chances | None = None
+) -> list[tuple[str, Any]]:
     """Return the other ways to look at mistakes that there are, by name."""
     gold = [document.segments or () for document in documents]
     there = [name for name in ("errors", "confusion", "partial") if hasattr(evaluation, name)]
-    return [(name, getattr(evaluation, name)(gold, predicted)) for name in there]
+    found = [(name, getattr(evaluation, name)(gold, predicted)) for name in there]
+    if chances is not None and hasattr(evaluation, "reliability"):
+        right = [s in truth for truth, some in zip(gold, predicted, strict=True) for s in some]
+        shares = [chance for some in chances for chance in some]
+        found.append(("reliability", evaluation.reliability(shares, right)))
+    return found
 
 
-def page(documents: Sequence[Document], predicted: Found) -> str:
+def page(
+    documents: Sequence[Document],
+    predicted: Found,
+    chances: Chances | None = None,
+    words: set[str] | None = None,
+) -> str:
     """Return the report as a page."""
     if not hasattr(evaluation, "html_report"):
         raise InvalidInput("--html: not in this version")
     gold = [list(document.segments or ()) for document in documents]
-    return str(evaluation.html_report(documents, gold, [list(one) for one in predicted]))
+    found = [list(one) for one in predicted]
+    return str(
+        evaluation.html_report(documents, gold, found, probabilities=chances, vocabulary=words)
+    )
 
 
 def same_sequences(

@@ -70,7 +70,9 @@ class Reading(NamedTuple):
     skip_errors: Annotated[
         bool, _option("--skip-errors", help="Leave out what cannot be read, and count it.")
     ] = False
-    encoding: Annotated[str, _option("--encoding", help="Encoding of the input.")] = "utf-8"
+    encoding: Annotated[
+        str | None, _option("--encoding", help="Encoding of the input, if it is not UTF-8.")
+    ] = None
     columns: Annotated[
         str | None,
         _option("--columns", help="Columns of CoNLL files in order, as token,pos,tag; _: none."),
@@ -117,17 +119,29 @@ def read(
     name = os.fspath(path)
     cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
     form = reading.format or (format if _unknown(name) else None)
-    options: dict[str, Any] = {"encoding": reading.encoding}
-    if reading.columns is not None:
-        columns = [column.strip() for column in reading.columns.split(",")]
-        options["columns"] = [None if column in ("", "_") else column for column in columns]
-    if reading.tag_scheme is not None:
-        options["scheme"] = reading.tag_scheme
+    options = {} if reading.encoding is None else {"encoding": reading.encoding}
+    options |= _of_columns(name, form, reading)
     known = inspect.signature(corpora.read).parameters
     if "align" in known:
         options["on_error"] = "skip" if reading.skip_errors else "raise"
         return corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
     return _read_plainly(name, form, cutter, reading, options)
+
+
+def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]:
+    """Return the options that only columns have, or raise where there are none."""
+    options: dict[str, Any] = {}
+    if reading.columns is not None:
+        columns = [column.strip() for column in reading.columns.split(",")]
+        options["columns"] = [None if column in ("", "_") else column for column in columns]
+    if reading.tag_scheme is not None:
+        options["scheme"] = reading.tag_scheme
+    if options and hasattr(corpora, "detect"):
+        form = form or corpora.detect(name)
+    if options and form not in (None, "conll"):
+        given = "--columns" if reading.columns is not None else "--tag-scheme"
+        raise InvalidInput(f"{given}: got {name}, which is {form}; leave it out, or pass -f conll")
+    return options
 
 
 def _unknown(name: str) -> bool:
@@ -151,8 +165,8 @@ def _read_plainly(
     name: str, form: str | None, cutter: Any, reading: Reading, options: dict[str, Any]
 ) -> Iterable[Document]:
     """Read with the readers that know neither plain text nor what to leave out."""
-    if form == "text":
-        return _Lines(name, cutter, reading.encoding)
+    if form == "text" or (form is None and _unknown(name)):
+        return _Lines(name, cutter, reading.encoding or "utf-8")
     if form == "jsonl" or (form is None and base_name(name).suffix in (".jsonl", ".ndjson")):
         options = {key: value for key, value in options.items() if key == "encoding"}
         options["tokeniser"] = cutter
@@ -194,6 +208,13 @@ def report_notes(corpus: object, path: str | Path) -> int:
             warn(f"  {one}")
     if notes.cut_spans:
         warn(f"{name}: {notes.cut_spans:,} spans cut a token and were changed (--align)")
+    for field, what in (
+        ("lost_spans", "of these spans were dropped: no whole token was left"),
+        ("discontinuous", "spans in several parts were left out"),
+        ("relations", "relations and the like were left out"),
+    ):
+        if getattr(notes, field, 0):
+            warn(f"{name}: {getattr(notes, field):,} {what}")
     return int(notes.n_skipped)
 
 

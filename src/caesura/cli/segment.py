@@ -131,7 +131,7 @@ def _style(model: Any, asking: Asking, output: str) -> Style:
     colour = output == "-" and colour_wanted()
     terminal = output == "-" and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else 10**9
-    return Style(model.labels_, asking.scheme, colour, width)
+    return Style(model.labels_, asking.scheme, asking.probabilities, colour, width)
 
 
 class _Run:

@@ -61,6 +61,7 @@ class Style(NamedTuple):
 
     labels: Sequence[str]  # in the order of columns and colours
     scheme: str = "BIO"  # of tags
+    sure: bool = False  # whether probabilities were asked for
     colour: bool = False
     width: int = 10**9  # of lines of text
 
@@ -92,14 +93,15 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
             count += len(batch)
             yield batch
 
-    if form == "conll":
+    if form == "conll" or (form == "csv" and not style.sure and hasattr(corpora, "write_csv")):
         documents = (
             replace(one.document, segments=tuple(one.segments))
             for batch in counted()
             for one in batch
-            if len(one.document)
+            if len(one.document) or form == "csv"
         )
-        corpora.write(path, documents, "conll", scheme=style.scheme)
+        own = {"scheme": style.scheme} if form == "conll" else {"labels": style.labels}
+        corpora.write(path, documents, form, **own)
         return count
     with writing(path) as file:
         WRITERS[form](file, counted(), style, base_name(path).suffix == ".tsv")
@@ -178,15 +180,10 @@ def field_text(document: Document, segment: Segment) -> str:
 
 def _csv(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
     rows = csv.writer(file, delimiter="\t" if tabs else ",", lineterminator="\n")
-    begun = sure = False
+    rows.writerow(["text", *style.labels, *(f"p({y})" for y in style.labels if style.sure)])
     for batch in batches:
-        if not begun:
-            begun, sure = True, any(one.probabilities is not None for one in batch)
-            rows.writerow(["text", *style.labels, *(f"p({y})" for y in style.labels if sure)])
-        rows.writerows(_row(answer, style.labels, sure) for answer in batch)
+        rows.writerows(_row(answer, style.labels, style.sure) for answer in batch)
         file.flush()
-    if not begun:
-        rows.writerow(["text", *style.labels])
 
 
 def _row(answer: Answer, labels: Sequence[str], sure: bool) -> list[str]:
