@@ -119,8 +119,9 @@ def read(
     name = os.fspath(path)
     cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
     form = reading.format or (format if _unknown(name) else None)
-    options = {} if reading.encoding is None else {"encoding": reading.encoding}
-    options |= _of_columns(name, form, reading)
+    options = _of_columns(name, form, reading)
+    if reading.encoding is not None:
+        options["encoding"] = reading.encoding
     known = inspect.signature(corpora.read).parameters
     if "align" in known:
         options["on_error"] = "skip" if reading.skip_errors else "raise"
@@ -178,12 +179,17 @@ class _Lines:
     """A text on each line."""
 
     def __init__(self, name: str, tokeniser: Any, encoding: str) -> None:
-        from caesura.corpora.files import Source
-
-        self._source, self._tokeniser = Source(name, encoding), tokeniser
+        self._name, self._tokeniser, self._encoding = name, tokeniser, encoding
 
     def __iter__(self) -> Iterator[Document]:
-        return (Document.from_text(line, self._tokeniser) for line in self._source if line.strip())
+        with open(0 if self._name == "-" else self._name, "rb", closefd=self._name != "-") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    text = line.decode(self._encoding).rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    raise InvalidInput(f"{self._name}, line {number}: {error}") from None
+                if text.strip():
+                    yield Document.from_text(text, self._tokeniser)
 
 
 def read_all(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from caesura.cli.reading import base_name
-from caesura.corpora.files import Source
 from caesura.errors import InvalidInput
 
 __all__ = ["Rules"]
@@ -37,7 +36,7 @@ class Rules:
         self._lines: Iterator[tuple[int, str]] = iter(())
         suffix = base_name(path).suffix
         if suffix in (".jsonl", ".ndjson"):
-            self._lines = ((n, line) for n, line in enumerate(Source(path), 1) if line.strip())
+            self._lines = _lines(path)
             return
         try:
             text = path.read_text(encoding="utf-8")
@@ -72,6 +71,18 @@ class Rules:
             raise InvalidInput(
                 f"{self.path}: got more lines than there are sequences, expected one for each"
             )
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are not blank, with their numbers."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                text = line.decode()
+            except UnicodeDecodeError as error:
+                raise InvalidInput(f"{path}, line {number}: not UTF-8: {error.reason}") from None
+            if text.strip():
+                yield number, text
 
 
 def _checked(rules: Any, place: str) -> dict[str, Any]:

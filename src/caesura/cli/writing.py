@@ -36,6 +36,7 @@ SUFFIXES = {
     **dict.fromkeys((".html", ".htm"), "html"),
     ".txt": "text",
 }
+_encoded = json.JSONEncoder(ensure_ascii=False, default=sorted).encode
 BETWEEN = " | "  # fields of one label in a cell
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Segments</title>
@@ -147,7 +148,7 @@ def record(answer: Answer) -> dict[str, Any]:
 
 def line_of(answer: Answer) -> str:
     """Return an answer as one line of JSON."""
-    text = json.dumps(record(answer), ensure_ascii=False, default=sorted)
+    text = _encoded(record(answer))
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a surrogate pair
