@@ -72,9 +72,9 @@ def train(
     """
     _check_folder(output)
     choices = chosen(settings, reading.tokeniser)
-    corpora = _read(train, dev, reading, choices, json)
     model = _model(choices, run)
     checkpoint = _checkpoint(output, run)
+    corpora = _read(train, dev, reading, choices, json)
     began = time.perf_counter()
     _fit(model, corpora, (train, dev), checkpoint)
     seconds = time.perf_counter() - began
@@ -194,7 +194,8 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
         else:
             words = [word for word in sys.argv[1:] if word not in ("--resume", "--restart")]
             again = shlex.join(["caesura", *words, "--resume"])
-            note(f"interrupted after iteration {reached}; {checkpoint} is kept; go on with:")
+            after = f" after iteration {reached}" if reached else ""
+            note(f"interrupted{after}; {checkpoint} is kept; go on with:")
             note(f"  {again}")
         raise typer.Exit(130) from None
 
