@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -182,7 +183,8 @@ class _Lines:
         self._name, self._tokeniser, self._encoding = name, tokeniser, encoding
 
     def __iter__(self) -> Iterator[Document]:
-        with open(0 if self._name == "-" else self._name, "rb", closefd=self._name != "-") as file:
+        stdin = contextlib.nullcontext(sys.stdin.buffer)
+        with stdin if self._name == "-" else open(self._name, "rb") as file:
             for number, line in enumerate(file, 1):
                 try:
                     text = line.decode(self._encoding).rstrip("\r\n")
