@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from caesura.cli import app
 from caesura.documents import Document
+from caesura.segments import Segment
 
 STREETS = ("High Street", "Park Lane", "Mill Road", "Old Church Way", "Low Street", "Bridge Road")
 TOWNS = ("Leeds", "York", "Stoke on Trent", "Bath", "New Mills")
@@ -58,7 +59,8 @@ def addresses(count: int, seed: int) -> list[Document]:
         text = f"{number} {street}, {town}"
         cut = 1 + len(street.split())
         end = cut + 1 + len(town.split())
-        segments = ((0, 1, "number"), (1, cut, "street"), (cut + 1, end, "town"))
+        places = ((0, 1), (1, cut), (cut + 1, end))
+        segments = tuple(Segment(*place, y) for place, y in zip(places, LABELS, strict=True))
         bare = Document.from_text(text)
         found.append(Document(bare.tokens, text, bare.offsets, segments=segments))
     return found

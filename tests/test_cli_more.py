@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import caesura
-from caesura import corpora
+from caesura import Segment, corpora
 from caesura.cli.data import summarise
 from caesura.cli.plot import characters
 from caesura.cli.settings import Settings, chosen
@@ -55,7 +55,7 @@ def test_evaluate_counts_as_the_library_does(folder: Path) -> None:
 def test_evaluate_shows_the_worst(folder: Path) -> None:
     out = good("evaluate", folder / "bad", folder / "dev.jsonl", "--worst", 2).out
     assert out.count("segments differ") == 2
-    assert out.count("  gold ") == out.count("  predicted ") == 2
+    assert out.count("\n  gold ") == out.count("\n  predicted ") == 2
     out = good("evaluate", folder / "dev.jsonl", folder / "dev.jsonl", "--worst", 2).out
     assert "differ" not in out
 
@@ -75,8 +75,8 @@ def test_evaluate_names_sequences_that_are_not_the_same(folder: Path, tmp_path: 
 def test_compare_counts_as_the_library_does(folder: Path) -> None:
     dev = folder / "dev.jsonl"
     names = (dev, folder / "good.jsonl", folder / "bad.jsonl")
-    files = [[d.segments or () for d in corpora.read(name)] for name in names]
-    expected = caesura.compare(*files, rounds=199, seed=3)
+    gold, a, b = ([d.segments or () for d in corpora.read(name)] for name in names)
+    expected = caesura.compare(gold, a, b, rounds=199, seed=3)
     options = ["--rounds", 199, "--seed", 3]
     found = good("compare", dev, folder / "good", folder / "bad.jsonl", *options, "--json").json
     assert found["p_value"] == expected.p_value < 0.05
@@ -268,8 +268,8 @@ def test_random_candidates_repeat_with_their_seed() -> None:
 
 def test_summary_counts() -> None:
     documents = [
-        Document(("a", "b", "c"), segments=((0, 2, "X"), (2, 3, "O"))),
-        Document(("a", "b", "c"), segments=((0, 2, "X"),)),
+        Document(("a", "b", "c"), segments=(Segment(0, 2, "X"), Segment(2, 3, "O"))),
+        Document(("a", "b", "c"), segments=(Segment(0, 2, "X"),)),
         Document(("d",), segments=()),
         Document((), segments=()),
     ]

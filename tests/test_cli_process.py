@@ -55,7 +55,6 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
 
 def test_exit_codes(folder: Path) -> None:
     for arguments, code in (
-        (["inspect", folder / "model", "--json"], 0),
         (["inspect", folder / "train.jsonl"], 1),
         (["inspect"], 2),
         ([], 2),
