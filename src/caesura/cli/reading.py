@@ -215,7 +215,9 @@ def report_notes(corpus: object, path: str | Path) -> int:
         for one in notes.skipped[:5]:
             warn(f"  {one}")
     if notes.cut_spans:
-        warn(f"{name}: {notes.cut_spans:,} spans cut a token and were changed (--align)")
+        done = {"expand": "were widened", "contract": "were narrowed"}
+        what = done.get(getattr(notes, "align", ""), "were refused; see --align")
+        warn(f"{name}: {notes.cut_spans:,} spans cut a token and {what}")
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),
         ("discontinuous", "spans in several parts were left out"),
