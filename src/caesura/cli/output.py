@@ -36,6 +36,11 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
 WIDE = 1000  # columns where no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"
+OPTIONS = (  # what errors of the library advise, as it is said here
+    ("align='expand' or 'contract'", "--align expand or contract"),
+    ("misaligned='widen'", "--align expand"),
+    ("pass format=", "pass --to or --format "),
+)
 
 
 # ---- results -------------------------------------------------------------------------------------
@@ -223,7 +228,10 @@ def _said(error: Exception) -> str:
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
         return f"{name}{error.strerror.lower()}"
     if isinstance(error, CaesuraError | OSError):
-        return str(error)
+        text = str(error)
+        for argument, option in OPTIONS:
+            text = text.replace(argument, option)
+        return text
     if isinstance(error, MemoryError):
         return "not enough memory; take fewer sequences, or smaller batches"
     kind = type(error).__name__

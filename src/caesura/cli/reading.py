@@ -211,13 +211,13 @@ def report_notes(corpus: object, path: str | Path) -> int:
         return 0
     name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
     if notes.n_skipped:
-        warn(f"{name}: {notes.n_skipped:,} left out that cannot be read, as:")
+        warn(f"{name}: left out, for it cannot be read: {notes.n_skipped:,}, as:")
         for one in notes.skipped[:5]:
             warn(f"  {one}")
     if notes.cut_spans:
-        done = {"expand": "were widened", "contract": "were narrowed"}
-        what = done.get(getattr(notes, "align", ""), "were refused; see --align")
-        warn(f"{name}: {notes.cut_spans:,} spans cut a token and {what}")
+        done = {"expand": "widened", "contract": "narrowed"}
+        what = done.get(getattr(notes, "align", ""), "refused; see --align")
+        warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),
         ("discontinuous", "spans in several parts were left out"),

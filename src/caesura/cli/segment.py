@@ -233,6 +233,7 @@ def _report(
         pace = f"{run.sequences / max(seconds, 1e-9):,.0f} in a second"
         note(f"{run.sequences:,} sequences, {run.segments:,} segments ({pace}): {output}")
     if review is not None:
-        note(f"{run.reviewed:,} of {run.sequences:,} sequences for review: {review}")
+        note(f"{run.reviewed:,} of these sequences are for review, and only in {review}")
     if not run.sequences:
-        warn(f"{run.name}: got no sequences; is the input empty?")
+        name = "standard input" if run.name == "-" else run.name
+        warn(f"{name}: got no sequences; is the input empty?")

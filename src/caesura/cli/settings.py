@@ -339,19 +339,29 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
                 f"{name}: got {value!r} for a {kind} model, which has no such choice; leave it "
                 f"out, or take the model {other}"
             )
+    _check_preset(params.get("features"))
     if choices.get("gazetteer"):
         params["features"] = _with_gazetteers(choices, kind == "semi")
-    return made(**params, verbose=verbose)
+    model = made(**params, verbose=verbose)
+    model._check()  # names a wrong choice before time is spent
+    return model
+
+
+def _check_preset(name: Any) -> None:
+    from caesura.features import PRESETS
+
+    if name is not None and name not in PRESETS:
+        near = difflib.get_close_matches(str(name), PRESETS, 1)
+        remedy = f"did you mean {near[0]}?" if near else "pass one of these names"
+        raise InvalidInput(message("preset", name, ", ".join(PRESETS), remedy))
 
 
 def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
     """Return the features of a preset and those of lexicons."""
     from caesura.documents import Tokeniser
-    from caesura.features import PRESETS, Dictionary, Lexicon, in_lexicon, matched, preset, window
+    from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
 
     name = choices.get("features", "generic")
-    if name not in PRESETS:
-        raise InvalidInput(message("preset", name, ", ".join(PRESETS), "pass one of these names"))
     cutter = Tokeniser.of(choices.get("tokeniser", "words"))
 
     def cut(text: str) -> list[str]:

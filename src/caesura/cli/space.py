@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import json
 import math
@@ -73,9 +74,9 @@ def parse(given: Sequence[str]) -> Space:
         if not mark or not values:
             raise InvalidInput(message("--try", one, "NAME=VALUE,VALUE", "write c2=0.1,1,10"))
         if key not in known:
-            raise InvalidInput(
-                message("--try", name, f"one of {', '.join(known)}", "correct its name")
-            )
+            near = difflib.get_close_matches(key, [*known, *ALIASES], 3)
+            expected = f"a choice such as {', '.join(near)}" if near else "a choice"
+            raise InvalidInput(message("--try", name, expected, "see caesura train --help"))
         low, dots, high = values.partition("..")
         space[key] = _range(one, low, high) if dots else [_value(v) for v in values.split(",")]
     return space

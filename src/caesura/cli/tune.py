@@ -84,7 +84,7 @@ def tune(
     seed = int(base.get("random_state", 0))
     tried = list(candidates(parse(search.attempts or DEFAULT), search.random, seed))
     for one in tried:
-        estimator(base | one)  # names a wrong choice before time is spent
+        estimator(base | one)  # names a wrong choice at once
     if search.output is not None and not search.output.absolute().parent.is_dir():
         expected = "a file in a folder that exists"
         raise InvalidInput(message("--output", str(search.output), expected, "make the folder"))
