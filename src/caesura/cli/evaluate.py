@@ -68,10 +68,7 @@ def evaluate(
     """
     name, system = (second, first) if is_model(first) else (first, second)
     share = showing.confidence
-    if share is not None and not 0 < share < 1:
-        raise typer.BadParameter("a share between 0 and 1", param_hint="--confidence")
-    if showing.html is not None and not showing.html.absolute().parent.is_dir():
-        raise InvalidInput(message("--html", str(showing.html), "a file in a folder", "make it"))
+    _check(showing)
     asked = System(system, showing.threads)
     gold = gold_of(name, reading, asked)
     chances = None
@@ -95,6 +92,14 @@ def evaluate(
     for what, one in more:
         say(f"\n{what}\n{one}")
     _worst(gold, found, showing.worst)
+
+
+def _check(showing: Showing) -> None:
+    """Raise for what would fail only after all else is done."""
+    if showing.confidence is not None and not 0 < showing.confidence < 1:
+        raise typer.BadParameter("a share between 0 and 1", param_hint="--confidence")
+    if showing.html is not None and not showing.html.absolute().parent.is_dir():
+        raise InvalidInput(message("--html", str(showing.html), "a file in a folder", "make it"))
 
 
 def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None:
