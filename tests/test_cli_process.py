@@ -53,6 +53,15 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
     assert program.returncode == 0
 
 
+def test_help_may_be_cut_off() -> None:
+    with start("train", "--help") as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()
+        assert program.stderr.read() == ""
+    assert program.returncode == 0
+
+
 def test_exit_codes(folder: Path) -> None:
     for arguments, code in (
         (["inspect", folder / "train.jsonl"], 1),

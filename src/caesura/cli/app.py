@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from caesura.cli.declare import command
-from caesura.cli.output import Wrong, fail
+from caesura.cli.output import Wrong, fail, silence
 
 __all__ = ["COMMANDS", "app", "main"]
 
@@ -44,6 +44,11 @@ class Program(TyperGroup):
             sys.exit(_wrong(error))
         except typer.Abort:
             sys.exit(130)
+        except SystemExit as end:
+            if isinstance(end.__context__, BrokenPipeError):  # the reader of --help went away
+                silence()
+                sys.exit(0)
+            raise
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
