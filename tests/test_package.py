@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "learning"),
-    *("persistence", "models", "compat", "demo", "cli"),
+    *("persistence", "models", "compat", "demo", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
@@ -31,7 +31,7 @@ PARTS = sorted(
 FOLDERS = [part for part in PARTS if (SOURCE / part).is_dir()]
 HEAVY = {
     *("joblib", "matplotlib", "pandas", "pycrfsuite", "rapidfuzz", "rich", "safetensors"),
-    *("scipy", "sklearn", "torch"),
+    *("scipy", "sklearn", "torch", "typer"),
 }
 
 

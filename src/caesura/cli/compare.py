@@ -1,0 +1,62 @@
+"""``caesura compare``: whether one system is better than another, or it was chance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from caesura.cli.answers import System, gold_of
+from caesura.cli.declare import command
+from caesura.cli.output import Json, emit, say, table
+from caesura.cli.reading import Reading
+
+__all__ = ["compare"]
+
+Named = Annotated[str, typer.Argument(help="Predicted segments, or a model.")]
+
+
+@command(
+    "caesura compare test.jsonl chain.model semi.model\n"
+    "caesura compare gold.conll old.conll new.conll --rounds 99999 --json"
+)
+def compare(
+    gold: Annotated[str, typer.Argument(metavar="GOLD", help="Labelled sequences.")],
+    a: Named,
+    b: Named,
+    rounds: Annotated[int, typer.Option(min=1, help="How often answers are swapped.")] = 9999,
+    seed: Annotated[int, typer.Option(min=0, help="Of the swaps.")] = 0,
+    reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
+    json: Json = False,
+) -> None:
+    """Compare two systems on the same sequences, by approximate randomisation.
+
+    The p-value is the chance of a difference in F1 at least as large, if the systems were equally
+    good: (c + 1) / (rounds + 1), where c rounds of random swaps had one.
+    """
+    from caesura.evaluation import compare as compared
+
+    systems = [System(a), System(b)]
+    documents = gold_of(gold, reading, *systems)
+    of_a, of_b = [system.segments(documents, gold, reading) for system in systems]
+    truth = [document.segments or () for document in documents]
+    result = compared(truth, of_a, of_b, rounds=rounds, seed=seed)
+    if json:
+        scores = {
+            name: score._asdict()
+            | {"precision": score.precision, "recall": score.recall, "f1": score.f1}
+            for name, score in (("a", result.a), ("b", result.b))
+        }
+        rest = {"difference": result.difference, "p_value": result.p_value, "rounds": rounds}
+        emit({**scores, **rest})
+        return
+    table(
+        ["system", "precision", "recall", "F1", "gold", "predicted", "correct"],
+        [
+            (name, f"{s.precision:.3f}", f"{s.recall:.3f}", f"{s.f1:.3f}", *s)
+            for name, s in ((a, result.a), (b, result.b))
+        ],
+    )
+    say(f"\n{result}")
+    surely = "is more than chance" if result.p_value < 0.05 else "may well be chance"
+    say(f"the difference {surely}")

@@ -1,0 +1,60 @@
+"""``caesura convert``: from one format of corpora to another."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, emit, note
+from caesura.cli.reading import Reading, read, report_notes, write_corpus
+
+__all__ = ["convert"]
+
+
+@command(
+    "caesura convert train.conll train.jsonl\n"
+    "caesura convert addresses.xml addresses.conll --scheme BIOES"
+)
+def convert(
+    input: Annotated[str, typer.Argument(metavar="IN", help="What to read; - is stdin.")],
+    output: Annotated[str, typer.Argument(metavar="OUT", help="What to write; - is stdout.")],
+    to: Annotated[
+        str | None,
+        typer.Option("--to", "-t", help="Format of OUT: conll, jsonl, csv, xml, brat or text."),
+    ] = None,
+    scheme: Annotated[
+        str | None, typer.Option(help="Tags in CoNLL columns: BIO, BIOES, BCEU, BMES ...")
+    ] = None,
+    form: Annotated[
+        str | None, typer.Option(help="JSON lines with tokens, or text with spans of characters.")
+    ] = None,
+    reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
+    json: Json = False,
+) -> None:
+    """Read sequences in one format, and write them in another.
+
+    The formats are those that the names of the files tell, unless --format and --to do.
+    """
+    if json and output == "-":
+        wrong = "it prints counts, and the sequences go to stdout too; give a file as OUT"
+        raise typer.BadParameter(wrong, param_hint="--json")
+    options: dict[str, Any] = {"scheme": scheme, "form": form}
+    corpus = read(input, reading)
+    given = {name: value for name, value in options.items() if value is not None}
+    count = write_corpus(output, corpus, to, **given)
+    skipped = report_notes(corpus, input)
+    if json:
+        found = getattr(corpus, "scheme", None), getattr(corpus, "format", reading.format)
+        emit(
+            {
+                "output": output,
+                "sequences": count,
+                "skipped": skipped,
+                "scheme": found[0],
+                "format": found[1],
+            }
+        )
+    elif output != "-":
+        note(f"{count:,} sequences: {output}")

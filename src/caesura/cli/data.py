@@ -1,0 +1,157 @@
+"""What is in a corpus: sizes, labels, lengths, and what looks wrong."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from caesura.cli.output import say, table
+from caesura.documents import Document
+from caesura.segments import Segment
+
+__all__ = ["Label", "Summary", "overlap", "show", "summarise"]
+
+RARE = 10  # segments of a label; fewer teach little
+MOST_NAMED = 8  # labels that a warning lists
+
+
+class Label(NamedTuple):
+    """The segments of one label."""
+
+    name: str
+    segments: int
+    longest: int  # tokens
+    mean: float  # tokens
+
+
+class Summary(NamedTuple):
+    """What is in a corpus.
+
+    Examples
+    --------
+    >>> names = [Document(("Ann", "Lee"), segments=((0, 2, "PER"),))]
+    >>> summarise(names).labels
+    [Label(name='PER', segments=1, longest=2, mean=2.0)]
+    >>> summarise(names).warnings
+    ['rare labels, with fewer than 10 segments: PER (1); label more of them']
+    """
+
+    sequences: int
+    tokens: int
+    longest: int  # sequence
+    segments: int
+    outside: int  # tokens outside segments
+    labels: list[Label]
+    empty: int  # sequences without tokens
+    repeated: int  # sequences that are there more than once, with the same segments
+    contradictory: list[tuple[int, int]]  # the numbers, from 1, of two that differ in segments
+
+    @property
+    def warnings(self) -> list[str]:
+        """What looks wrong, one line each."""
+        said = []
+        rare = [f"{one.name} ({one.segments})" for one in self.labels if one.segments < RARE]
+        if rare:
+            more = f" and {len(rare) - MOST_NAMED} more" if len(rare) > MOST_NAMED else ""
+            listed = ", ".join(rare[:MOST_NAMED]) + more
+            said.append(
+                f"rare labels, with fewer than {RARE} segments: {listed}; label more of them"
+            )
+        if self.contradictory:
+            first, second = self.contradictory[0]
+            said.append(
+                f"contradictory labels: {len(self.contradictory)} sequences have the same tokens "
+                f"as an earlier one and other segments, as sequences {first} and {second}; "
+                "correct one of them"
+            )
+        if self.empty:
+            said.append(f"{self.empty} sequences without tokens")
+        return said
+
+    def as_json(self) -> dict[str, Any]:
+        """Return all of it as plain data."""
+        found = self._asdict() | {"labels": [label._asdict() for label in self.labels]}
+        return found | {"warnings": self.warnings}
+
+
+def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
+    """Count what is in a corpus."""
+    counts: Counter[str] = Counter()
+    sums: Counter[str] = Counter()
+    longest: dict[str, int] = {}
+    first_of: dict[tuple[str, ...], tuple[int, tuple[Segment, ...]]] = {}
+    contradictory: list[tuple[int, int]] = []
+    inside = repeated = 0
+    for number, document in enumerate(documents, 1):
+        segments = tuple(s for s in document.segments or () if s.label != outside)
+        for start, end, label in segments:
+            counts[label] += 1
+            sums[label] += end - start
+            longest[label] = max(longest.get(label, 0), end - start)
+            inside += end - start
+        if document.tokens and any(document.tokens):  # those of signals are empty
+            earlier, said = first_of.setdefault(document.tokens, (number, segments))
+            if said != segments:
+                contradictory.append((earlier, number))
+            elif earlier != number:
+                repeated += 1
+    sizes = [len(document) for document in documents]
+    labels = [
+        Label(name, count, longest[name], sums[name] / count)
+        for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+    return Summary(
+        sequences=len(sizes),
+        tokens=sum(sizes),
+        longest=max(sizes, default=0),
+        segments=counts.total(),
+        outside=sum(sizes) - inside,
+        labels=labels,
+        empty=sizes.count(0),
+        repeated=repeated,
+        contradictory=contradictory,
+    )
+
+
+def overlap(train: Sequence[Document], dev: Sequence[Document]) -> int:
+    """Count the sequences of one corpus that are also in another."""
+    seen = {document.tokens for document in train if any(document.tokens)}
+    return sum(document.tokens in seen for document in dev)
+
+
+def show(parts: Sequence[tuple[str, Summary]]) -> None:
+    """Print what is in one corpus or several."""
+    header = ["data", "sequences", "tokens", "segments", "outside", "longest sequence"]
+    table(
+        header,
+        [
+            (
+                name,
+                s.sequences,
+                s.tokens,
+                s.segments,
+                f"{s.outside / max(1, s.tokens):.0%}",
+                s.longest,
+            )
+            for name, s in parts
+        ],
+    )
+    say()
+    rest = [(name, {label.name: label for label in s.labels}) for name, s in parts[1:]]
+    header = ["label", "segments", "longest", "mean length", *(name for name, _ in rest)]
+    known = [*parts[0][1].labels]
+    rows: list[list[object]] = [
+        [
+            *(one.name, one.segments, one.longest, f"{one.mean:.1f}"),
+            *(found[one.name].segments if one.name in found else 0 for _, found in rest),
+        ]
+        for one in known
+    ]
+    new = {label for _, found in rest for label in found} - {one.name for one in known}
+    rows += [
+        [label, 0, 0, "-", *(f[label].segments if label in f else 0 for _, f in rest)]
+        for label in sorted(new)
+    ]
+    table(header, rows)
+    say()

@@ -1,0 +1,77 @@
+"""How a function becomes a command: groups of options, one example, errors in one line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any, get_type_hints
+
+from caesura.cli.output import reporting
+
+__all__ = ["Command", "command"]
+
+Command = Callable[..., None]
+
+
+def command(example: str) -> Callable[[Command], Command]:
+    """Return a decorator that makes a function a command of the program.
+
+    A parameter whose type is a NamedTuple stands for a group of options: its fields are the
+    options, and the function gets all of them as one value.
+
+    Parameters
+    ----------
+    example : str
+        What ends the help: a line to try, or several.
+
+    Examples
+    --------
+    >>> @command("caesura greet Ann")
+    ... def greet(name: str) -> None:
+    ...     print(f"Hello {name}")
+    >>> greet(name="Ann")
+    Hello Ann
+    >>> greet.example
+    'caesura greet Ann'
+    """
+
+    def declared(run: Command) -> Command:
+        hints = get_type_hints(run, include_extras=True)
+        groups = {name: kind for name, kind in hints.items() if hasattr(kind, "_fields")}
+        parameters = list(_parameters(run, hints))
+
+        def called(**given: Any) -> None:
+            for name, kind in groups.items():
+                fields = {field: given.pop(field) for field in kind._fields}
+                given[name] = kind(**fields)
+            with reporting():
+                run(**given)
+
+        called.__name__, called.__doc__, called.__module__ = run.__name__, _help(run), __name__
+        called.__annotations__ = {one.name: one.annotation for one in parameters}
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.example = example  # type: ignore[attr-defined]
+        return called
+
+    return declared
+
+
+def _help(run: Command) -> str:
+    """Return what a function says of itself, a line for each paragraph."""
+    paragraphs = (inspect.getdoc(run) or "").split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+def _parameters(run: Command, hints: dict[str, Any]) -> Iterator[inspect.Parameter]:
+    """Yield the parameters of a function, the fields of its groups in their place."""
+    for name, parameter in inspect.signature(run).parameters.items():
+        kind = hints[name]
+        if not hasattr(kind, "_fields"):
+            yield parameter.replace(annotation=kind, kind=inspect.Parameter.KEYWORD_ONLY)
+            continue
+        inner = get_type_hints(kind, include_extras=True)
+        for field in kind._fields:
+            default = kind._field_defaults.get(field, inspect.Parameter.empty)
+            yield inspect.Parameter(
+                field, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=inner[field]
+            )

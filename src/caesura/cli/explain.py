@@ -1,0 +1,82 @@
+"""``caesura explain``: why a model cut a text as it did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, emit, say, table
+from caesura.cli.reading import load_model, naming, tokeniser_of
+from caesura.documents import Document
+from caesura.errors import InvalidInput
+from caesura.render import text as coloured
+
+__all__ = ["explain"]
+
+
+@command("caesura explain citations.model 'Sarawagi, S. and Cohen, W. (2004). Semi-CRFs. NIPS.'")
+def explain(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text; - reads stdin.")],
+    label: Annotated[
+        str | None, typer.Option("--label", "-l", help="Only segments with this label.")
+    ] = None,
+    reasons: Annotated[int, typer.Option("--reasons", "-r", min=0, help="Features to show.")] = 8,
+    tokeniser: Annotated[
+        str | None, typer.Option(help="How to cut the text; else as the model does.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Say which features made each segment win, against the best answer without it."""
+    loaded = load_model(model)
+    if text == "-":
+        text = typer.get_text_stream("stdin").read()
+    document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser)
+    if not document.tokens:
+        raise InvalidInput("TEXT: got no words, expected a text to cut")
+    if label is not None and label not in loaded.labels_:
+        known = ", ".join(loaded.labels_)
+        raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
+    with naming("TEXT"):
+        found = loaded.explain(document)
+    chosen = [why for why in found if label in (None, why.segment.label)]
+    if json:
+        emit({"tokens": document.tokens, "segments": [_plain(why, reasons) for why in chosen]})
+        return
+    said, shares = [why.segment for why in found], [why.probability for why in found]
+    print(coloured(said, document.tokens, shares, labels=loaded.labels_))
+    for why in chosen:
+        _show(why, reasons)
+
+
+def _plain(why: Any, reasons: int) -> dict[str, Any]:
+    return {
+        "segment": why.segment,
+        "text": why.text,
+        "probability": why.probability,
+        "runner_up": why.runner_up,
+        "margin": why.margin,
+        "reasons": [
+            one._asdict() | {"difference": one.difference} for one in why.reasons[:reasons]
+        ],
+    }
+
+
+def _show(why: Any, reasons: int) -> None:
+    """Print why one segment won."""
+    start, end, name = why.segment
+    others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in why.runner_up) or "nothing"
+    say(f"\n{name} [{start}, {end}) {why.text!r}, probability {why.probability:.3f}", "bold")
+    say(f"ahead of {others} by {why.margin:.2f}")
+    told = [one for one in why.reasons if one.difference]
+    rows = [
+        (r.feature, r.states, f"{r.answer:+.2f}", f"{r.runner_up:+.2f}", f"{r.difference:+.2f}")
+        for r in told[:reasons]
+    ]
+    table(["feature", "for", "answer", "runner-up", "difference"], rows)
+    if len(told) > reasons:
+        rest = sum(one.difference for one in told[reasons:])
+        say(f"and {len(told) - reasons} more, together {rest:+.2f}")

@@ -1,0 +1,225 @@
+"""``caesura inspect``: what is in a model."""
+
+from __future__ import annotations
+
+import inspect as signatures
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, emit, say, table
+from caesura.cli.reading import load_model
+from caesura.errors import InvalidInput
+
+__all__ = ["inspect"]
+
+LONGEST_NAME = 60  # of a feature, in a table
+
+
+class Family(NamedTuple):
+    """One declared feature, and what was learnt for it."""
+
+    feature: str
+    attributes: int  # values of it that have weights
+    weights: int
+
+
+@command("caesura inspect citations.model --top 20 --label author")
+def inspect(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    top: Annotated[int, typer.Option("--top", "-n", min=0, help="Largest weights to show.")] = 10,
+    label: Annotated[
+        str | None, typer.Option("--label", "-l", help="Only weights of this label.")
+    ] = None,
+    features: Annotated[
+        bool, typer.Option("--features", help="Show every declared feature.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show what is in a model: labels, features, size, the largest weights, lengths."""
+    loaded = load_model(model)
+    families = _families(loaded)
+    facts = _facts(loaded, model, families)
+    best = _weights(loaded, label, top)
+    transitions = _transitions(loaded, top)
+    lengths = _lengths(loaded)
+    if json:
+        emit(
+            facts
+            | {"settings": _changed(loaded), "lexicons": _lexicons(loaded)}
+            | {"features": [one._asdict() for one in families]}
+            | {"top": [one._asdict() for one in best]}
+            | {
+                "transitions": [
+                    dict(zip(("from", "to", "weight"), t, strict=True)) for t in transitions
+                ]
+            }
+            | {"lengths": lengths}
+        )
+        return
+    _show(facts, _changed(loaded), _lexicons(loaded))
+    _show_features(families, features)
+    _show_weights(best, transitions, label)
+    _show_lengths(lengths)
+
+
+# ---- looking -------------------------------------------------------------------------------------
+
+
+def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]:
+    calibration = model._calibration
+    return {
+        "model": str(path),
+        "kind": model.kind,
+        "labels": model.labels_,
+        "states": list(model._known.structure.states),
+        "scheme": model._known.scheme,
+        "weights": model.n_features_,
+        "attributes": sum(one.attributes for one in families),
+        "bytes": path.stat().st_size,
+        "tokeniser": model.tokeniser,
+        "calibration": None if calibration is None else calibration.method,
+    }
+
+
+def _changed(model: Any) -> dict[str, Any]:
+    """Return the parameters that are not the default."""
+    defaults = signatures.signature(type(model)).parameters
+    hidden = ("features", "tokeniser", "n_threads", "verbose")
+    found = {
+        name: value
+        for name, value in model.get_params().items()
+        if name not in hidden and value != defaults[name].default
+    }
+    if isinstance(model.features, str):
+        found["features"] = model.features
+    return found
+
+
+def _lexicons(model: Any) -> dict[str, int]:
+    from caesura.features import lexicons_of
+
+    return {name: len(one) for name, one in lexicons_of(model.features_).items()}
+
+
+def _families(model: Any) -> list[Family]:
+    """Count weights by the feature that they come from."""
+    from caesura.models.training import feature_name
+
+    fitted = model._known
+    sources = fitted.encoder.sources
+    parameters = fitted.parameters
+    weights: Counter[int] = Counter()
+    attributes: Counter[int] = Counter()
+    for array in (parameters.attribute, parameters.edge_attribute):
+        weights.update(sources[array].tolist())
+        attributes.update(sources[list(set(array.tolist()))].tolist())
+    return [
+        Family(feature_name(feature), attributes[k], weights[k])
+        for k, feature in enumerate(model.features_)
+    ]
+
+
+def _weights(model: Any, label: str | None, count: int) -> list[Any]:
+    try:
+        return list(model.top_features(label, count))
+    except InvalidInput as error:
+        raise InvalidInput(f"--{error}") from None
+
+
+def _transitions(model: Any, count: int) -> list[tuple[str, str, float]]:
+    """Return the pairs of labels with the largest weights."""
+    from caesura.models.structure import blocks_of
+
+    fitted = model._known
+    states, pairs = fitted.structure.states, fitted.parameters.transition.tolist()
+    values = fitted.w[blocks_of(fitted.parameters).transitions].tolist()
+    found = [
+        (states[pair // len(states)], states[pair % len(states)], value)
+        for pair, value in zip(pairs, values, strict=True)
+    ]
+    return sorted(found, key=lambda one: -abs(one[2]))[:count]
+
+
+def _lengths(model: Any) -> dict[str, dict[str, float | int]]:
+    """Return for each label the bound on its length, and the weights that lengths have."""
+    if model.kind != "semi":
+        return {}
+    fitted = model._known
+    structure, parameters = fitted.structure, fitted.parameters
+    found: dict[str, dict[str, float | int]] = {state: {} for state in structure.states}
+    for state, bound in zip(structure.states, structure.bounds.tolist(), strict=True):
+        if bound:
+            found[state]["at most"] = bound
+    attributes = sorted(set(parameters.attribute.tolist()))
+    names = dict(zip(attributes, fitted.encoder.names(attributes), strict=True))
+    mine = {a: name.partition("=")[2] for a, name in names.items() if name.startswith("length=")}
+    weights = fitted.w[: len(parameters.attribute)].tolist()
+    rows = zip(parameters.attribute.tolist(), parameters.label.tolist(), weights, strict=True)
+    for attribute, state, weight in rows:
+        if attribute in mine:
+            found[structure.states[state]][mine[attribute]] = weight
+    return {label: some for label, some in found.items() if some}
+
+
+# ---- showing -------------------------------------------------------------------------------------
+
+
+def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, int]) -> None:
+    kind = "semi-Markov CRF, of whole segments" if facts["kind"] == "semi" else "chain CRF, of tags"
+    say(f"{facts['model']}: {kind}, {facts['bytes'] / 1e6:.2f} MB", "bold")
+    scheme = f", tagged as {facts['scheme']}" if facts["scheme"] else ""
+    say(f"labels      {len(facts['labels'])}: {', '.join(facts['labels'])}{scheme}")
+    say(f"weights     {facts['weights']:,}, on {facts['attributes']:,} attributes")
+    say(f"tokeniser   {facts['tokeniser']}")
+    say(f"calibrated  {facts['calibration'] or 'no'}")
+    if changed:
+        say(f"settings    {', '.join(f'{name} = {value!r}' for name, value in changed.items())}")
+    if lexicons:
+        said = ", ".join(f"{name} ({count:,} entries)" for name, count in lexicons.items())
+        say(f"lexicons    {said}")
+
+
+def _show_features(families: list[Family], all_of_them: bool) -> None:
+    shown = sorted(families, key=lambda one: -one.weights)
+    some = shown if all_of_them else shown[:8]
+    say()
+    table(["feature", "attributes", "weights"], some)
+    if len(some) < len(shown):
+        say(f"and {len(shown) - len(some)} more features (--features)")
+
+
+def _show_weights(
+    best: list[Any], transitions: list[tuple[str, str, float]], label: str | None
+) -> None:
+    if best:
+        say(f"\nlargest weights{f' of {label}' if label else ''}", "bold")
+        rows = [(_cut(one.feature), one.label, f"{one.weight:+.3f}") for one in best]
+        table(["feature", "label", "weight"], rows)
+    if transitions and label is None:
+        say("\nlargest transitions", "bold")
+        table(["from", "to", "weight"], [(a, b, f"{w:+.3f}") for a, b, w in transitions])
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+
+
+def _show_lengths(lengths: dict[str, dict[str, float | int]]) -> None:
+    if not lengths:
+        return
+    columns = list(dict.fromkeys(name for some in lengths.values() for name in some))
+    columns.sort(key=lambda name: (name != "at most", len(name), name))
+    say("\nlengths of segments, and what they add to the score", "bold")
+    rows = [
+        [label, *(_number(some.get(name)) for name in columns)] for label, some in lengths.items()
+    ]
+    table(["label", *columns], rows)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else str(value) if isinstance(value, int) else f"{value:+.2f}"

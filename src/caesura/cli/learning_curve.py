@@ -1,0 +1,198 @@
+"""``caesura learning-curve``: how much more data would help."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, Ticker, emit, note, say, table
+from caesura.cli.plot import characters, picture
+from caesura.cli.reading import Reading, labelled, naming, read_all
+from caesura.cli.settings import OWN, Choices, Settings, chosen, estimator
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.evaluation import segment_counts
+
+__all__ = ["learning_curve"]
+
+HALVINGS = 4  # below the whole
+HELD_OUT = 0.2  # of the data, where no test data is given
+LEAST = 5  # sequences
+
+
+class Curve(NamedTuple):
+    """What is measured."""
+
+    test: Annotated[
+        str | None,
+        typer.Option("--test", "--dev", "-d", help="Test data; else a fifth of TRAIN is held out."),
+    ] = None
+    sizes: Annotated[
+        str | None,
+        typer.Option(help="Numbers of sequences, as 10,50,100; else a sixteenth, an eighth ..."),
+    ] = None
+    models: Annotated[str, typer.Option(help="Kinds of model to compare.")] = "semi,chain"
+    repeats: Annotated[int, typer.Option(min=1, help="Random orders to average over.")] = 1
+    png: Annotated[
+        Path | None, typer.Option(help="Draw the curves into this file, with matplotlib.")
+    ] = None
+
+
+class Point(NamedTuple):
+    """The score of one kind of model with some of the data."""
+
+    model: str
+    sequences: int
+    segments: float  # in them, on average over the repeats
+    f1: float
+
+
+@command(
+    "caesura learning-curve train.jsonl --test test.jsonl --preset citations --png curve.png\n"
+    "caesura learning-curve train.conll --sizes 50,100,500 --models semi --repeats 3 --json"
+)
+def learning_curve(
+    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Labelled sequences.")],
+    curve: Curve = Curve(),  # noqa: B008 - a frozen tuple
+    settings: Settings = Settings(),  # noqa: B008
+    reading: Reading = Reading(),  # noqa: B008
+    json: Json = False,
+) -> None:
+    """Train on more and more of the data, a chain beside a semi-CRF, and show the scores.
+
+    A curve that still rises at its end says that more labelled data would help.
+    """
+    choices = chosen(settings, reading.tokeniser)
+    kinds = _kinds(curve.models, choices)
+    cutter = choices.get("tokeniser")
+    documents = labelled(read_all(train, reading, tokeniser=cutter), train)
+    seed = int(choices.get("random_state", 0))
+    random.Random(seed).shuffle(documents)
+    if curve.test is not None:
+        test = labelled(read_all(curve.test, reading, tokeniser=cutter), curve.test)
+    else:
+        count = max(1, round(HELD_OUT * len(documents)))
+        test, documents = documents[:count], documents[count:]
+    sizes = _sizes(curve.sizes, len(documents))
+    models = {kind: _estimator(choices, kind) for kind in kinds}
+    points, interrupted = _measured(models, documents, test, (train, sizes, curve.repeats, seed))
+    if points:
+        _report(points, curve.png, len(test), json)
+    if interrupted:
+        note(f"interrupted after {len(points)} of {len(sizes) * len(kinds)} points")
+        raise typer.Exit(130)
+
+
+def _kinds(given: str, choices: Choices) -> list[str]:
+    """Return the kinds of model to compare."""
+    kinds = [kind.strip() for kind in given.split(",")]
+    if "model" in choices:
+        kinds = [str(choices["model"])]
+    for kind in kinds:
+        if kind not in ("semi", "chain"):
+            raise InvalidInput(message("--models", kind, "semi, chain or both", "correct it"))
+    return list(dict.fromkeys(kinds))
+
+
+def _estimator(choices: Mapping[str, Any], kind: str) -> Any:
+    """Return an estimator with those of the choices that its kind has."""
+    from caesura.models import ChainCRF, SemiCRF
+
+    made: Any = SemiCRF if kind == "semi" else ChainCRF
+    names = (*inspect.signature(made).parameters, *OWN)
+    return estimator({k: v for k, v in choices.items() if k in names} | {"model": kind})
+
+
+def _sizes(given: str | None, most: int) -> list[int]:
+    """Return the numbers of sequences to train on."""
+    if most < 1:
+        raise InvalidInput("TRAIN: too few sequences to hold some out; give --test")
+    if given is None:
+        sizes = {max(min(LEAST, most), most // 2**k) for k in range(HALVINGS + 1)}
+        return sorted(sizes)
+    try:
+        wanted = sorted({int(size) for size in given.split(",")})
+    except ValueError:
+        wanted = []
+    if not wanted or wanted[0] < 1 or wanted[-1] > most:
+        expected = f"numbers from 1 to {most}, which is all of the training data"
+        raise InvalidInput(message("--sizes", given, expected, "write 10,50,100"))
+    return wanted
+
+
+def _measured(
+    models: Mapping[str, Any],
+    documents: list[Document],
+    test: list[Document],
+    plan: tuple[str, list[int], int, int],
+) -> tuple[list[Point], bool]:
+    """Return the points of the curves, and whether measuring was interrupted."""
+    name, sizes, repeats, seed = plan
+    gold = [document.segments or () for document in test]
+    orders = []
+    for repeat in range(repeats):
+        order = list(documents)
+        random.Random(seed + repeat).shuffle(order)
+        orders.append(order)
+    points: list[Point] = []
+    done = 0
+    try:
+        with Ticker(what=f"of {len(sizes) * len(models) * repeats} fits") as ticker:
+            for size in sizes:
+                for kind, model in models.items():
+                    scores, segments = [], 0
+                    for order in orders:
+                        some = order[:size]
+                        with naming(f"{name} (a part of it)"):
+                            found = model.fit(some).predict(test)
+                        scores.append(segment_counts(gold, found, model.outside).f1)
+                        segments += sum(len(one.segments or ()) for one in some)
+                        done += 1
+                        ticker(done, f"{kind} {size}: F1 {scores[-1]:.4f}")
+                    mean = sum(scores) / repeats
+                    points.append(Point(kind, size, segments / repeats, mean))
+    except KeyboardInterrupt:
+        return points, True
+    return points, False
+
+
+def _report(points: Sequence[Point], png: Path | None, tested: int, json: bool) -> None:
+    """Show the curves."""
+    curves: dict[str, list[tuple[float, float]]] = {}
+    for point in points:
+        curves.setdefault(point.model, []).append((point.sequences, point.f1))
+    if png is not None:
+        title = f"tested on {tested} sequences"
+        picture(png, curves, title, ("training sequences", "segment F1"))
+    if json:
+        emit({"tested_on": tested, "points": [point._asdict() for point in points]})
+        return
+    by_size: dict[int, dict[str, Point]] = {}
+    for point in points:
+        by_size.setdefault(point.sequences, {})[point.model] = point
+    rows = []
+    for size, found in by_size.items():
+        shares = [f"{found[kind].f1:.4f}" if kind in found else "-" for kind in curves]
+        rows.append([size, round(next(iter(found.values())).segments), *shares])
+    table(["sequences", "segments", *(f"{kind} F1" for kind in curves)], rows)
+    say()
+    for line in characters(curves):
+        say(line)
+    say(f"\nsegment F1 on {tested} sequences; {_advice(curves)}")
+
+
+def _advice(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
+    """Return what the curves tell."""
+    best = max(curves.values(), key=lambda curve: curve[-1][1])
+    if len(best) < 2:
+        return "give more --sizes to see a trend"
+    gain = best[-1][1] - best[-2][1]
+    if gain > 0.005:
+        return f"the last step still brought {gain:+.3f}: more labelled data should help"
+    return f"the last step brought {gain:+.3f}: more of the same data will help little"

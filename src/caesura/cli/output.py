@@ -1,0 +1,246 @@
+"""What people and programs see: results on stdout, notes and errors on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from caesura.errors import CaesuraError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = [
+    "Json",
+    "Ticker",
+    "Wrong",
+    "emit",
+    "fail",
+    "note",
+    "reporting",
+    "say",
+    "silence",
+    "table",
+    "warn",
+]
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
+WIDE = 1000  # columns where no terminal breaks lines
+DEBUG = "CAESURA_DEBUG"
+OPTIONS = (  # what errors of the library advise, as it is said here
+    ("align='expand' or 'contract'", "--align expand or contract"),
+    ("misaligned='widen'", "--align expand"),
+    ("pass format=", "pass --to or --format "),
+)
+
+
+# ---- results -------------------------------------------------------------------------------------
+
+
+def say(line: str = "", style: str | None = None) -> None:
+    """Print a line for people on stdout.
+
+    Examples
+    --------
+    >>> say("3 sequences")
+    3 sequences
+    """
+    _console(sys.stdout).print(line, style=style, soft_wrap=True)
+
+
+def emit(data: Any) -> None:
+    """Print a result for programs on stdout.
+
+    Examples
+    --------
+    >>> emit({"f1": 0.5, "worst": float("nan")})
+    {"f1": 0.5, "worst": null}
+    """
+    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under a header on stdout; columns of numbers are set to the right.
+
+    Examples
+    --------
+    >>> table(["label", "segments"], [["author", 12], ["year", 7]])
+    label   segments
+    author        12
+    year           7
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = [[_visible(cell) for cell in row] for row in rows]
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for k, name in enumerate(header):
+        numbers = all(_is_number(row[k]) for row in shown)
+        grid.add_column(
+            Text(name),
+            justify="right" if numbers and shown else "left",
+            overflow="fold",
+            no_wrap=numbers,
+        )
+    for row in shown:
+        grid.add_row(*map(Text, row))
+    console = _console(sys.stdout)
+    with console.capture() as captured:
+        console.print(grid)
+    lines = captured.get().splitlines()
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)
+
+
+def _is_number(cell: str) -> bool:
+    bare = cell.strip().rstrip("%").replace(",", "").replace("±", "").replace(" ", "")
+    try:
+        float(bare or "0")
+    except ValueError:
+        return bare == "-"
+    return True
+
+
+def _visible(cell: object) -> str:
+    """Return a cell as text in which nothing steers a terminal."""
+    text = f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _finite(data: Any) -> Any:
+    """Return plain data that JSON can hold: no NaN, no infinity, no types of numpy."""
+    if isinstance(data, dict):
+        return {str(key): _finite(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [_finite(value) for value in data]
+    if hasattr(data, "tolist"):
+        return _finite(data.tolist())
+    if isinstance(data, float) and (data != data or abs(data) == float("inf")):
+        return None
+    return data if isinstance(data, str | int | float | bool | None) else str(data)
+
+
+# ---- notes and errors ----------------------------------------------------------------------------
+
+
+def note(line: str, style: str | None = None) -> None:
+    """Print a line on stderr."""
+    _console(sys.stderr).print(line, style=style, soft_wrap=True)
+
+
+def warn(line: str) -> None:
+    """Print a warning on stderr."""
+    note(f"warning: {line}", "yellow")
+
+
+def fail(line: str, place: str = "caesura") -> None:
+    """Print an error on stderr, on one line."""
+    note(f"{place}: error: {' '.join(line.split())}", "red")
+
+
+def silence() -> None:
+    """Send what is still to be printed nowhere: nobody reads it any more."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def reporting() -> Iterator[None]:
+    """Turn exceptions into a line on stderr and an exit code.
+
+    1 is an error of the user or of the data, 130 an interruption; a reader that went away (as
+    ``head`` does) is none.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence()
+        raise typer.Exit(0) from None
+    except KeyboardInterrupt:
+        note("interrupted")
+        raise typer.Exit(130) from None
+    except (typer.Exit, typer.Abort, Wrong):
+        raise
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            traceback.print_exc()
+        fail(_said(error))
+        raise typer.Exit(1) from None
+
+
+class Ticker:
+    """Show on stderr how many sequences are done, and how fast.
+
+    Parameters
+    ----------
+    show : bool, optional
+        Where not given, only if stderr is a terminal.
+    what : str
+        What is counted.
+
+    Examples
+    --------
+    >>> with Ticker(show=False) as ticker:
+    ...     ticker(1000)
+    """
+
+    def __init__(self, show: bool | None = None, what: str = "sequences") -> None:
+        self.show = sys.stderr.isatty() if show is None else show
+        self._what, self._began = what, time.perf_counter()
+        self._live: Any = None
+
+    def __enter__(self) -> Ticker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def __call__(self, count: int, more: str = "") -> None:
+        """Show this count in place of the last."""
+        if not self.show:
+            return
+        if self._live is None:
+            from rich.live import Live
+
+            self._live = Live(console=_console(sys.stderr), auto_refresh=False, transient=True)
+            self._live.start()
+        pace = count / max(time.perf_counter() - self._began, 1e-9)
+        self._live.update(f"{count:,} {self._what}  {pace:,.1f} in a second  {more}", refresh=True)
+
+
+def _said(error: Exception) -> str:
+    """Return what an exception says to people."""
+    if isinstance(error, OSError) and error.strerror:
+        name = f"{os.fspath(error.filename)}: " if error.filename else ""
+        return f"{name}{error.strerror.lower()}"
+    if isinstance(error, CaesuraError | OSError):
+        text = str(error)
+        for argument, option in OPTIONS:
+            text = text.replace(argument, option)
+        return text
+    if isinstance(error, MemoryError):
+        return "not enough memory; take fewer sequences, or smaller batches"
+    kind = type(error).__name__
+    return f"unexpected {kind}: {error}; this should not happen: set {DEBUG}=1 to see where it did"
+
+
+def _console(stream: TextIO) -> Console:
+    """Return a console in which text is taken as it is."""
+    from rich.console import Console
+
+    width = None if stream.isatty() else WIDE
+    return Console(file=stream, width=width, markup=False, emoji=False, highlight=False)

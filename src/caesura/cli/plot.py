@@ -1,0 +1,78 @@
+"""Curves: as characters in a terminal, or as a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from caesura.errors import InvalidInput
+
+__all__ = ["characters", "picture"]
+
+MARKS = "●○▲△"
+BOTH = "◉"  # where two curves meet
+Curves = Mapping[str, Sequence[tuple[float, float]]]  # by name, (x, y)
+
+
+def characters(curves: Curves, width: int = 60, height: int = 12) -> list[str]:
+    """Draw curves with characters, over the logarithm of x.
+
+    Examples
+    --------
+    >>> for line in characters({"semi": [(10, 0.5), (100, 1.0)]}, width=20, height=3):
+    ...     print(line)
+    1.000 │                   ●
+    0.750 │
+    0.500 │●
+          └────────────────────
+           10               100
+    ● semi
+    """
+    points = [point for curve in curves.values() for point in curve]
+    xs, ys = [math.log(x) for x, _ in points], [y for _, y in points]
+    low, high = min(ys), max(ys)
+    if high - low < 0.01:
+        low, high = max(0.0, low - 0.05), min(1.0, high + 0.05)
+    grid = [[" "] * width for _ in range(height)]
+    for mark, curve in zip(MARKS, curves.values(), strict=False):
+        for x, y in curve:
+            column = _place(math.log(x), min(xs), max(xs), width)
+            row = height - 1 - _place(y, low, high, height)
+            grid[row][column] = mark if grid[row][column] == " " else BOTH
+    lines = [
+        f"{high - (high - low) * r / (height - 1):.3f} │{''.join(row)}".rstrip()
+        for r, row in enumerate(grid)
+    ]
+    first, last = f"{math.exp(min(xs)):.0f}", f"{math.exp(max(xs)):.0f}"
+    lines.append(f"      └{'─' * width}")
+    lines.append(f"       {first}{last.rjust(width - len(first))}")
+    names = [f"{mark} {name}" for mark, name in zip(MARKS, curves, strict=False)]
+    return [*lines, "  ".join(names)]
+
+
+def _place(value: float, low: float, high: float, count: int) -> int:
+    return 0 if high == low else round((value - low) / (high - low) * (count - 1))
+
+
+def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> None:
+    """Draw curves into a file, as PNG or what else its name says; needs matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InvalidInput(
+            "--png: matplotlib is not installed; install it with pip install 'caesura[plots]'"
+        ) from None
+    figure = Figure(figsize=(6, 4), layout="constrained")
+    axes: Any = figure.add_subplot()
+    for (name, curve), mark in zip(curves.items(), "os^v", strict=False):
+        axes.plot([x for x, _ in curve], [y for _, y in curve], marker=mark, label=name)
+    axes.set_xscale("log")
+    axes.set(xlabel=labels[0], ylabel=labels[1], title=title)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    try:
+        figure.savefig(path, dpi=150)
+    except ValueError as error:  # an ending that it does not know
+        raise InvalidInput(f"--png: {error}") from None

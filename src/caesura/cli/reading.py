@@ -1,0 +1,326 @@
+"""Corpora and models as commands read them: the options, the files, and what was left out.
+
+All that depends on how `caesura.corpora` reads is in this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from caesura import corpora
+from caesura.cli.output import warn
+from caesura.documents import Document
+from caesura.errors import CaesuraError, InvalidInput, message
+
+__all__ = [
+    "Reading",
+    "base_name",
+    "is_model",
+    "labelled",
+    "load_model",
+    "naming",
+    "read",
+    "read_all",
+    "report_notes",
+    "tokeniser_of",
+    "write_corpus",
+]
+
+PANEL = "Reading"
+TOKENISERS = ("words", "whitespace", "characters")
+PACKED = (".gz", ".bz2", ".xz")
+MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
+
+
+def _option(*names: str, help: str, **more: Any) -> Any:
+    return typer.Option(*names, help=help, rich_help_panel=PANEL, **more)
+
+
+class Reading(NamedTuple):
+    """How corpora are read."""
+
+    format: Annotated[
+        str | None,
+        _option(
+            "--format",
+            "-f",
+            help="Format of the input: conll, jsonl, csv, xml, brat or text; else its name tells.",
+        ),
+    ] = None
+    tokeniser: Annotated[
+        str | None,
+        _option(
+            "--tokeniser",
+            help="How text becomes tokens: words, whitespace, characters, or regex:PATTERN.",
+            autocompletion=lambda: list(TOKENISERS),
+        ),
+    ] = None
+    align: Annotated[
+        Literal["strict", "expand", "contract"],
+        _option("--align", help="What to do with spans that cut a token: refuse, widen, narrow."),
+    ] = "strict"
+    skip_errors: Annotated[
+        bool, _option("--skip-errors", help="Leave out what cannot be read, and count it.")
+    ] = False
+    encoding: Annotated[
+        str | None, _option("--encoding", help="Encoding of the input, if it is not UTF-8.")
+    ] = None
+    columns: Annotated[
+        str | None,
+        _option("--columns", help="Columns of CoNLL files in order, as token,pos,tag; _: none."),
+    ] = None
+    tag_scheme: Annotated[
+        str | None,
+        _option("--tag-scheme", help="Scheme of the tags in CoNLL files; else it is found."),
+    ] = None
+
+
+def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
+    """Return the tokeniser that an option names, as `Tokeniser.of` takes it.
+
+    Examples
+    --------
+    >>> tokeniser_of("regex:[a-z]+")
+    {'regex': '[a-z]+'}
+    """
+    if given is None or not given.startswith("regex:"):
+        return given
+    return {"regex": given.removeprefix("regex:")}
+
+
+def read(
+    path: str | Path,
+    reading: Reading,
+    *,
+    tokeniser: Any = None,
+    format: str | None = None,
+) -> Iterable[Document]:
+    """Return the documents of a file, which are read one by one.
+
+    Parameters
+    ----------
+    path : path
+        The file, or ``-`` for the standard input.
+    reading : Reading
+        The options.
+    tokeniser : optional
+        The one to use where no option says so.
+    format : str, optional
+        The format where neither an option nor the name of the file tells.
+    """
+    name = os.fspath(path)
+    cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
+    form = reading.format or (format if _unknown(name) else None)
+    options = _of_columns(name, form, reading)
+    if reading.encoding is not None:
+        options["encoding"] = reading.encoding
+    known = inspect.signature(corpora.read).parameters
+    if "align" in known:
+        options["on_error"] = "skip" if reading.skip_errors else "raise"
+        return corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
+    return _read_plainly(name, form, cutter, reading, options)
+
+
+def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]:
+    """Return the options that only columns have, or raise where there are none."""
+    options: dict[str, Any] = {}
+    if reading.columns is not None:
+        columns = [column.strip() for column in reading.columns.split(",")]
+        options["columns"] = [None if column in ("", "_") else column for column in columns]
+    if reading.tag_scheme is not None:
+        options["scheme"] = reading.tag_scheme
+    if options and hasattr(corpora, "detect"):
+        form = form or corpora.detect(name)
+    if options and form not in (None, "conll"):
+        given = "--columns" if reading.columns is not None else "--tag-scheme"
+        raise InvalidInput(f"{given}: got {name}, which is {form}; leave it out, or pass -f conll")
+    return options
+
+
+def _unknown(name: str) -> bool:
+    """Say whether the name of a file does not tell its format."""
+    return name == "-" or base_name(name).suffix == ".txt"
+
+
+def base_name(name: str | Path) -> Path:
+    """Return a name without what says that the file is packed.
+
+    Examples
+    --------
+    >>> base_name("names.csv.gz").name
+    'names.csv'
+    """
+    path = Path(name)
+    return path.with_suffix("") if path.suffix in PACKED else path
+
+
+def _read_plainly(
+    name: str, form: str | None, cutter: Any, reading: Reading, options: dict[str, Any]
+) -> Iterable[Document]:
+    """Read with the readers that know neither plain text nor what to leave out."""
+    if form == "text" or (form is None and _unknown(name)):
+        return _Lines(name, cutter, reading.encoding or "utf-8")
+    if form == "jsonl" or (form is None and base_name(name).suffix in (".jsonl", ".ndjson")):
+        options = {key: value for key, value in options.items() if key == "encoding"}
+        options["tokeniser"] = cutter
+        options["misaligned"] = "error" if reading.align == "strict" else "widen"
+    return corpora.read(name, form, **options)
+
+
+class _Lines:
+    """A text on each line."""
+
+    def __init__(self, name: str, tokeniser: Any, encoding: str) -> None:
+        self._name, self._tokeniser, self._encoding = name, tokeniser, encoding
+
+    def __iter__(self) -> Iterator[Document]:
+        stdin = contextlib.nullcontext(sys.stdin.buffer)
+        with stdin if self._name == "-" else open(self._name, "rb") as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    text = line.decode(self._encoding).rstrip("\r\n")
+                except UnicodeDecodeError as error:
+                    raise InvalidInput(f"{self._name}, line {number}: {error}") from None
+                if text.strip():
+                    yield Document.from_text(text, self._tokeniser)
+
+
+def read_all(
+    path: str | Path, reading: Reading, *, tokeniser: Any = None, format: str | None = None
+) -> list[Document]:
+    """Return all documents of a file, and say what was left out."""
+    corpus = read(path, reading, tokeniser=tokeniser, format=format)
+    documents = list(corpus)
+    report_notes(corpus, path)
+    return documents
+
+
+def report_notes(corpus: object, path: str | Path) -> int:
+    """Say on stderr what reading left out or changed; return how much was left out."""
+    notes = getattr(corpus, "notes", None)
+    if notes is None:
+        return 0
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    if notes.n_skipped:
+        warn(f"{name}: left out, for it cannot be read: {notes.n_skipped:,}, as:")
+        for one in notes.skipped[:5]:
+            warn(f"  {one}")
+    if notes.cut_spans:
+        done = {"expand": "widened", "contract": "narrowed"}
+        what = done.get(getattr(notes, "align", ""), "refused; see --align")
+        warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
+    for field, what in (
+        ("lost_spans", "of these spans were dropped: no whole token was left"),
+        ("discontinuous", "spans in several parts were left out"),
+        ("relations", "relations and the like were left out"),
+    ):
+        if getattr(notes, field, 0):
+            warn(f"{name}: {getattr(notes, field):,} {what}")
+    return int(notes.n_skipped)
+
+
+def write_corpus(
+    path: str | Path, documents: Iterable[Document], format: str | None, **options: Any
+) -> int:
+    """Write documents, as they come, in a format of corpora; return how many."""
+    return corpora.write(path, documents, format, **options)
+
+
+def labelled(documents: list[Document], path: str | Path) -> list[Document]:
+    """Return the documents if all have labels, or raise.
+
+    Examples
+    --------
+    >>> labelled([Document(("Ann",))], "names.jsonl")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: names.jsonl: got sequence 1 without segments, expected labelled
+    sequences; give segments, spans or tags in it
+    """
+    if not documents:
+        raise InvalidInput(f"{path}: got no sequences, expected at least one; is the file empty?")
+    for i, document in enumerate(documents, 1):
+        if document.segments is None:
+            raise InvalidInput(
+                f"{path}: got sequence {i} without segments, expected labelled sequences; give "
+                "segments, spans or tags in it"
+            )
+    return documents
+
+
+@contextlib.contextmanager
+def naming(path: str | Path, dev: str | Path | None = None, first: int = 0) -> Iterator[None]:
+    """Name files and sequences in errors about X, y and constraints.
+
+    Parameters
+    ----------
+    path, dev : path
+        The files that X and X_dev are from.
+    first : int
+        The index of the first sequence in its file.
+
+    Examples
+    --------
+    >>> with naming("train.jsonl"):
+    ...     raise InvalidInput("y[16]: got what it should not")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: train.jsonl, sequence 17: got what it should not
+    """
+    try:
+        yield
+    except CaesuraError as error:
+        place = re.match(r"(X|y|X_dev|y_dev|constraints)\[(\d+)\]", str(error))
+        if place is None:
+            raise
+        file = os.fspath(dev or "dev") if place[1].endswith("_dev") else os.fspath(path)
+        what = ": constraints" if place[1] == "constraints" else ""
+        told = str(error)[place.end(2) + 1 :]
+        name = "standard input" if file == "-" else file
+        raise type(error)(f"{name}, sequence {first + int(place[2]) + 1}{what}{told}") from None
+
+
+# ---- models --------------------------------------------------------------------------------------
+
+
+def is_model(path: str | Path) -> bool:
+    """Say whether a file is a model.
+
+    Examples
+    --------
+    >>> is_model(__file__)
+    False
+    """
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as file:
+            return file.read(8 + len(MODEL_MARK))[8:] == MODEL_MARK
+    except OSError:
+        return False
+
+
+def load_model(path: str | Path, threads: int | None = None, **changed: Any) -> Any:
+    """Return the model in a file, with some parameters changed."""
+    from caesura.models import load
+
+    if not Path(path).exists():
+        raise InvalidInput(f"{path}: no such file; give a model that caesura train wrote")
+    if not is_model(path):
+        raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
+    model = load(path)
+    given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
+    return model.set_params(n_threads=_threads(threads), verbose=False, **given)
+
+
+def _threads(threads: int | None) -> int | None:
+    if threads is not None and not 1 <= threads <= 1024:
+        raise InvalidInput(message("--threads", threads, "1 to 1024", "leave it out for all cores"))
+    return threads

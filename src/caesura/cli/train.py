@@ -1,0 +1,248 @@
+"""``caesura train``: from labelled sequences to a model."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from caesura.cli import data, measuring
+from caesura.cli.declare import command
+from caesura.cli.output import Json, emit, note, say, warn
+from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
+from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.documents import Document
+from caesura.errors import InvalidInput
+
+__all__ = ["train"]
+
+
+class Run(NamedTuple):
+    """What happens beside learning: where it goes on, what is made of its result."""
+
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(help="File to go on from after an interruption; default MODEL.checkpoint."),
+    ] = None
+    resume: Annotated[
+        bool | None,
+        typer.Option(
+            "--resume/--restart",
+            help="Go on from the checkpoint, or start anew although there is one.",
+            show_default=False,
+        ),
+    ] = None
+    warm_start: Annotated[
+        Path | None, typer.Option(help="Model whose weights to start from; it gives the settings.")
+    ] = None
+    calibrate: Annotated[
+        Path | None,
+        typer.Option(help="Held-out sequences from which probabilities learn what they mean."),
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False
+
+
+@command(
+    "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
+    "caesura train train.conll --model chain --config best.toml -o ner.model"
+)
+def train(
+    train: Annotated[
+        str, typer.Argument(metavar="TRAIN", help="Labelled sequences; - is the standard input.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The model to write.")],
+    dev: Annotated[
+        str | None,
+        typer.Option("--dev", "-d", help="Labelled sequences on which the best weights are kept."),
+    ] = None,
+    run: Run = Run(),  # noqa: B008 - a frozen tuple
+    settings: Settings = Settings(),  # noqa: B008
+    reading: Reading = Reading(),  # noqa: B008
+    json: Json = False,
+) -> None:
+    """Learn from labelled sequences, and write a model.
+
+    Shows the data, then the progress, then scores on the development data. Ctrl-C leaves a
+    checkpoint, from which --resume goes on.
+    """
+    _check_folder(output)
+    choices = chosen(settings, reading.tokeniser)
+    model = _model(choices, run)
+    checkpoint = _checkpoint(output, run)
+    corpora = _read(train, dev, reading, choices, json)
+    began = time.perf_counter()
+    _fit(model, corpora, (train, dev), checkpoint)
+    seconds = time.perf_counter() - began
+    if run.calibrate is not None:
+        held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
+        with naming(run.calibrate):
+            model.calibrate(labelled(held_out, run.calibrate))
+    model.set_params(verbose=False, n_threads=None, warm_start=False)
+    model.save(output)
+    if run.checkpoint is None:
+        checkpoint.unlink(missing_ok=True)
+    _report(model, corpora, output, seconds, json)
+
+
+class _Corpora(NamedTuple):
+    """The data, and what is in it."""
+
+    train: list[Document]
+    dev: list[Document] | None
+    summaries: list[tuple[str, data.Summary]]
+    warnings: list[str]
+
+
+def _check_folder(output: Path) -> None:
+    """Raise before a long time is spent on what cannot be written."""
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        what = "a folder" if output.is_dir() else "in a folder that does not exist"
+        raise InvalidInput(f"{output}: is {what}; give the name of a file to write")
+
+
+def _read(
+    train: str, dev: str | None, reading: Reading, choices: Choices, quietly: bool
+) -> _Corpora:
+    """Read the data, and show what is in it."""
+    cutter, outside = choices.get("tokeniser"), str(choices.get("outside", "O"))
+    documents = labelled(read_all(train, reading, tokeniser=cutter), train)
+    summaries = [("train", data.summarise(documents, outside))]
+    if not summaries[0][1].segments:
+        raise InvalidInput(f"{train}: got no segments at all, expected some to learn from")
+    held_out = None
+    if dev is not None:
+        held_out = labelled(read_all(dev, reading, tokeniser=cutter), dev)
+        summaries.append(("dev", data.summarise(held_out, outside)))
+    warnings = [
+        f"{name}: {line}"
+        for name, s in summaries
+        for line in s.warnings
+        if name == "train" or "rare" not in line
+    ]
+    if held_out is not None:
+        warnings += _between(documents, held_out, *(s for _, s in summaries))
+    if not quietly:
+        data.show(summaries)
+    for line in warnings:
+        warn(line)
+    return _Corpora(documents, held_out, summaries, warnings)
+
+
+def _between(
+    train: list[Document], dev: list[Document], of_train: data.Summary, of_dev: data.Summary
+) -> list[str]:
+    """Return what looks wrong between training and development data."""
+    said = []
+    known = {label.name for label in of_train.labels}
+    new = sorted({label.name for label in of_dev.labels} - known)
+    if new:
+        said.append(f"dev: labels that train does not have: {', '.join(new)}; they count as missed")
+    both = data.overlap(train, dev)
+    if both:
+        share = f"{both} of its {len(dev)} sequences are also in train"
+        said.append(f"dev: {share}; scores on it will be too high")
+    return said
+
+
+def _model(choices: Choices, run: Run) -> Any:
+    """Return the estimator: a new one, or one that goes on from the weights of a model."""
+    shown = False if run.quiet else None
+    if run.warm_start is None:
+        return estimator(choices, verbose=shown)
+    if "model" in choices or "features" in choices or "gazetteer" in choices:
+        raise InvalidInput(
+            "--warm-start: got a model and --model, --preset or --gazetteer, expected one; leave "
+            "them out: the model has features of its own"
+        )
+    return load_model(run.warm_start).set_params(**choices, warm_start=True, verbose=shown)
+
+
+def _checkpoint(output: Path, run: Run) -> Path:
+    """Return the checkpoint, which is there only if it may be gone on from."""
+    place = run.checkpoint or output.with_name(output.name + ".checkpoint")
+    if run.resume and not place.exists():
+        raise InvalidInput(f"{place}: no such file; there is no checkpoint, leave --resume out")
+    if place.exists() and run.resume is None:
+        raise InvalidInput(
+            f"{place}: a checkpoint of an earlier run is there; pass --resume to go on from it, or "
+            "--restart to start anew"
+        )
+    if run.resume is False:
+        place.unlink(missing_ok=True)
+    return place
+
+
+def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoint: Path) -> None:
+    """Learn; when interrupted, say how to go on."""
+    reached = 0
+
+    def count(progress: Any) -> None:
+        nonlocal reached
+        reached = progress.iteration
+
+    try:
+        with naming(*names):
+            model.fit(corpora.train, X_dev=corpora.dev, checkpoint=checkpoint, callbacks=[count])
+    except KeyboardInterrupt:
+        if not checkpoint.exists():
+            note("interrupted before the first iteration; there is nothing to go on from")
+        else:
+            words = [word for word in sys.argv[1:] if word not in ("--resume", "--restart")]
+            again = shlex.join(["caesura", *words, "--resume"])
+            after = f" after iteration {reached}" if reached else ""
+            note(f"interrupted{after}; {checkpoint} is kept; go on with:")
+            note(f"  {again}")
+        raise typer.Exit(130) from None
+
+
+def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: bool) -> None:
+    """Show how good the model is and what to do next."""
+    report = None
+    if corpora.dev is not None:
+        report = measuring.measure(corpora.dev, model.predict(corpora.dev))
+    iterations = model.history_[-1].iteration if model.history_ else 0
+    size = output.stat().st_size
+    if json:
+        emit(
+            {
+                "model": str(output),
+                "kind": model.kind,
+                "labels": model.labels_,
+                "weights": model.n_features_,
+                "bytes": size,
+                "iterations": iterations,
+                "status": model.status_,
+                "seconds": round(seconds, 3),
+                "data": {name: summary.as_json() for name, summary in corpora.summaries},
+                "warnings": corpora.warnings,
+                "dev": None if report is None else measuring.as_json(report),
+            }
+        )
+        return
+    say(
+        f"{type(model).__name__} with {model.n_features_:,} weights, {iterations} iterations "
+        f"({model.status_}) in {seconds:.1f} s: {output}, {size / 1e6:.1f} MB"
+    )
+    if report is not None:
+        say(f"\non the development data\n{report}")
+    say("\nwhat to do next")
+    for line in _next(output, report, corpora.train):
+        say(f"  {line}")
+
+
+def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:
+    """Return commands to try."""
+    model = shlex.quote(str(output))
+    text = next((d.text for d in train if d.text and len(d.text) < 100), None)
+    lines = [f"caesura segment {model} new.txt -o new.jsonl", f"caesura inspect {model}"]
+    if report is None:
+        lines.insert(0, "give --dev with sequences that are not in TRAIN, to see how good it is")
+    elif report.micro.f1 < 1.0:
+        lines.append("caesura tune TRAIN -o best.toml, then train --config best.toml")
+    lines.append(f"caesura explain {model} {shlex.quote(text or 'some text')}")
+    return lines

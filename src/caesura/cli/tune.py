@@ -1,0 +1,216 @@
+"""``caesura tune``: which settings are best, by cross-validation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, Ticker, emit, note, say, table, warn
+from caesura.cli.reading import Reading, labelled, naming, read_all
+from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.space import candidates, parse, toml
+from caesura.corpora.files import writing
+from caesura.documents import Document
+from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.evaluation import Score, segment_counts
+
+__all__ = ["tune"]
+
+DEFAULT = ["c2=0.01,0.1,1.0,10.0"]
+SHOWN = {"features": "preset"}  # names of options where they are not those of parameters
+
+
+class Search(NamedTuple):
+    """How settings are searched for."""
+
+    attempts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            "-t",
+            metavar="NAME=VALUES",
+            help="c2=0.1,1,10 or preset=ner,generic or c1=0.001..1. Repeatable.",
+            show_default=DEFAULT[0],
+        ),
+    ] = None
+    random: Annotated[
+        int | None,
+        typer.Option(min=1, help="Try this many drawn at random, not the whole grid."),
+    ] = None
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the data for validation.")] = 5
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="TOML file for the best, for train --config."),
+    ] = None
+
+
+class Result(NamedTuple):
+    """One choice of settings, and how good it was."""
+
+    choices: Choices
+    total: Score  # over all folds
+    folds: list[float]  # F1 of each
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of F1 over the folds."""
+        mean = sum(self.folds) / len(self.folds)
+        squares = sum((one - mean) ** 2 for one in self.folds)
+        return float((squares / max(1, len(self.folds) - 1)) ** 0.5)
+
+
+@command(
+    "caesura tune train.jsonl --try c2=0.01,0.1,1 --try preset=citations,generic -o best.toml\n"
+    "caesura tune train.jsonl --random 20 --try c1=0.001..1 --try c2=0.001..1 --folds 3"
+)
+def tune(
+    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Labelled sequences.")],
+    search: Search = Search(),  # noqa: B008 - a frozen tuple
+    settings: Settings = Settings(),  # noqa: B008
+    reading: Reading = Reading(),  # noqa: B008
+    json: Json = False,
+) -> None:
+    """Try settings by cross-validation, and write down the best.
+
+    All other settings are those of train, and stay the same. Ctrl-C ends the search with the best
+    so far.
+    """
+    base = chosen(settings, reading.tokeniser)
+    seed = int(base.get("random_state", 0))
+    tried = list(candidates(parse(search.attempts or DEFAULT), search.random, seed))
+    for one in tried:
+        estimator(base | one)  # names a wrong choice at once
+    if search.output is not None and not search.output.absolute().parent.is_dir():
+        expected = "a file in a folder that exists"
+        raise InvalidInput(message("--output", str(search.output), expected, "make the folder"))
+    documents = labelled(read_all(train, reading, tokeniser=base.get("tokeniser")), train)
+    if len(documents) < search.folds:
+        expected = f"at most {len(documents)}, one for each sequence"
+        raise InvalidInput(message("--folds", search.folds, expected, "take fewer"))
+    parts = list(_folds(documents, search.folds, seed))
+    results, interrupted = _search(train, base, tried, parts)
+    if results:
+        _report(results, base, search.output, json)
+    if interrupted:
+        note(f"interrupted after {len(results)} of {len(tried)}")
+        raise typer.Exit(130)
+
+
+def _folds(
+    documents: Sequence[Document], count: int, seed: int
+) -> Iterator[tuple[list[Document], list[Document]]]:
+    """Yield training and test data: each sequence is tested once."""
+    order = list(range(len(documents)))
+    random.Random(seed).shuffle(order)
+    for k in range(count):
+        held_out = set(order[k::count])
+        rest = [document for i, document in enumerate(documents) if i not in held_out]
+        yield rest, [documents[i] for i in sorted(held_out)]
+
+
+def _search(
+    name: str,
+    base: Choices,
+    tried: Sequence[Choices],
+    parts: Sequence[tuple[list[Document], list[Document]]],
+) -> tuple[list[Result], bool]:
+    """Return how good each choice was, and whether the search was interrupted."""
+    results: list[Result] = []
+    done = 0
+    try:
+        with Ticker(what=f"of {len(tried) * len(parts)} fits") as ticker:
+            for choices in tried:
+                scores = []
+                for rest, held_out in parts:
+                    scores.append(_score(name, base | choices, rest, held_out))
+                    done += 1
+                    best = max((one.total.f1 for one in results), default=0.0)
+                    ticker(done, f"best F1 so far {best:.4f}")
+                total = Score(*map(sum, zip(*scores, strict=True)))
+                results.append(Result(choices, total, [score.f1 for score in scores]))
+    except KeyboardInterrupt:
+        return results, True
+    return results, False
+
+
+def _score(name: str, choices: Choices, train: list[Document], test: list[Document]) -> Score:
+    """Return how good a model with some settings is."""
+    try:
+        with naming(f"{name} (a part of it)"):
+            model = estimator(choices).fit(train)
+    except CaesuraError as error:
+        shown = ", ".join(f"{key} = {value!r}" for key, value in choices.items())
+        raise InvalidInput(f"{error} (with {shown})") from None
+    gold = [document.segments or () for document in test]
+    return segment_counts(gold, model.predict(test), model.outside)
+
+
+def _report(results: Sequence[Result], base: Choices, output: Path | None, json: bool) -> None:
+    """Show all that was tried, best first, and write down the best."""
+    ranked = sorted(results, key=lambda one: -one.total.f1)
+    best = base | ranked[0].choices
+    if output is not None:
+        kept = {name: value for name, value in best.items() if name != "n_threads"}
+        with writing(output) as file:
+            about = f"# F1 {ranked[0].total.f1:.4f} by {len(ranked[0].folds)}-fold cross-validation"
+            file.write(f"{about}\n{toml(kept, output)}\n")
+    if json:
+        emit(
+            {
+                "best": _plain(ranked[0]) | {"settings": best},
+                "candidates": [_plain(one) for one in ranked],
+                "output": None if output is None else str(output),
+            }
+        )
+        return
+    names = list(ranked[0].choices)
+    rows = [
+        [
+            *(_cell(one.choices[name]) for name in names),
+            f"{one.total.f1:.4f}",
+            f"{one.deviation:.4f}",
+            f"{one.total.precision:.4f}",
+            f"{one.total.recall:.4f}",
+        ]
+        for one in ranked
+    ]
+    table([*(SHOWN.get(name, name) for name in names), "F1", "±", "precision", "recall"], rows)
+    _edges(ranked, names)
+    say("\nbest settings")
+    for line in toml(best).splitlines():
+        say(f"  {line}")
+    where = "best.toml" if output is None else str(output)
+    hint = "" if output is not None else " (give -o best.toml to keep them)"
+    say(f"\ncaesura train TRAIN --config {where} -o MODEL{hint}")
+
+
+def _edges(ranked: Sequence[Result], names: Sequence[str]) -> None:
+    """Warn where the best number is the least or the largest that was tried."""
+    for name in names:
+        best = ranked[0].choices[name]
+        values = sorted({n for one in ranked if isinstance(n := one.choices[name], int | float)})
+        tie = any(one.total == ranked[0].total for one in ranked[1:])
+        if len(values) > 2 and best and best in (values[0], values[-1]) and not tie:
+            way = "smaller" if best == values[0] else "larger"
+            warn(f"the best {name}, {best:g}, is at the edge of what was tried; try {way} ones too")
+
+
+def _plain(result: Result) -> dict[str, Any]:
+    score = result.total
+    return {
+        "choices": result.choices,
+        "f1": score.f1,
+        "precision": score.precision,
+        "recall": score.recall,
+        "deviation": result.deviation,
+        "folds": result.folds,
+    }
+
+
+def _cell(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)

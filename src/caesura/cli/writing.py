@@ -1,0 +1,267 @@
+"""Answers as files: JSON lines, CoNLL, CSV, coloured text, a page."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+from caesura import corpora, render
+from caesura.cli.reading import base_name
+from caesura.corpora.files import writing
+from caesura.documents import Document
+from caesura.segments import Segment
+
+__all__ = [
+    "FORMS",
+    "Answer",
+    "Style",
+    "beside",
+    "field_text",
+    "form_of",
+    "line_of",
+    "record",
+    "write",
+]
+
+FORMS = ("jsonl", "conll", "csv", "text", "html")
+SUFFIXES = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".conll", ".iob", ".bio", ".cols"), "conll"),
+    **dict.fromkeys((".csv", ".tsv"), "csv"),
+    **dict.fromkeys((".html", ".htm"), "html"),
+    ".txt": "text",
+}
+_encoded = json.JSONEncoder(ensure_ascii=False, default=sorted).encode
+BETWEEN = " | "  # fields of one label in a cell
+HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Segments</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>body{{font:16px/1.5 system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em}}
+div.one{{border-bottom:1px solid #8884;padding:.4em 0}}small{{color:#777}}</style></head><body>
+<p>{legend}</p>
+"""
+
+
+class Answer(NamedTuple):
+    """What a model says about a document."""
+
+    document: Document
+    segments: Sequence[Segment]
+    probabilities: Sequence[float] | None = None  # of each segment
+    calibrated: bool = False
+    n_best: Sequence[tuple[Sequence[Segment], float]] | None = None  # other answers
+
+
+class Style(NamedTuple):
+    """How answers are written."""
+
+    labels: Sequence[str]  # in the order of columns and colours
+    scheme: str = "BIO"  # of tags
+    sure: bool = False  # whether probabilities were asked for
+    colour: bool = False
+    width: int = 10**9  # of lines of text
+
+
+def form_of(path: str, default: str) -> str:
+    """Return the form that the name of a file tells.
+
+    Examples
+    --------
+    >>> form_of("new.csv.gz", "jsonl"), form_of("-", "jsonl")
+    ('csv', 'jsonl')
+    """
+    return SUFFIXES.get(base_name(path).suffix.lower(), default)
+
+
+def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Style) -> int:
+    """Write answers as they come; a file is put in its place once it is complete.
+
+    Returns
+    -------
+    int
+        How many there were.
+    """
+    count = 0
+
+    def counted() -> Iterator[Sequence[Answer]]:
+        nonlocal count
+        for batch in batches:
+            count += len(batch)
+            yield batch
+
+    if form == "conll" or (form == "csv" and not style.sure and hasattr(corpora, "write_csv")):
+        documents = (
+            replace(one.document, segments=tuple(one.segments))
+            for batch in counted()
+            for one in batch
+            if len(one.document) or form == "csv"
+        )
+        own = {"scheme": style.scheme} if form == "conll" else {"labels": style.labels}
+        corpora.write(path, documents, form, **own)
+        return count
+    with writing(path) as file:
+        WRITERS[form](file, counted(), style, base_name(path).suffix == ".tsv")
+    return count
+
+
+# ---- JSON lines ----------------------------------------------------------------------------------
+
+
+def record(answer: Answer) -> dict[str, Any]:
+    """Return an answer as JSON lines have it: the document as ``train`` reads it, and more.
+
+    Examples
+    --------
+    >>> ann = Document(("Ann", "sings"))
+    >>> record(Answer(ann, [Segment(0, 1, "PER")], [0.9]))
+    {'tokens': ('Ann', 'sings'), 'segments': [Segment(start=0, end=1, label='PER')],
+     'confidence': {'probabilities': [0.9], 'calibrated': False}}
+    """
+    document = answer.document
+    found: dict[str, Any] = {}
+    if document.text is not None:
+        found["text"] = document.text
+    found["tokens"] = document.tokens
+    if document.offsets is not None:
+        found["offsets"] = document.offsets
+    found["segments"] = answer.segments
+    found |= document.columns
+    if document.attributes is not None:
+        found["attributes"] = document.attributes
+    if document.dense is not None:
+        found["dense"] = document.dense.tolist()
+    if answer.probabilities is not None:  # inside an object, which is never taken for a column
+        shares = [round(one, 6) for one in answer.probabilities]
+        found["confidence"] = {"probabilities": shares, "calibrated": answer.calibrated}
+    if answer.n_best is not None:
+        found["n_best"] = [
+            {"segments": segments, "probability": round(share, 6)}
+            for segments, share in answer.n_best
+        ]
+    return found
+
+
+def line_of(answer: Answer) -> str:
+    """Return an answer as one line of JSON."""
+    text = _encoded(record(answer))
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return json.dumps(record(answer), default=sorted)
+    return text
+
+
+def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+    for batch in batches:
+        file.writelines(f"{line_of(answer)}\n" for answer in batch)
+        file.flush()
+
+
+# ---- CSV -----------------------------------------------------------------------------------------
+
+
+def field_text(document: Document, segment: Segment) -> str:
+    """Return the text of a segment as it stands in its document.
+
+    Examples
+    --------
+    >>> field_text(Document.from_text("Ann  Lee sings"), Segment(0, 2, "PER"))
+    'Ann  Lee'
+    """
+    start, end, _ = segment
+    if document.text is None or document.offsets is None:
+        return " ".join(document.tokens[start:end])
+    return document.text[document.offsets[start][0] : document.offsets[end - 1][1]]
+
+
+def _csv(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+    rows = csv.writer(file, delimiter="\t" if tabs else ",", lineterminator="\n")
+    rows.writerow(["text", *style.labels, *(f"p({y})" for y in style.labels if style.sure)])
+    for batch in batches:
+        rows.writerows(_row(answer, style.labels, style.sure) for answer in batch)
+        file.flush()
+
+
+def _row(answer: Answer, labels: Sequence[str], sure: bool) -> list[str]:
+    """Return the text, the fields of each label, and the least of their probabilities."""
+    document = answer.document
+    fields: dict[str, list[str]] = {label: [] for label in labels}
+    shares: dict[str, list[float]] = {label: [] for label in labels}
+    chances = answer.probabilities or [1.0] * len(answer.segments)
+    for segment, chance in zip(answer.segments, chances, strict=True):
+        fields.setdefault(segment.label, []).append(field_text(document, segment))
+        shares.setdefault(segment.label, []).append(chance)
+    text = " ".join(document.tokens) if document.text is None else document.text
+    least = [f"{min(shares[label]):.4f}" if shares[label] else "" for label in labels if sure]
+    return [text, *(BETWEEN.join(fields[label]) for label in labels), *least]
+
+
+# ---- for people ----------------------------------------------------------------------------------
+
+
+def _text(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+    for batch in batches:
+        for answer in batch:
+            tokens = answer.document.tokens
+            shown: list[tuple[str, Any, Any]] = [("", answer.segments, answer.probabilities)]
+            if answer.n_best is not None:
+                shown = [(f"{share:.3f}  ", some, None) for some, share in answer.n_best]
+            for head, segments, chances in shown:
+                words = render.text(
+                    segments,
+                    tokens,
+                    chances,
+                    labels=style.labels,
+                    colour=style.colour,
+                    width=style.width,
+                )
+                file.write(f"{head}{words}\n")
+        file.flush()
+
+
+def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+    shades = (render.PALETTE[y % len(render.PALETTE)][1] for y in range(len(style.labels)))
+    legend = " ".join(
+        f'<b style="color:{shade}">{html.escape(label)}</b>'
+        for shade, label in zip(shades, style.labels, strict=True)
+    )
+    file.write(HEAD.format(legend=legend))
+    for batch in batches:
+        for answer in batch:
+            tokens = answer.document.tokens
+            file.write('<div class="one">')
+            if answer.n_best is None:
+                file.write(
+                    render.html(answer.segments, tokens, answer.probabilities, labels=style.labels)
+                )
+            for segments, share in answer.n_best or ():
+                file.write(f"<small>{share:.3f}</small>")
+                file.write(render.html(segments, tokens, labels=style.labels))
+            file.write("</div>\n")
+        file.flush()
+    file.write("</body></html>\n")
+
+
+WRITERS: dict[str, Callable[[IO[str], Iterable[Sequence[Answer]], Style, bool], None]] = {
+    "jsonl": _jsonl,
+    "csv": _csv,
+    "text": _text,
+    "html": _html,
+}
+
+
+def beside(path: str, word: str) -> str:
+    """Return the name of a file of JSON lines beside another.
+
+    Examples
+    --------
+    >>> beside("out/new.csv.gz", "review")
+    'out/new.review.jsonl'
+    """
+    bare = base_name(path)
+    return str(Path(bare).with_suffix(f".{word}.jsonl"))

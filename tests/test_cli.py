@@ -1,0 +1,366 @@
+"""The commands, as a user calls them: train, segment, and what all have in common."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_data import LABELS, addresses, bad, good, records_of, run, write_lines
+from typer.testing import CliRunner
+
+import caesura
+from caesura import corpora
+from caesura.cli.app import COMMANDS, app
+
+HERE = [name for name in COMMANDS if name in {one.name for one in app.registered_commands}]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with training and development data, raw text, and a model."""
+    place = tmp_path_factory.mktemp("cli")
+    for name, count, seed in (("train", 40, 1), ("dev", 12, 2)):
+        corpora.write(place / f"{name}.jsonl", addresses(count, seed))
+    texts = [str(document.text) for document in addresses(15, 3)]
+    (place / "new.txt").write_text("\n".join(texts) + "\n")
+    good("train", place / "train.jsonl", "-o", place / "model", "--c2", 0.1, "-q")
+    return place
+
+
+# -- what all commands have in common ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_help_ends_with_an_example(name: str) -> None:
+    done = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200", "NO_COLOR": "1"})
+    assert done.exit_code == 0
+    tail = done.stdout.rsplit("Example:", 1)[1].strip().splitlines()
+    assert tail[0].strip().startswith((f"caesura {name}", "cat "))
+
+
+def test_all_commands_but_the_demo_are_here() -> None:
+    assert set(COMMANDS) - set(HERE) <= {"demo"}
+    listed = good("--help").out
+    assert all(name in listed for name in HERE)
+
+
+@pytest.mark.parametrize("name", [name for name in HERE if name != "demo"])
+def test_results_can_be_json(name: str) -> None:
+    assert "--json" in good(name, "--help").out
+
+
+def test_wrong_usage_is_two(folder: Path) -> None:
+    assert "No such command" in bad("nothing", code=2)
+    assert "No such option: --foo" in bad("inspect", folder / "model", "--foo", code=2)
+    assert "TRAIN" in bad("train", "-o", "x", code=2)
+    assert "see caesura" in bad("segment", folder / "model", "--batch", 0, code=2)
+
+
+def test_missing_files_are_named(folder: Path) -> None:
+    for arguments in (
+        ("train", "no.jsonl", "-o", folder / "x"),
+        ("segment", folder / "model", "no.jsonl"),
+        ("segment", "no.jsonl", folder / "new.txt"),
+        ("evaluate", "no.jsonl", folder / "dev.jsonl"),
+        ("compare", folder / "dev.jsonl", "no.jsonl", folder / "model"),
+        ("inspect", "no.jsonl"),
+        ("explain", "no.jsonl", "text"),
+        ("convert", "no.jsonl", "-", "--to", "conll"),
+        ("tune", "no.jsonl"),
+        ("learning-curve", "no.jsonl"),
+    ):
+        assert "no.jsonl: no such file" in bad(*arguments)
+
+
+def test_a_bug_is_one_line_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(path: object) -> None:
+        raise TypeError("oh")
+
+    monkeypatch.setattr("caesura.models.load", broken)
+    assert "unexpected TypeError: oh" in bad("inspect", folder / "model")
+    monkeypatch.setenv("CAESURA_DEBUG", "1")
+    ran = run("inspect", folder / "model")
+    assert ran.code == 1
+    assert "Traceback" in ran.err
+
+
+# -- train ---------------------------------------------------------------------------------------
+
+
+def test_train_shows_the_data_the_scores_and_what_next(folder: Path) -> None:
+    model = folder / "shown"
+    out = good("train", folder / "train.jsonl", "-d", folder / "dev.jsonl", "-o", model).out
+    assert re.search(r"train +40 +\d+ +120 ", out)
+    assert re.search(r"street +40 +3 +2\.\d +12", out)
+    assert "micro" in out
+    assert f"caesura segment {model} new.txt" in out
+    assert caesura.load(model).labels_ == LABELS
+    assert not (folder / "shown.checkpoint").exists()
+
+
+def test_train_json_is_all_of_stdout(folder: Path) -> None:
+    train, dev = folder / "train.jsonl", folder / "dev.jsonl"
+    found = good("train", train, "--dev", dev, "-o", folder / "j", "--json").json
+    assert found["labels"] == LABELS
+    assert found["dev"]["micro"]["gold"] == 36
+    assert found["data"]["train"]["labels"][0]["segments"] == 40
+    model = caesura.load(folder / "j")
+    assert found["dev"]["micro"]["f1"] == model.score(corpora.read(dev))
+
+
+def test_train_warns_of_rare_and_contradictory_labels(tmp_path: Path) -> None:
+    one = {"tokens": ["12", "Bath"], "segments": [[0, 1, "number"]]}
+    other = {"tokens": ["12", "Bath"], "segments": [[0, 1, "number"], [1, 2, "town"]]}
+    file = write_lines(tmp_path / "x.jsonl", [one, one, other] * 4)
+    dev = write_lines(tmp_path / "y.jsonl", [{"tokens": ["7"], "segments": [[0, 1, "odd"]]}, one])
+    err = good("train", file, "-d", dev, "-o", tmp_path / "m", "--max-iterations", 2).err
+    assert "rare labels, with fewer than 10 segments: town (4)" in err
+    assert "contradictory labels: 4 sequences" in err
+    assert "as sequences 1 and 3" in err
+    assert "labels that train does not have: odd" in err
+    assert "1 of its 2 sequences are also in train" in err
+
+
+def test_train_takes_settings_from_a_file_and_options_win(folder: Path) -> None:
+    config = folder / "config.toml"
+    config.write_text('model = "chain"\nc2 = 3.0\nc1 = 0.5\nscheme = "BIOES"\nseed = 7\n')
+    train, model = folder / "train.jsonl", folder / "configured"
+    good("train", train, "-o", model, "--config", config, "--c2", 0.25, "--max-iterations", 3)
+    found = caesura.load(model)
+    assert (found.kind, found.c1, found.c2, found.scheme) == ("chain", 0.5, 0.25, "BIOES")
+    assert found.random_state == 7
+
+
+def test_train_takes_every_choice_of_the_estimators(folder: Path) -> None:
+    options: list[object] = ["--max-length", "street=9", "--max-length", "town=5"]
+    options += ["--outside-length", "none", "--same-label-adjacent", "no", "--min-freq", 1]
+    options += [
+        "--class-weight",
+        "town=2",
+        "--penalty",
+        "transitions=0,0.5",
+        "--precision",
+        "mixed",
+    ]
+    options += ["--all-possible-states", "yes", "--boundary-weights", "no", "--max-iterations", 2]
+    good("train", folder / "train.jsonl", "-o", folder / "all", *options)
+    found = caesura.load(folder / "all")
+    assert found.max_length == {"street": 9, "town": 5}
+    assert found.outside_length is None
+    assert found.same_label_adjacent is found.boundary_weights is False
+    assert found.all_possible_states is True
+    assert found.class_weight == {"town": 2.0}
+    assert list(found.penalties["transitions"]) == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("preset", ["ner", "generic"])
+@pytest.mark.parametrize("kind", ["semi", "chain"])
+def test_train_takes_gazetteers(folder: Path, preset: str, kind: str) -> None:
+    towns = folder / "towns.txt"
+    towns.write_text("Leeds\nStoke on Trent\n")
+    options = ["-p", preset, "-g", towns, "-m", kind, "--max-iterations", 2]
+    good("train", folder / "train.jsonl", "-o", folder / "g", *options)
+    assert good("inspect", folder / "g", "--json").json["lexicons"]["towns"] == 2
+
+
+def test_train_names_what_is_wrong(folder: Path, tmp_path: Path) -> None:
+    train, model = folder / "train.jsonl", tmp_path / "m"
+    plain = write_lines(tmp_path / "plain.jsonl", [{"text": "12 High Street"}])
+    assert "sequence 1 without segments" in bad("train", plain, "-o", model)
+    empty = write_lines(tmp_path / "empty.jsonl", [])
+    assert "got no sequences" in bad("train", empty, "-o", model)
+    config = tmp_path / "c.toml"
+    config.write_text("max-lenght = 1\n")
+    assert "a choice such as max_length" in bad("train", train, "-o", model, "--config", config)
+    config.write_text("c2 = = 1\n")
+    assert "not TOML" in bad("train", train, "-o", model, "--config", config)
+    assert "semi model" in bad("train", train, "-o", model, "--scheme", "BIO")
+    assert "c2: got -1" in bad("train", train, "-o", model, "--c2", -1)
+    assert "preset" in bad("train", train, "-o", model, "-p", "nothing", "-g", train)
+    assert "does not exist" in bad("train", train, "-o", tmp_path / "no" / "m")
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text(train.read_text() + "{\n")
+    assert "broken.jsonl, line 41" in bad("train", broken, "-o", model)
+    long = ["--max-length", "street=1"]
+    assert "train.jsonl, sequence " in bad("train", train, "-o", model, *long)
+    assert not model.exists()
+
+
+def test_train_goes_on_after_an_interruption(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit: Callable[..., Any] = caesura.SemiCRF.fit
+
+    def stopped(self: Any, *arguments: Any, callbacks: Any = (), **more: Any) -> Any:
+        def stop(progress: Any) -> None:
+            if progress.iteration == 4:
+                raise KeyboardInterrupt
+
+        return fit(self, *arguments, callbacks=[*callbacks, stop], **more)
+
+    model = tmp_path / "m"
+    arguments = ["train", folder / "train.jsonl", "-o", model]
+    with monkeypatch.context() as patched:
+        patched.setattr(caesura.SemiCRF, "fit", stopped)
+        ran = run(*arguments)
+    assert ran.code == 130
+    assert "interrupted after iteration 4" in ran.err
+    assert "--resume" in ran.err
+    assert (tmp_path / "m.checkpoint").exists()
+    assert not model.exists()
+    assert "pass --resume to go on" in bad(*arguments)
+    good(*arguments, "--resume")
+    assert not (tmp_path / "m.checkpoint").exists()
+    good("train", folder / "train.jsonl", "-o", tmp_path / "whole")
+    assert model.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert "leave --resume out" in bad(*arguments, "--resume")
+
+
+def test_train_warm_and_calibrated(folder: Path, tmp_path: Path) -> None:
+    train, dev = folder / "train.jsonl", folder / "dev.jsonl"
+    options = ["--warm-start", folder / "model", "--calibrate", dev]
+    found = good("train", train, "-o", tmp_path / "m", *options, "--json").json
+    model = caesura.load(tmp_path / "m")
+    assert model.c2 == 0.1
+    assert model.predict_confident(["12 High Street, York"])[0][0].calibrated
+    assert found["iterations"] < 10
+    assert "leave" in bad("train", train, "-o", tmp_path / "m", *options, "-m", "chain")
+
+
+# -- segment -------------------------------------------------------------------------------------
+
+
+def predicted(folder: Path) -> list[list[caesura.Segment]]:
+    model = caesura.load(folder / "model")
+    found: list[list[caesura.Segment]] = model.predict(
+        (folder / "new.txt").read_text().splitlines()
+    )
+    return found
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.conll", "a.jsonl.gz"])
+def test_segment_writes_what_train_reads(folder: Path, name: str) -> None:
+    good("segment", folder / "model", folder / "new.txt", "-o", folder / name)
+    documents = list(corpora.read(folder / name))
+    assert [list(document.segments or ()) for document in documents] == predicted(folder)
+    texts = (folder / "new.txt").read_text().splitlines()
+    assert [document.text for document in documents] == texts
+    good("train", folder / name, "-o", folder / "again", "--max-iterations", 2)
+
+
+def test_segment_from_stdin_in_batches_of_any_size(folder: Path) -> None:
+    model, text = folder / "model", (folder / "new.txt").read_text()
+    whole = good("segment", model, "--to", "jsonl", stdin=text).out
+    assert len(whole.splitlines()) == 15
+    assert good("segment", model, "-", "--to", "jsonl", "--batch", 2, stdin=text).out == whole
+    assert good("segment", model, folder / "new.txt", "--threads", 1).out == whole
+
+
+def test_segment_csv_has_a_column_per_label(folder: Path) -> None:
+    out = good("segment", folder / "model", "--to", "csv", stdin="7 Park Lane, New Mills\n").out
+    assert out.splitlines() == [
+        "text,number,street,town",
+        '"7 Park Lane, New Mills",7,Park Lane,New Mills',
+    ]
+    sure = ["--to", "csv", "--probabilities"]
+    out = good("segment", folder / "model", *sure, stdin="7 Park Lane, York\n").out
+    assert out.splitlines()[0] == "text,number,street,town,p(number),p(street),p(town)"
+    assert all(0.5 < float(share) <= 1 for share in out.splitlines()[1].split(",")[-3:])
+
+
+def test_segment_text_and_html_for_people(folder: Path) -> None:
+    text = "7 Park <Lane>, York\n"
+    out = good("segment", folder / "model", "--to", "text", "-p", stdin="7 Park Lane, York\n").out
+    assert re.fullmatch(
+        r"\[7\]\(number 0\.\d+\) \[Park Lane\]\(street 0\.\d+\) , \[York\]\(town 0\.\d+\)\n", out
+    )
+    page = good("segment", folder / "model", "--to", "html", stdin=text).out
+    assert page.startswith("<!doctype html>")
+    assert page.endswith("</body></html>\n")
+    assert "&lt;" in page
+    assert "<Lane>" not in page
+
+
+def test_segment_probabilities_and_n_best(folder: Path) -> None:
+    line = "7 Park Lane, York"
+    out = good("segment", folder / "model", "-p", "-n", 3, "-t", "jsonl", stdin=line + "\n").out
+    record = json.loads(out)
+    model = caesura.load(folder / "model")
+    best = model.predict_n_best([line], 3)[0]
+    assert [one["probability"] for one in record["n_best"]] == [round(p, 6) for _, p in best]
+    assert record["n_best"][0]["segments"] == [list(segment) for segment in best[0][0]]
+    sure = model.predict_confident([line])[0]
+    shares = record["confidence"]["probabilities"]
+    assert shares == pytest.approx([one.probability for one in sure], abs=1e-6)
+    text = good("segment", folder / "model", "-n", 3, "-t", "text", stdin=line + "\n").out
+    assert text.startswith(f"{best[0][1]:.3f}  [7](number)")
+    assert len(text.splitlines()) == 3
+    assert "no place" in bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+
+
+def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
+    model, text, out = folder / "model", folder / "new.txt", folder / "sure.jsonl"
+    lines = text.read_text().splitlines()
+    sure = caesura.load(model).predict_confident(lines)
+    least = [min(one.probability for one in some) for some in sure]
+    middle = sorted(least)[len(least) // 2]
+    good("segment", model, text, "-o", out, "--threshold", middle)
+    kept, aside = records_of(out), records_of(folder / "sure.review.jsonl")
+    assert [one["text"] for one in kept] == [
+        x for x, p in zip(lines, least, strict=True) if p >= middle
+    ]
+    assert [one["text"] for one in aside] == [
+        x for x, p in zip(lines, least, strict=True) if p < middle
+    ]
+    assert kept
+    assert aside
+    assert "confidence" in aside[0]
+    found = good("segment", model, text, "-o", out, "--threshold", 1, "--json").json
+    assert found["for_review"] == found["sequences"] == 15
+    assert "--review" in bad("segment", model, text, "--threshold", 0.5, code=2)
+    assert "0 to 1" in bad("segment", model, text, "--threshold", 5, "-o", out, code=2)
+    assert "--threshold" in bad("segment", model, text, "--review", out, code=2)
+
+
+def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:
+    model, lines = folder / "model", "7 Park Lane, York\n9 Mill Road, Bath\n"
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"required": [[1, 2, "town"]], "allowed": {"0": ["street"]}}))
+    out = good("segment", model, "-t", "jsonl", "--constraints", rules, stdin=lines).out
+    for line in out.splitlines():
+        segments = json.loads(line)["segments"]
+        assert segments[:2] == [[0, 1, "street"], [1, 2, "town"]]
+    each = tmp_path / "rules.jsonl"
+    each.write_text('{"boundaries": [2]}\n{}\n')
+    arguments = ["segment", model, "-t", "jsonl", "--constraints", each]
+    first, second = good(*arguments, stdin=lines).out.splitlines()
+    assert not any(start < 2 < end for start, end, _ in json.loads(first)["segments"])
+    assert [1, 3, "street"] in json.loads(second)["segments"]
+    assert "fewer lines" in bad(*arguments, stdin=lines + lines)
+    assert "more lines" in bad(*arguments, stdin="7 Park Lane\n")
+    each.write_text('{"sometimes": 1}\n')
+    assert "rules.jsonl, line 1: got 'sometimes'" in bad(*arguments, stdin="7 Park Lane\n")
+    each.write_text('{"required": [[0, 1, "number"]]}\n{"required": [[0, 9, "number"]]}\n')
+    assert "sequence 2" in bad(*arguments, stdin=lines)
+    ran = good(*arguments, "--skip-errors", stdin=lines)
+    assert len(ran.out.splitlines()) == 1
+    assert "left out: standard input, sequence 2" in ran.err
+
+
+def test_segment_leaves_the_old_file_if_it_fails(folder: Path, tmp_path: Path) -> None:
+    out, broken = tmp_path / "out.jsonl", tmp_path / "broken.jsonl"
+    out.write_text("old")
+    broken.write_text('{"text": "7 Park Lane"}\n{\n')
+    bad("segment", folder / "model", broken, "-o", out, "--batch", 1)
+    assert out.read_text() == "old"
+    assert sorted(tmp_path.iterdir()) == [broken, out]
+
+
+def test_segment_refuses_what_is_no_model(folder: Path) -> None:
+    assert "not a model" in bad("segment", folder / "new.txt", folder / "new.txt")
+    broken = folder / "broken"
+    broken.write_bytes((folder / "model").read_bytes()[:-9])
+    assert str(broken) in bad("segment", broken, folder / "new.txt")
+    assert "give -o FILE" in bad("segment", folder / "model", "--json", code=2)

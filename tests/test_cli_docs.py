@@ -1,0 +1,42 @@
+"""Every command in the documentation runs."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from cli_data import addresses, good
+
+from caesura import corpora
+
+PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
+
+
+def commands(page: str) -> list[list[str]]:
+    """Return the commands in console blocks."""
+    blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [shlex.split(line)[2:] for line in lines if line.startswith("$ caesura ")]
+
+
+def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = PAGE.read_text(encoding="utf-8")
+    for name, count, seed in (("train", 40, 1), ("dev", 12, 2), ("predicted", 12, 2)):
+        corpora.write(f"{name}.jsonl", addresses(count, seed))
+    texts = [str(document.text) for document in addresses(15, 3)]
+    Path("new.txt").write_text("\n".join(texts) + "\n")
+    Path("towns.txt").write_text("Leeds\nYork\nNew Mills\n")
+    [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    Path("settings.toml").write_text(settings)
+    objects = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]
+    Path("rules.json").write_text(json.dumps(objects[1]))
+    Path("each.jsonl").write_text(json.dumps(objects[2]) + "\n")
+    found = commands(page)
+    assert {one[0] for one in found} >= {"train", "segment", "evaluate", "compare", "inspect"}
+    for arguments in found:
+        good(*arguments)
+    rules = ["--constraints", "each.jsonl", "-t", "jsonl"]
+    out = good("segment", "address.model", *rules, stdin="7 Park Lane, York\n").out
+    assert json.loads(out)["segments"][0] == [0, 1, "number"]

@@ -1,0 +1,286 @@
+"""The commands that look, compare and search: evaluate to learning-curve."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_data import LABELS, addresses, bad, good, records_of, run, write_lines
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import caesura
+from caesura import Segment, corpora
+from caesura.cli.data import summarise
+from caesura.cli.plot import characters
+from caesura.cli.settings import Settings, chosen
+from caesura.cli.space import candidates, parse, toml
+from caesura.documents import Document
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with data, a good model, a bad one, and predictions of both."""
+    place = tmp_path_factory.mktemp("more")
+    for name, count, seed in (("train", 30, 1), ("dev", 20, 2)):
+        corpora.write(place / f"{name}.jsonl", addresses(count, seed))
+    train = place / "train.jsonl"
+    good("train", train, "-o", place / "good", "--c2", 0.1)
+    good("train", train, "-o", place / "bad", "-m", "chain", "--max-iterations", 1)
+    for model in ("good", "bad"):
+        good("segment", place / model, place / "dev.jsonl", "-o", place / f"{model}.jsonl")
+    return place
+
+
+# -- evaluate and compare ------------------------------------------------------------------------
+
+
+def test_evaluate_counts_as_the_library_does(folder: Path) -> None:
+    dev = folder / "dev.jsonl"
+    gold = [document.segments or () for document in corpora.read(dev)]
+    found = [document.segments or () for document in corpora.read(folder / "bad.jsonl")]
+    report = caesura.evaluate(gold, found)
+    assert 0 < report.micro.f1 < 1
+    by_file = good("evaluate", dev, folder / "bad.jsonl", "--json").json
+    assert by_file["micro"]["f1"] == report.micro.f1
+    assert by_file["labels"]["street"]["correct"] == report.labels["street"].correct
+    for arguments in ((folder / "bad", dev), (dev, folder / "bad")):
+        assert good("evaluate", *arguments, "--json").json == by_file
+    assert (
+        str(caesura.evaluate(gold, found)).splitlines()[0]
+        in good("evaluate", dev, folder / "bad.jsonl").out
+    )
+
+
+def test_evaluate_shows_the_worst(folder: Path) -> None:
+    out = good("evaluate", folder / "bad", folder / "dev.jsonl", "--worst", 2).out
+    assert out.count("segments differ") == 2
+    assert out.count("\n  gold ") == out.count("\n  predicted ") == 2
+    out = good("evaluate", folder / "dev.jsonl", folder / "dev.jsonl", "--worst", 2).out
+    assert "differ" not in out
+
+
+def test_evaluate_names_sequences_that_are_not_the_same(folder: Path, tmp_path: Path) -> None:
+    dev = folder / "dev.jsonl"
+    records = records_of(dev)
+    fewer = write_lines(tmp_path / "fewer.jsonl", records[:-1])
+    assert "got 19 sequences, expected 20" in bad("evaluate", dev, fewer)
+    records[3]["tokens"][0] = "other"
+    del records[3]["text"], records[3]["offsets"]
+    other = write_lines(tmp_path / "other.jsonl", records)
+    assert "the token 'other' in sequence 4" in bad("evaluate", dev, other)
+    assert "--confidence" in bad("evaluate", dev, dev, "--confidence", 7, code=2)
+
+
+def test_compare_counts_as_the_library_does(folder: Path) -> None:
+    dev = folder / "dev.jsonl"
+    names = (dev, folder / "good.jsonl", folder / "bad.jsonl")
+    gold, a, b = ([d.segments or () for d in corpora.read(name)] for name in names)
+    expected = caesura.compare(gold, a, b, rounds=199, seed=3)
+    options = ["--rounds", 199, "--seed", 3]
+    found = good("compare", dev, folder / "good", folder / "bad.jsonl", *options, "--json").json
+    assert found["p_value"] == expected.p_value < 0.05
+    assert found["difference"] == expected.difference
+    out = good("compare", dev, folder / "good", folder / "bad", *options).out
+    assert "is more than chance" in out
+    assert "may well be chance" in good("compare", dev, folder / "bad", folder / "bad").out
+
+
+# -- inspect and explain -------------------------------------------------------------------------
+
+
+def test_inspect_counts_all_weights(folder: Path) -> None:
+    model = caesura.load(folder / "good")
+    found = good("inspect", folder / "good", "--json", "--top", 3).json
+    assert found["labels"] == LABELS
+    assert found["weights"] == model.n_features_
+    assert found["bytes"] == (folder / "good").stat().st_size
+    assert sum(one["weights"] for one in found["features"]) < model.n_features_
+    assert [one["weight"] for one in found["top"]] == [
+        one.weight for one in model.top_features(n=3)
+    ]
+    assert found["settings"] == {"c2": 0.1}
+    assert found["lengths"]["O"]["at most"] == 1
+    assert len(found["transitions"]) == 3
+
+
+@pytest.mark.parametrize("name", ["good", "bad"])
+def test_inspect_for_people(folder: Path, name: str) -> None:
+    out = good("inspect", folder / name, "--features").out
+    assert "3: number, street, town" in out
+    assert "largest weights" in out
+    assert "more features" not in out
+    only = good("inspect", folder / name, "--label", "town", "--top", 2).out
+    assert "largest weights of town" in only
+    assert "one of number, street, town" in bad("inspect", folder / name, "-l", "nothing")
+
+
+def test_explain_says_why(folder: Path) -> None:
+    text = "7 Park Lane, York"
+    found = good("explain", folder / "good", text, "--json", "-r", 2).json
+    why = caesura.load(folder / "good").explain(text)
+    assert [one["segment"] for one in found["segments"]] == [list(one.segment) for one in why]
+    assert found["segments"][0]["reasons"][0]["feature"] == why[0].reasons[0].feature
+    assert len(found["segments"][0]["reasons"]) == 2
+    out = good("explain", folder / "good", "-", "--label", "town", stdin=text).out
+    assert "town [4, 5) 'York', probability 0." in out
+    assert "street [1, 3) 'Park Lane', probability" not in out
+    assert "no words" in bad("explain", folder / "good", " ")
+    assert "--label" in bad("explain", folder / "good", text, "-l", "nothing")
+
+
+# -- convert -------------------------------------------------------------------------------------
+
+
+def test_convert_there_and_back(folder: Path, tmp_path: Path) -> None:
+    dev, columns, lines = folder / "dev.jsonl", tmp_path / "x.conll", tmp_path / "y.jsonl"
+    good("convert", dev, columns, "--scheme", "BIOES")
+    assert good("convert", columns, lines, "--json").json["sequences"] == 20
+    assert records_of(lines) == records_of(dev)
+    assert "E-street" in columns.read_text()
+    assert (
+        good("convert", dev, "-", "--to", "conll", "--scheme", "BIOES").out == columns.read_text()
+    )
+    assert "give a file" in bad("convert", dev, "-", "--to", "conll", "--json", code=2)
+
+
+def test_convert_reads_columns_in_any_order(tmp_path: Path) -> None:
+    columns = tmp_path / "x.conll"
+    columns.write_text("B-PER x Ann\nI-PER y Lee\n")
+    out = good("convert", columns, "-", "--to", "jsonl", "--columns", "tag,_,token").out
+    assert json.loads(out) == {"tokens": ["Ann", "Lee"], "segments": [[0, 2, "PER"]]}
+
+
+def test_spans_that_cut_a_token(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "x.jsonl", [{"text": "Annie sings", "spans": [[0, 3, "PER"]]}])
+    assert "x.jsonl, line 1" in bad("convert", file, "-", "--to", "jsonl")
+    out = good("convert", file, "-", "--to", "jsonl", "--align", "expand").out
+    assert json.loads(out)["segments"] == [[0, 1, "PER"]]
+
+
+# -- tune and learning-curve ---------------------------------------------------------------------
+
+
+def test_tune_writes_what_train_takes(folder: Path, tmp_path: Path) -> None:
+    train, best = folder / "train.jsonl", tmp_path / "best.toml"
+    tried = ["--try", "c2=0.1,30", "--try", "model=chain,semi", "--max-iterations", 8]
+    found = good("tune", train, *tried, "--folds", 2, "-o", best, "--json").json
+    assert len(found["candidates"]) == 4
+    shares = [one["f1"] for one in found["candidates"]]
+    assert shares == sorted(shares, reverse=True)
+    assert found["best"]["f1"] == shares[0]
+    good("train", train, "-o", tmp_path / "m", "--config", best)
+    model = caesura.load(tmp_path / "m")
+    settings = found["best"]["settings"]
+    assert (model.c2, model.kind, model.max_iterations) == (settings["c2"], settings["model"], 8)
+
+
+def test_tune_random_for_people(folder: Path) -> None:
+    options = ["--random", 2, "--try", "c2=0.01..1", "--folds", 2, "--max-iterations", 3]
+    out = good("tune", folder / "train.jsonl", *options).out
+    assert out.splitlines()[0].split() == ["c2", "F1", "±", "precision", "recall"]
+    assert "best settings\n  max_iterations = 3\n  c2 = " in out
+
+
+def test_tune_keeps_what_it_found_when_interrupted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from caesura.cli import tune
+
+    scored, count = tune._score, 0
+
+    def stopped(*arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 3:
+            raise KeyboardInterrupt
+        return scored(*arguments)
+
+    monkeypatch.setattr(tune, "_score", stopped)
+    options = ["--folds", 2, "--max-iterations", 2, "-o", tmp_path / "best.toml"]
+    ran = run("tune", folder / "train.jsonl", *options)
+    assert ran.code == 130
+    assert "interrupted after 1 of 4" in ran.err
+    assert "c2 = 0.01" in (tmp_path / "best.toml").read_text()
+
+
+def test_tune_names_what_is_wrong(folder: Path) -> None:
+    train = folder / "train.jsonl"
+    assert "NAME=VALUE" in bad("tune", train, "--try", "c2")
+    assert "c9" in bad("tune", train, "--try", "c9=1")
+    assert "LOW..HIGH" in bad("tune", train, "--try", "c2=3..1")
+    assert "at most 30" in bad("tune", train, "--folds", 31)
+    assert "semi model" in bad("tune", train, "--try", "scheme=BIO,BIOES")
+
+
+def test_learning_curve_rises(folder: Path) -> None:
+    options = ["--test", folder / "dev.jsonl", "--sizes", "1,20", "--c2", 20, "--repeats", 2]
+    found = good("learning-curve", folder / "train.jsonl", *options, "--json").json
+    assert found["tested_on"] == 20
+    by = {(one["model"], one["sequences"]): one["f1"] for one in found["points"]}
+    assert set(by) == {(kind, size) for kind in ("semi", "chain") for size in (1, 20)}
+    assert by["semi", 20] > by["semi", 1]
+    assert by["chain", 20] > by["chain", 1]
+
+
+def test_learning_curve_for_people_and_as_a_picture(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    options = ["--models", "semi", "--max-iterations", 3, "--png", tmp_path / "c.png"]
+    out = good("learning-curve", folder / "train.jsonl", *options).out
+    rows = [line.split()[:2] for line in out.splitlines()[:4]]
+    assert rows == [["sequences", "segments"], ["5", "15"], ["6", "18"], ["12", "36"]]
+    assert "● semi" in out
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+    assert "1 to 24" in bad("learning-curve", folder / "train.jsonl", "--sizes", "99")
+    assert "semi, chain or both" in bad("learning-curve", folder / "train.jsonl", "--models", "x")
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+NUMBERS = st.floats(0.001, 1e6, allow_nan=False)
+
+
+@settings(max_examples=40)
+@given(
+    c2=NUMBERS,
+    lengths=st.dictionaries(st.text(st.characters(codec="utf-8"), min_size=1), st.integers(1, 99)),
+    flag=st.booleans(),
+    outside=st.text(st.characters(codec="utf-8"), max_size=5),
+)
+def test_settings_survive_a_file(
+    folder: Path, c2: float, lengths: Any, flag: bool, outside: str
+) -> None:
+    choices = {"c2": c2, "max_length": lengths, "boundary_weights": flag, "outside": outside}
+    choices |= {"scheme": None, "features": "ner", "penalties": {"transitions": (0.0, c2)}}
+    file = folder / "x.toml"
+    file.write_text(toml(choices), encoding="utf-8")
+    assert chosen(Settings(config=file)) == choices
+
+
+def test_random_candidates_repeat_with_their_seed() -> None:
+    space = parse(["c2=0.01..10", "c1=0,0.5", "max_length=1..40", "preset=ner,words"])
+    drawn = list(candidates(space, 20, 5))
+    assert drawn == list(candidates(space, 20, 5))
+    assert all(0.01 <= one["c2"] <= 10 and one["c1"] in (0, 0.5) for one in drawn)
+    assert all(isinstance(one["max_length"], int) for one in drawn)
+    assert len({repr(one) for one in drawn}) == 20
+
+
+def test_summary_counts() -> None:
+    documents = [
+        Document(("a", "b", "c"), segments=(Segment(0, 2, "X"), Segment(2, 3, "O"))),
+        Document(("a", "b", "c"), segments=(Segment(0, 2, "X"),)),
+        Document(("d",), segments=()),
+        Document((), segments=()),
+    ]
+    found = summarise(documents)
+    assert (found.sequences, found.tokens, found.segments, found.outside) == (4, 7, 2, 3)
+    assert (found.empty, found.repeated, found.contradictory) == (1, 1, [])
+
+
+@settings(max_examples=40)
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.floats(0, 1)), min_size=1, max_size=9))
+def test_plots_have_a_place_for_all_points(points: list[tuple[int, float]]) -> None:
+    lines = characters({"a": points, "b": points[:1]})
+    assert len(lines) == 12 + 3
+    assert any(mark in "".join(lines[:12]) for mark in "●◉")
