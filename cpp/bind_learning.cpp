@@ -162,10 +162,10 @@ std::vector<Answer> answers_of(const Scorer& self, const Design& d, int n_thread
         for (int t = 0; t < d.length(i); ++t) answers[i].segments.push_back({t, t + 1, labels[t]});
         return;
       }
-      const auto scored = self.problem(d, i, work);
-      scored->problem->prepare(Method::kOverlapping);
-      work.clear();
-      answers[i] = answer_best(*scored->problem, Method::kOverlapping, work);
+      std::vector<LabelledSegment>& segments = answers[i].segments;
+      segments.resize(d.length(i));
+      segments.resize(trainer<double>().best(d, self.weights.view(), i, segments.data(), work));
+      answers[i].possible = !segments.empty();
     });
   }
   return answers;

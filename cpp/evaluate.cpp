@@ -1,6 +1,7 @@
 // Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and back.
 #include <algorithm>
 
+#include "best.hpp"
 #include "segmental.hpp"
 #include "trainers.hpp"
 
@@ -312,29 +313,6 @@ void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspac
   Evaluator{d, w, nullptr, work, w.stride}.scores(i, rows);
 }
 
-// One step of the best path: out[j] = max over i of before[i] + m[i][j], and the i where it is.
-template <int B>
-inline void best_panel(const real* before, const real* m, int Y, int stride, real* out, real* from) {
-  vec best[B], where[B];
-  for (int b = 0; b < B; ++b) {
-    best[b] = splat(-kInfinity);
-    where[b] = vec{};
-  }
-  for (int i = 0; i < Y; ++i) {
-    const vec x = splat(before[i]), here = splat(static_cast<real>(i));
-    for (int b = 0; b < B; ++b) {
-      const vec value = x + load(m + i * stride + b * W);
-      const ivec better = value > best[b];
-      best[b] = better ? value : best[b];
-      where[b] = better ? here : where[b];
-    }
-  }
-  for (int b = 0; b < B; ++b) {
-    store(out + b * W, best[b]);
-    store(from + b * W, where[b]);
-  }
-}
-
 bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* labels, Workspace& work) {
   work.clear();
   const int T = d.length(i), n = w.stride;
@@ -346,9 +324,7 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
   for (int t = 1; t < T; ++t) {
     const real* before = x + static_cast<std::ptrdiff_t>(t - 1) * n;
     real* back = from + static_cast<std::ptrdiff_t>(t) * n;
-    int q = 0;
-    for (; q + 3 * W <= n; q += 3 * W) best_panel<3>(before, w.log_transition + q, w.Y, n, reached + q, back + q);
-    for (; q < n; q += W) best_panel<1>(before, w.log_transition + q, w.Y, n, reached + q, back + q);
+    best_step(before, w.log_transition, w.Y, n, reached, back);
     caesura::CAESURA_ISA::add(x + static_cast<std::ptrdiff_t>(t) * n, reached, n);
   }
   caesura::CAESURA_ISA::add(x + static_cast<std::ptrdiff_t>(T - 1) * n, w.log_last, n);
@@ -363,6 +339,22 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
   return true;
 }
 
+int best(const Design& d, const Weights<real>& w, int i, LabelledSegment* out, Workspace& work) {
+  work.clear();
+  const int T = d.length(i), n = w.stride, size = n * n;
+  const Evaluator evaluator{d, w, nullptr, work, n};
+  real* x = reals(work, static_cast<std::size_t>(T + d.n_sites(i)) * n);
+  evaluator.scores(i, x);
+  Best kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), x, work);
+  if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_transition; }, out);
+  real* m = reals(work, size);
+  return kernel.run([&](int t) -> const real* {
+    std::memcpy(m, w.log_transition, sizeof(real) * size);
+    evaluator.for_edges(i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
+    return m;
+  }, out);
+}
+
 void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradient<real>& gradient, Workspace& work) {
   Evaluator{d, w, &gradient, work, w.stride}.add_gradient(i, rows);
 }
@@ -371,5 +363,5 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
 
 namespace caesura {
 extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::scores,
-                                                            CAESURA_ISA::best_chain, CAESURA_ISA::add};
+                                                            CAESURA_ISA::best_chain, CAESURA_ISA::best, CAESURA_ISA::add};
 }  // namespace caesura

@@ -24,6 +24,7 @@
 #include "design.hpp"
 #include "lattice.hpp"
 #include "panels.hpp"
+#include "spans.hpp"
 #include "vector.hpp"
 #include "workspace.hpp"
 
@@ -143,42 +144,20 @@ class Segmental {
   void pass_back(int e, const real* ratio, real* back, real* total);
 };
 
-// Which sites end at e, A(e), and where the terms go.
+// Which starts are live, and where the terms go.
 inline void Segmental::prepare() {
-  by_end = work.ints(T + 2);
-  reach = work.ints(T + 1);
-  low = work.ints(T + 1);
+  const Spans spans(T, sites, n_sites, w.longest, w.has_open, work);
+  by_end = spans.by_end;
+  reach = spans.reach;
+  low = spans.low;
+  closes = spans.closes;
+  ring = spans.ring();
   at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
-  std::int32_t* farthest = work.ints(T + 1);
-  for (int t = 0; t <= T; ++t) farthest[t] = 0;
-  int k = 0;
-  for (int e = 0; e <= T + 1; ++e) {
-    while (k < n_sites && sites[k].end < e) ++k;
-    by_end[e] = k;
-  }
-  for (int i = 0; i < n_sites; ++i) {
-    const Site& site = sites[i];
-    if (site.end > farthest[site.start]) farthest[site.start] = site.end;
-    closes |= site.flags == kOpenStart;
-  }
-  int j = -1, most = 0, widest = 1;
   std::int64_t total = 0;
   for (int e = 0; e <= T; ++e) {
-    while (j + 1 < e && (most > farthest[j + 1] ? most : farthest[j + 1]) <= e) {
-      ++j;
-      if (farthest[j] > most) most = farthest[j];
-    }
-    reach[e] = j;
-    low[e] = e - w.longest < 0 ? 0 : e - w.longest;
-    if (e > 0 && w.has_open && reach[e - 1] + 1 < low[e]) low[e] = reach[e - 1] + 1;
-    if (low[e] > e - 1) low[e] = e - 1;
-    if (e == 0) low[e] = 0;
     at[e] = total;
     total += e - low[e];
-    if (e - low[e] > widest) widest = e - low[e];
   }
-  ring = 1;
-  while (ring < widest) ring *= 2;
   const std::size_t size = static_cast<std::size_t>(T + 1) * n;
   alpha = reals(work, size);
   hat = reals(work, size);

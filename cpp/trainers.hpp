@@ -2,6 +2,7 @@
 #pragma once
 
 #include "design.hpp"
+#include "problem.hpp"
 #include "workspace.hpp"
 
 namespace caesura {
@@ -20,6 +21,9 @@ struct Trainer {
 
   // The best labels of a chain without weights of edges; false: none is possible.  labels: [T]
   bool (*best_chain)(const Design&, const Weights<Real>&, int i, std::int32_t* labels, Workspace&);
+
+  // The best segments, in order; returns how many, 0: none are possible.  out: [T]
+  int (*best)(const Design&, const Weights<Real>&, int i, LabelledSegment* out, Workspace&);
 
   // Adds expected counts of all rows of sequence i to the gradient.
   void (*add)(const Design&, const Weights<Real>&, int i, const Real* rows, Gradient<Real>&, Workspace&);

@@ -424,5 +424,6 @@ def test_a_large_bound_holds_where_sequences_are_longer() -> None:
     found = model.predict([x, x[:3]])
     assert max(segment.length for segment in found[0]) <= 1500
     assert found[1] == [(0, 3, "A")]
-    assert found[0] == model._named(caesura.viterbi(model.potentials(x)).segments)
+    p = model.potentials(x)  # many answers are equally good
+    assert caesura.score(p, found[0]) == pytest.approx(caesura.viterbi(p).score)
     assert model.predict([x[:1400]]) == [[(0, 1400, "A")]]

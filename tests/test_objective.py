@@ -325,3 +325,17 @@ def test_shared_sums_change_nothing() -> None:
     small = [objective(i, i + 2).evaluate(w, None, False, 1) for i in range(50, 60, 2)]
     assert loss == pytest.approx(sum(part[0] for part in small), rel=1e-12)
     assert gradient == pytest.approx(sum(part[1] for part in small), rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6))
+def test_best_segments(seed: int) -> None:
+    case = Case(seed)
+    order = np.array(sorted(range(case.Y), key=lambda y: -(case.bounds[y] or 10**6)), np.int32)
+    automaton = _kernels.Automaton(case.Y, [], [], True, 1000)
+    bars = case.barred, case.barred_start, None
+    scorer = _kernels.Scorer(case.parameters, case.w, *bars, automaton, order)
+    paths = scorer.best(case.parameters.compile(case.corpus), 1)
+    for i, path in enumerate(paths):
+        p = case.potentials(i, case.w)
+        assert caesura.score(p, path) == pytest.approx(caesura.viterbi(p).score, rel=1e-12)
