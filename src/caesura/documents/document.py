@@ -79,7 +79,8 @@ class Document:
         if not isinstance(text, str):
             raise InvalidInput(message("text", text, "a string", "pass a text"))
         offsets = Tokeniser.of(tokeniser).spans(text)
-        return cls(tuple(text[start:end] for start, end in offsets), text, offsets)
+        tokens = tuple([text[start:end] for start, end in offsets])
+        return _trusted(tokens, text=text, offsets=offsets)
 
 
 def _strings(name: str, values: object, count: int | None = None) -> tuple[str, ...]:
@@ -248,13 +249,23 @@ def has_no_words(document: Document) -> bool:
 
 def _of_bags(bags: Sequence[Any]) -> Document:
     """Return a document of attributes, which are checked when they are read."""
+    return _trusted(_no_words(len(bags)), attributes=bags)
+
+
+def _trusted(
+    tokens: tuple[str, ...],
+    text: str | None = None,
+    offsets: Offsets | None = None,
+    attributes: Sequence[Any] | None = None,
+) -> Document:
+    """Return a document of what needs no check."""
     document: Document = object.__new__(Document)
     put = object.__setattr__
-    put(document, "tokens", _no_words(len(bags)))
-    put(document, "attributes", bags)
+    put(document, "tokens", tokens)
+    put(document, "text", text)
+    put(document, "offsets", offsets)
+    put(document, "attributes", attributes)
     put(document, "columns", _NO_COLUMNS)
-    put(document, "text", None)
-    put(document, "offsets", None)
     put(document, "dense", None)
     put(document, "segments", None)
     return document

@@ -14,7 +14,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import Column
 from caesura.features.bags import bag
 from caesura.features.batch import Batch
-from caesura.features.given import AttributesColumn, DenseColumn, GivenColumn
+from caesura.features.given import AttributesColumn, DenseColumn, GivenColumn, PositionColumn
 
 __all__ = ["UNSEEN", "Ints", "Longs", "Table", "Values", "seen", "values_of"]
 
@@ -72,12 +72,21 @@ def values_of(
         return _bags(values, batch, grow, first)
     if isinstance(column, DenseColumn):
         return _dense(values, batch, grow, first)
+    if isinstance(column, PositionColumn):
+        return None, _places(column, values, batch, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
         if all(one is not None and None not in one for one in given):
             numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
             return None, seen(numbers), None
     return _said(column, values, batch, grow, first)
+
+
+def _places(column: PositionColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
+    """Return the place of each token, which the length of its document tells."""
+    lengths = np.diff(batch.offsets).tolist()
+    known = {T: seen(values.ids(column.of_length(T), grow)) for T in dict.fromkeys(lengths)}
+    return np.concatenate([np.zeros(0, np.int32), *(known[T] for T in lengths)])
 
 
 def _said(

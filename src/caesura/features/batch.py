@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 import numpy as np
@@ -17,24 +17,26 @@ __all__ = ["Batch", "Firings", "Words"]
 OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in potentials
 
 
+class _Index(dict[str, int]):
+    """The type of each word; a new word gets a new one."""
+
+    def __missing__(self, word: str) -> int:
+        found = self[word] = len(self)
+        return found
+
+
 class Words:
     """The distinct words seen so far; a word's index is its type."""
 
     def __init__(self) -> None:
         self.words: list[str] = []
-        self._index: dict[str, int] = {}
+        self._index = _Index()
 
     def types(self, tokens: Iterable[str]) -> list[int]:
         """Return the type of each token; new words get new types."""
-        index, words = self._index, self.words
-        out = []
-        for token in tokens:
-            found = index.get(token)
-            if found is None:
-                found = index[token] = len(words)
-                words.append(token)
-            out.append(found)
-        return out
+        types = list(map(self._index.__getitem__, tokens))
+        self.words += islice(self._index, len(self.words), None)
+        return types
 
 
 class Batch:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from caesura.errors import InvalidInput, message
@@ -75,7 +76,16 @@ def _class(character: str) -> str:
     return "other"
 
 
+_SHAPES = {
+    **dict.fromkeys(map(ord, ascii_uppercase), "X"),
+    **dict.fromkeys(map(ord, ascii_lowercase), "x"),
+    **dict.fromkeys(map(ord, digits), "d"),
+}
+
+
 def _shape_of(word: str) -> str:
+    if word.isascii():
+        return word.translate(_SHAPES)
     return "".join(
         "X" if c.isupper() or c.istitle() else "x" if c.islower() else "d" if c.isdigit() else c
         for c in word
@@ -127,6 +137,9 @@ def _in_lexicon(word: str, lexicon: Lexicon, casefold: bool, part: bool) -> tupl
     return ("yes",) if (word.casefold() if casefold else word) in known else ()
 
 
+_pattern = lru_cache(maxsize=1024)(re.compile)  # without the checks of re's own cache
+
+
 def _yes(fact: object) -> tuple[str, ...]:
     return ("yes" if fact else "no",)
 
@@ -145,7 +158,7 @@ _KINDS: dict[str, Callable[..., tuple[str, ...]]] = {
     "case": lambda word: (_case_of(word),),
     "hyphen": lambda word: _yes(any(unicodedata.category(c) == "Pd" for c in word)),
     "word_length": lambda word, bounds: (_bucket(len(word), bounds),),
-    "matches": lambda word, pattern: ("yes",) if re.fullmatch(pattern, word) else (),
+    "matches": lambda word, pattern: ("yes",) if _pattern(pattern).fullmatch(word) else (),
     "in_lexicon": _in_lexicon,
 }
 _NORMALISERS: dict[str, Callable[[str], str]] = {

@@ -98,11 +98,15 @@ class PositionColumn(Column):
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
         """Return the place of each token."""
-        length, limit = len(document), self.limit
+        return [(place,) for place in self.of_length(len(document))]
+
+    def of_length(self, length: int) -> list[str]:
+        """Return the places of so many tokens."""
+        limit = self.limit
         if self.origin == "part":
-            return [(f"{t * limit // length + 1}/{limit}",) for t in range(length)]
+            return [f"{t * limit // length + 1}/{limit}" for t in range(length)]
         counts = range(length) if self.origin == "start" else range(length - 1, -1, -1)
-        return [(str(t) if t < limit else f"{limit}+",) for t in counts]
+        return [str(t) if t < limit else f"{limit}+" for t in counts]
 
     def __repr__(self) -> str:
         return f"position({self.origin!r}, {self.limit})"

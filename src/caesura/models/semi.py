@@ -205,7 +205,8 @@ class SemiCRF(Answers):
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         states, outside = fitted.structure.states, len(fitted.labels)
-        return [Segment(s, e, states[k]) for s, e, k in path if k != outside]
+        made = tuple.__new__  # in half the time of Segment(...)
+        return [made(Segment, (s, e, states[k])) for s, e, k in path if k != outside]
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return list(states)
