@@ -106,6 +106,8 @@ class Tokeniser:
         """Return the tokeniser of a name, of ``{"regex": ...}``, or a tokeniser as it is."""
         if isinstance(spec, Tokeniser):
             return spec
+        if isinstance(spec, str):
+            return _of_name(spec)
         if isinstance(spec, Mapping) and set(spec) == {"regex"}:
             return cls("regex", spec["regex"])
         return cls(spec)  # type: ignore[arg-type]  # refused if it is not a name
@@ -122,6 +124,9 @@ class Tokeniser:
         if self.regex is None:  # which matches no empty string
             return tuple(spans)
         return tuple([(start, end) for start, end in spans if start < end])
+
+
+_of_name = functools.lru_cache(maxsize=16)(Tokeniser)
 
 
 def align(text: str, tokens: Sequence[str]) -> Offsets | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
@@ -31,12 +31,24 @@ class Words:
     def __init__(self) -> None:
         self.words: list[str] = []
         self._index = _Index()
+        self._said: dict[Hashable, tuple[_Index, list[int]]] = {}
 
     def types(self, tokens: Iterable[str]) -> list[int]:
         """Return the type of each token; new words get new types."""
         types = list(map(self._index.__getitem__, tokens))
         self.words += islice(self._index, len(self.words), None)
         return types
+
+    def said(
+        self, key: Hashable, say: Callable[[str], str]
+    ) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """Return the distinct strings said of words, and the index of each word's.
+
+        What was said under a key is kept.
+        """
+        index, which = self._said.setdefault(key, (_Index(), []))
+        which += [index[say(word)] for word in self.words[len(which) :]]
+        return list(index), np.array(which, np.int64)
 
 
 class Batch:

@@ -18,7 +18,6 @@ from itertools import groupby, pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
@@ -219,7 +218,9 @@ class SegmentShape(SegmentFeature):
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         fired, room = Fired(), rooms(batch)
-        shapes, tokens = _interned(batch, lambda word: "/".join(self.column.of_word(word)))
+        types = batch.types
+        shapes, of_types = batch.words.said(self.column, lambda w: "/".join(self.column.of_word(w)))
+        tokens = of_types[types]
         starts = np.arange(len(tokens))
         ids = tokens.astype(np.int64)  # of the span at each start; each span goes on the one before
         texts: list[tuple[str, ...]] = [(shape,) for shape in shapes]
@@ -241,14 +242,6 @@ class SegmentShape(SegmentFeature):
             return "=" + " ".join(shapes)
         runs = ((shape, len(list(run))) for shape, run in groupby(shapes))
         return "=" + " ".join(shape + ("+" if n > 1 else "") for shape, n in runs)
-
-
-def _interned(batch: Batch, say: Callable[[str], str]) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Return the distinct strings said of words, and the index of each token's."""
-    types, inverse = np.unique(batch.types, return_inverse=True)
-    index: dict[str, int] = {}
-    ids = [index.setdefault(say(batch.words.words[t]), len(index)) for t in types.tolist()]
-    return list(index), np.array(ids, np.int64)[inverse] if ids else np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from caesura.models.targets import (
     segments_of,
 )
 from caesura.potentials import Potentials
-from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment, from_tags, to_tags
+from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment, to_tags
 
 __all__ = ["ChainCRF"]
 
@@ -200,8 +200,8 @@ class ChainCRF(Answers):
         return rows
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        tags = [fitted.structure.states[k] for _, _, k in path]
-        return from_tags(tags, fitted.scheme or "plain", self.outside, "repair")
+        tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
+        return tags.segments([k for _, _, k in path])
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return tag_set(tuple(states), scheme or "plain", self.outside).label_of

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput
-from caesura.segments import _BY_NAME
+from caesura.segments import _BY_NAME, Segment
 
 __all__ = ["Bars", "Tag", "TagSet", "bars_of", "tag_set", "tags_of"]
 
@@ -112,6 +112,26 @@ class TagSet:
         # (Y, Y) the second goes on with the segment of the first
         self.joined: Bools = self.open[:, None] & self.continues[None, :] & same
         self.bars = bars_of(states, scheme, outside)
+        self._names = [t.label for t in self.tags]
+        self._joined = self.joined.tolist()
+
+    def segments(self, path: Sequence[int]) -> list[Segment]:
+        """Return the segments of some states; what is ill-formed is repaired, as `from_tags` does.
+
+        Examples
+        --------
+        >>> TagSet(("B-A", "I-A", "O"), "BIO", "O").segments([2, 1, 1, 0])
+        [Segment(start=1, end=3, label='A'), Segment(start=3, end=4, label='A')]
+        """
+        names, joined, out, start = self._names, self._joined, [], 0
+        for t in range(1, len(path) + 1):
+            last = path[t - 1]
+            if t == len(path) or not joined[last][path[t]]:
+                name = names[last]
+                if name is not None:
+                    out.append(Segment(start, t, name))
+                start = t
+        return out
 
     def restricted(self, allowed: Bytes, marks: Bytes, name: str) -> Bytes:
         """Return which tags each token may have, (T, Y), by what is known about segments.
