@@ -10,6 +10,7 @@ import numpy as np
 
 from caesura.demo.templates import check
 from caesura.documents import Document
+from caesura.errors import InvalidInput, message
 from caesura.segments import Segment
 
 __all__ = ["activity"]
@@ -18,33 +19,32 @@ __all__ = ["activity"]
 class _Phase(NamedTuple):
     """What the sensor sees in a phase."""
 
-    mean: tuple[float, float, float]  # of each channel
-    swing: tuple[float, float, float]  # around it
+    swing: tuple[float, float, float]  # of each channel
     period: float  # samples in a swing
     length: tuple[int, int]  # the least and the most samples in the phase
 
 
 _PHASES = {
-    "rest": _Phase((0.0, 0.0, 1.0), (0.0, 0.0, 0.0), 1.0, (12, 40)),
-    "walk": _Phase((0.1, 0.0, 1.0), (0.9, 0.3, 0.5), 6.0, (15, 50)),
-    "run": _Phase((0.2, 0.0, 1.0), (1.8, 0.6, 1.2), 4.0, (10, 30)),
-    "lift": _Phase((0.1, 0.9, 0.3), (0.1, 0.2, 0.1), 8.0, (4, 8)),
+    "rest": _Phase((0.0, 0.0, 0.0), 1.0, (5, 14)),
+    "walk": _Phase((0.9, 0.3, 0.5), 5.0, (6, 16)),
+    "run": _Phase((2.4, 1.0, 1.5), 3.0, (5, 13)),
+    "jump": _Phase((2.4, 1.0, 1.5), 3.0, (2, 3)),
 }
 _AFTER = {
-    "rest": ("walk", "lift", "walk", "run"),
-    "walk": ("rest", "run", "lift"),
+    "rest": ("walk", "jump", "walk"),
+    "walk": ("rest", "run", "jump"),
     "run": ("walk", "rest"),
-    "lift": ("rest", "walk"),
+    "jump": ("rest", "walk"),
 }
 
 
-def activity(n: int, seed: int = 0, noise: float = 0.35) -> list[Document]:
+def activity(n: int, seed: int = 0, noise: float = 0.2) -> list[Document]:
     """Make recordings of a sensor with three channels, each with its phases.
 
     Parameters
     ----------
     n : int
-        How many recordings, of 6 phases each.
+        How many recordings, of 8 phases each.
     seed : int
         The same seed gives the same recordings.
     noise : float
@@ -54,17 +54,19 @@ def activity(n: int, seed: int = 0, noise: float = 0.35) -> list[Document]:
     -------
     list of Document
         Their numbers are in `dense`, of shape (T, 3); their tokens are empty. The labels are rest,
-        walk, run and lift; no two neighbours have the same.
+        walk, run and jump; no two neighbours have the same.
 
     Examples
     --------
     >>> recording = activity(1, seed=0)[0]
     >>> recording.dense.shape
-    ()
+    (52, 3)
     >>> recording.segments[:2]
-    ()
+    (Segment(start=0, end=3, label='jump'), Segment(start=3, end=13, label='walk'))
     """
     check(n, seed)
+    if not isinstance(noise, int | float) or not 0 <= noise < math.inf:
+        raise InvalidInput(message("noise", noise, "a number, at least 0", "pass 0.2 for usual"))
     draw = random.Random(f"activity {seed}")
     return [_recording(draw, noise) for _ in range(n)]
 
@@ -73,7 +75,7 @@ def _recording(draw: random.Random, noise: float) -> Document:
     segments: list[Segment] = []
     rows: list[list[float]] = []
     label = draw.choice(list(_PHASES))
-    for _ in range(6):
+    for _ in range(8):
         segments.append(Segment(len(rows), len(rows) + draw.randint(*_PHASES[label].length), label))
         rows += _samples(_PHASES[label], segments[-1].length, draw, noise)
         label = draw.choice(_AFTER[label])
@@ -82,8 +84,9 @@ def _recording(draw: random.Random, noise: float) -> Document:
 
 
 def _samples(phase: _Phase, length: int, draw: random.Random, noise: float) -> list[list[float]]:
-    """Return the three numbers of each sample of a phase."""
-    turn, force = draw.random(), draw.uniform(0.8, 1.2)
-    wave = [force * math.sin(2 * math.pi * (k / phase.period + turn)) for k in range(length)]
-    channels = list(zip(phase.mean, phase.swing, strict=True))
-    return [[mean + swing * w + draw.gauss(0.0, noise) for mean, swing in channels] for w in wave]
+    """Return the three numbers of each sample of a phase, around how the arm is held in it."""
+    held = [draw.uniform(-1.5, 1.5) for _ in phase.swing]
+    turn = draw.random()
+    wave = [math.sin(2 * math.pi * (k / phase.period + turn)) for k in range(length)]
+    channels = list(zip(held, phase.swing, strict=True))
+    return [[at + swing * w + draw.gauss(0.0, noise) for at, swing in channels] for w in wave]

@@ -28,12 +28,11 @@ _LISTS = {
     "city": CITIES,
     "address": (
         "{line}, {place}",
-        "{line}, {place}",
-        "{line} {place}",
-        "{line} {place}",
-        "[name {name}], {line}, {place}",
+        *("{line} {place}",) * 4,
+        "[name {name}], {line} {place}",
         "{box}, {place}",
         "{line}, [city {city}]",
+        "{line} [city {city}]",
     ),
     "place": (
         "[city {city}], [state {state}] [zip {zip}]",
@@ -53,6 +52,8 @@ _LISTS = {
     "zip": ("{digit}{any}{any}{any}{any}",),
     "street": (
         *("{title} {kind}",) * 4,
+        *("{title}",) * 2,
+        "{side} {title}",
         "{side} {title} {kind}",
         "{title} {title} {kind}",
         "{side} {ordinal} {kind}",
@@ -121,9 +122,9 @@ def addresses(n: int, seed: int = 0) -> list[Document]:
     --------
     >>> document = addresses(1, seed=3)[0]
     >>> document.text
-    ''
+    '9 Broadway Helena, UT 65868'
     >>> [segment.label for segment in document.segments]
-    []
+    ['number', 'street', 'city', 'state', 'zip']
     """
     check(n, seed)
     draw = random.Random(f"addresses {seed}")

@@ -32,9 +32,9 @@ def chinese(n: int | None = None, seed: int = 0) -> list[Document]:
     --------
     >>> document = chinese(1, seed=0)[0]
     >>> document.text
-    ''
+    '星期一早上学校有考试。'
     >>> [document.text[start:end] for start, end, _ in document.segments]
-    []
+    ['星期一', '早上', '学校', '有', '考试', '。']
     """
     lines = _lines()
     check(len(lines) if n is None else n, seed)

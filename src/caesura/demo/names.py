@@ -105,9 +105,9 @@ def names(n: int, seed: int = 0) -> list[Document]:
     --------
     >>> document = names(1, seed=1)[0]
     >>> document.text
-    ''
+    'Heavy rain stopped the clinic in South Korea for three hours.'
     >>> [" ".join(document.tokens[start:end]) for start, end, _ in document.segments]
-    []
+    ['South Korea']
     """
     check(n, seed)
     draw = random.Random(f"names {seed}")
