@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -142,7 +143,7 @@ def test_phases_follow_each_other_and_swing_as_they_should() -> None:
         phases = document.segments or ()
         assert len(phases) == 8
         assert sum(phase.length for phase in phases) == len(document)
-        assert all(a.label != b.label for a, b in zip(phases, phases[1:], strict=False))
+        assert all(a.label != b.label for a, b in pairwise(phases))
         for start, end, label in phases:
             swings.setdefault(label, []).append(float(document.dense[start:end, 0].std()))
             assert (label == "jump") == (end - start <= 3)
