@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "interner.hpp"
 #include "lattice.hpp"
 
 namespace caesura {
@@ -16,8 +15,12 @@ void Corpus::push(std::int32_t id, double x) {
 // -- attributes ---------------------------------------------------------------------------------------
 
 std::uint64_t Attributes::hash(int source, const std::int32_t* values, int count) const {
-  return hash_bytes(reinterpret_cast<const char*>(values), sizeof(std::int32_t) * count) ^
-         (static_cast<std::uint64_t>(source) * 0x9e3779b97f4a7c15);
+  std::uint64_t h = static_cast<std::uint64_t>(source) + 0x9e3779b97f4a7c15;
+  for (int k = 0; k < count; ++k) {
+    h = (h ^ static_cast<std::uint32_t>(values[k])) * 0xff51afd7ed558ccd;
+    h ^= h >> 32;
+  }
+  return h * 0xc4ceb9fe1a85ec53;
 }
 
 std::int32_t Attributes::push(int source, const std::int32_t* values, int count) {
@@ -38,29 +41,33 @@ std::int32_t Attributes::id(int source, const std::int32_t* values, int count, b
   }
   if (slots_.empty()) {
     if (!grow) return kMissing;
-    slots_.assign(64, kMissing);
+    slots_.resize(64);
   }
+  const std::uint64_t h = hash(source, values, count);
+  const auto tag = static_cast<std::uint32_t>(h);
   const std::size_t mask = slots_.size() - 1;
-  std::size_t at = hash(source, values, count) & mask;
-  for (; slots_[at] != kMissing; at = (at + 1) & mask) {
-    const std::int32_t a = slots_[at];
-    if (source_[a] == source && std::equal(values, values + count, values_.data() + ptr_[a])) return a;
+  std::size_t at = h >> 32 & mask;
+  for (; slots_[at].attribute != kMissing; at = (at + 1) & mask) {
+    const std::int32_t a = slots_[at].attribute;
+    if (slots_[at].tag == tag && source_[a] == source && std::equal(values, values + count, values_.data() + ptr_[a])) return a;
   }
   if (!grow) return kMissing;
-  const std::int32_t a = slots_[at] = push(source, values, count);
+  const std::int32_t a = push(source, values, count);
+  slots_[at] = {a, tag};
   if (2 * ++n_hashed_ > slots_.size()) grow_slots();
   return a;
 }
 
 void Attributes::grow_slots() {
-  std::vector<std::int32_t> old(2 * slots_.size(), kMissing);
+  std::vector<Entry> old(2 * slots_.size());
   old.swap(slots_);
   const std::size_t mask = slots_.size() - 1;
-  for (const std::int32_t a : old) {
+  for (const Entry& entry : old) {
+    const std::int32_t a = entry.attribute;
     if (a == kMissing) continue;
-    std::size_t at = hash(source_[a], values_.data() + ptr_[a], static_cast<int>(ptr_[a + 1] - ptr_[a])) & mask;
-    while (slots_[at] != kMissing) at = (at + 1) & mask;
-    slots_[at] = a;
+    std::size_t at = hash(source_[a], values_.data() + ptr_[a], static_cast<int>(ptr_[a + 1] - ptr_[a])) >> 32 & mask;
+    while (slots_[at].attribute != kMissing) at = (at + 1) & mask;
+    slots_[at] = entry;
   }
 }
 
@@ -151,6 +158,20 @@ Planes Extractor::planes() {
   return out;
 }
 
+// Those whose attributes are all known, so that a look into a table finds them.
+std::vector<Extractor::Plain> Extractor::plain_templates(const std::vector<Column>& columns, bool grow) const {
+  std::vector<Plain> out(templates_.size());
+  for (std::size_t k = 0; k < templates_.size() && !grow; ++k) {
+    if (templates_[k].parts.size() != 1) continue;
+    const Part& part = templates_[k].parts[0];
+    const Column& column = columns[part.column];
+    const std::vector<std::int32_t>& known = attributes.of_values(static_cast<int>(k));
+    if (column.ptr != nullptr || column.values != nullptr) continue;
+    out[k] = {column.ids, known.data(), part.offset, static_cast<std::int32_t>(known.size())};
+  }
+  return out;
+}
+
 // The attributes of one template at one token.
 void Extractor::find(int source, const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
                      std::int64_t t, bool grow) {
@@ -201,6 +222,7 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences, const std:
   found_ptr_.resize(n_templates + 1);
   std::vector<Run> runs;
   std::size_t next = 0;
+  const std::vector<Plain> plain = plain_templates(columns, grow);
   if (has_edges_ && out.edge_ptr.empty()) out.edge_ptr.push_back(0);
   for (int i = 0; i < n_sequences; ++i) {
     const std::int64_t begin = offsets[i], end = offsets[i + 1];
@@ -210,7 +232,15 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences, const std:
       found_.clear();
       for (int k = 0; k < n_templates; ++k) {
         found_ptr_[k] = static_cast<std::int64_t>(found_.size());
-        find(k, columns, begin, end, t, grow);
+        const Plain& one = plain[k];
+        if (one.ids == nullptr) {
+          find(k, columns, begin, end, t, grow);
+          continue;
+        }
+        const std::int64_t at = t + one.offset;
+        const std::int32_t value = (at < begin ? kBefore : at >= end ? kAfter : one.ids[at]) + 2;
+        if (value < 0 || value >= one.n_known || one.known[value] == Attributes::kMissing) continue;
+        found_.push_back({one.known[value], 1.0});
       }
       found_ptr_[n_templates] = static_cast<std::int64_t>(found_.size());
       for (const auto& [k, sign] : forms_[0].templates) {

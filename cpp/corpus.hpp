@@ -66,6 +66,8 @@ class Attributes {
   explicit Attributes(int n_templates) : single_(n_templates) {}
 
   std::int32_t id(int source, const std::int32_t* values, int count, bool grow);
+  // The attributes of a template with one part, [value + 2]; good until one is added.
+  const std::vector<std::int32_t>& of_values(int source) const { return single_[source]; }
   std::int32_t size() const { return static_cast<std::int32_t>(source_.size()); }
 
   const std::vector<std::int32_t>& sources() const { return source_; }  // [size] templates
@@ -77,7 +79,13 @@ class Attributes {
   void grow_slots();
   std::uint64_t hash(int source, const std::int32_t* values, int count) const;
   std::vector<std::vector<std::int32_t>> single_;  // [template][value + 2] of templates with one part
-  std::vector<std::int32_t> slots_;                // of the others: a hash table of attributes
+  // Of the others: a hash table.  With half of the hash beside the attribute, one that is not there is seldom
+  // compared with what is.
+  struct Entry {
+    std::int32_t attribute = kMissing;
+    std::uint32_t tag = 0;
+  };
+  std::vector<Entry> slots_;
   std::size_t n_hashed_ = 0;
   std::vector<std::int32_t> source_;
   std::vector<std::int64_t> ptr_{0};
@@ -124,11 +132,17 @@ class Extractor {
     std::int32_t attribute;
     double value;
   };
+  struct Plain {  // a template with one part over a column with one value for each token
+    const std::int32_t* ids = nullptr;  // null: it is none
+    const std::int32_t* known = nullptr;
+    std::int32_t offset = 0, n_known = 0;
+  };
   struct Run {  // found attributes of one row
     Site site;
     std::int64_t begin, end;
   };
   void add_form(int low, int high, std::uint8_t flags, int source, double sign);
+  std::vector<Plain> plain_templates(const std::vector<Column>& columns, bool grow) const;
   void find(int source, const std::vector<Column>& columns, std::int64_t begin, std::int64_t end, std::int64_t t,
             bool grow);
   void combine(const std::vector<Part>& parts, std::size_t k, const std::vector<Column>& columns, std::int64_t begin,

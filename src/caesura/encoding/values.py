@@ -32,7 +32,7 @@ class Table:
     def __init__(self) -> None:
         self.ptr: Longs = np.zeros(1, np.int64)
         self.numbers: Ints = np.zeros(0, np.int32)
-        self.single = True
+        self._single: Ints | None = np.zeros(0, np.int32)  # if no word has more than one
 
     def extend(
         self, column: Column, values: _kernels.Interner, words: Sequence[str], grow: bool
@@ -43,14 +43,19 @@ class Table:
             return
         counts = np.array([len(one) for one in new], np.int64)
         numbers = seen(values.ids(list(chain.from_iterable(new)), grow))
-        self.single = self.single and bool((counts == 1).all())
+        if self._single is not None and bool((counts <= 1).all()):
+            single = np.full(len(new), UNSEEN, np.int32)  # no value is like one that says nothing
+            single[counts == 1] = numbers
+            self._single = np.concatenate([self._single, single])
+        else:
+            self._single = None
         self.ptr = np.concatenate([self.ptr, self.ptr[-1] + np.cumsum(counts)])
         self.numbers = np.concatenate([self.numbers, numbers])
 
     def take(self, types: Ints) -> Values:
         """Return the values of tokens of these types."""
-        if self.single:
-            return None, self.numbers[types], None
+        if self._single is not None:
+            return None, self._single[types], None
         counts = np.diff(self.ptr)[types]
         ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         places = np.repeat(self.ptr[:-1][types] - ptr[:-1], counts) + np.arange(ptr[-1])
