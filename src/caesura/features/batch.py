@@ -31,7 +31,8 @@ class Words:
     def __init__(self) -> None:
         self.words: list[str] = []
         self._index = _Index()
-        self._said: dict[Hashable, tuple[_Index, list[int]]] = {}
+        self._said: dict[Hashable, _Index] = {}
+        self._numbers: dict[Hashable, npt.NDArray[np.int64]] = {}
 
     def types(self, tokens: Iterable[str]) -> list[int]:
         """Return the type of each token; new words get new types."""
@@ -39,16 +40,21 @@ class Words:
         self.words += islice(self._index, len(self.words), None)
         return types
 
+    def numbers(self, key: Hashable, number: Callable[[str], int]) -> npt.NDArray[np.int64]:
+        """Return a number of each word; what was found under a key is kept."""
+        known = self._numbers.get(key, np.zeros(0, np.int64))
+        if len(known) < len(self.words):
+            new = np.array([number(word) for word in self.words[len(known) :]], np.int64)
+            known = self._numbers[key] = np.concatenate([known, new])
+        return known
+
     def said(
         self, key: Hashable, say: Callable[[str], str]
     ) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """Return the distinct strings said of words, and the index of each word's.
-
-        What was said under a key is kept.
-        """
-        index, which = self._said.setdefault(key, (_Index(), []))
-        which += [index[say(word)] for word in self.words[len(which) :]]
-        return list(index), np.array(which, np.int64)
+        """Return the distinct strings said of words, and the index of each word's."""
+        index = self._said.setdefault(key, _Index())
+        numbers = self.numbers((key, "said"), lambda word: index[say(word)])
+        return list(index), numbers
 
 
 class Batch:

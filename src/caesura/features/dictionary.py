@@ -50,12 +50,12 @@ class _Finder:
 
     def _keys(self, batch: Batch) -> npt.NDArray[np.int32]:
         """Return the key of each token."""
-        types, inverse = np.unique(batch.types, return_inverse=True)
-        keys = (self._key(batch.words.words[t]) for t in types.tolist())
-        known = [
-            _PASSED if self.loose and not key else self._ids.get(key, _UNKNOWN) for key in keys
-        ]
-        return np.array(known, np.int32)[inverse] if known else np.empty(0, np.int32)
+        types = batch.types  # this may meet new words
+        return batch.words.numbers(self, self._number)[types].astype(np.int32)
+
+    def _number(self, token: str) -> int:
+        key = self._key(token)
+        return _PASSED if self.loose and not key else self._ids.get(key, _UNKNOWN)
 
     def find(self, batch: Batch, marks: bool = True) -> _Found:
         """Return starts, ends and entries of all segments that are an entry."""
