@@ -190,9 +190,24 @@ nb::list names(const Scorer& self, const Design& d, nb::list states, int n_threa
   return out;
 }
 
-nb::list best(const Scorer& self, const Design& d, int n_threads) {
+// joined: [Y][Y] whether a segment goes on with the one before it, which then has its label.
+nb::list best(const Scorer& self, const Design& d, int n_threads, const std::optional<Matrix<std::uint8_t>>& joined) {
   const int n = d.n_sequences();
-  const std::vector<Answer> answers = answers_of(self, d, n_threads);
+  const auto Y = static_cast<std::size_t>(self.layout->Y);
+  require(!joined || (joined->shape(0) == Y && joined->shape(1) == Y), "joined: wrong shape");
+  std::vector<Answer> answers = answers_of(self, d, n_threads);
+  for (Answer& answer : answers) {
+    std::size_t kept = 0;
+    for (std::size_t k = 0; joined && k < answer.segments.size(); ++k) {
+      const LabelledSegment& segment = answer.segments[k];
+      if (kept == 0 || !(*joined)(answer.segments[k - 1].label, segment.label)) {
+        answer.segments[kept++] = segment;
+      } else {
+        answer.segments[kept - 1].end = segment.end;
+      }
+    }
+    if (joined) answer.segments.resize(kept);
+  }
   nb::list out;
   for (int i = 0; i < n; ++i) {
     if (!answers[i].possible && d.length(i) > 0) {
@@ -343,7 +358,7 @@ void bind_learning(nb::module_& m) {
                           std::shared_ptr<Automaton> automaton, Vector<std::int32_t> order) {
         make_scorer(self, parameters, w, barred, barred_start, barred_end, std::move(automaton), order);
       }, "parameters"_a, "w"_a, "barred"_a.none(), "barred_start"_a.none(), "barred_end"_a.none(), "automaton"_a, "order"_a)
-      .def("best", &best, "design"_a, "n_threads"_a, "For each sequence its best segments, or None.")
+      .def("best", &best, "design"_a, "n_threads"_a, "joined"_a.none() = nb::none(), "For each sequence its best segments, or None.")
       .def("names", &names, "design"_a, "states"_a, "n_threads"_a, "For each sequence the state of each token, or None.")
       .def("problems", &problems, "design"_a)
       .def("rows", &rows, "design"_a, "i"_a)

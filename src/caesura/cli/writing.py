@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+import orjson
+
 from caesura import corpora, render
 from caesura.cli.reading import base_name
 from caesura.corpora.files import writing
@@ -36,7 +38,6 @@ SUFFIXES = {
     **dict.fromkeys((".html", ".htm"), "html"),
     ".txt": "text",
 }
-_encoded = json.JSONEncoder(ensure_ascii=False, default=sorted).encode
 BETWEEN = " | "  # fields of one label in a cell
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Segments</title>
@@ -148,12 +149,15 @@ def record(answer: Answer) -> dict[str, Any]:
 
 def line_of(answer: Answer) -> str:
     """Return an answer as one line of JSON."""
-    text = _encoded(record(answer))
+    found = record(answer)
     try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair
-        return json.dumps(record(answer), default=sorted)
-    return text
+        return orjson.dumps(found, _plain).decode()
+    except TypeError:  # half of a surrogate pair, or a number beyond 64 bits
+        return json.dumps(found, default=sorted, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    return tuple(value) if isinstance(value, tuple) else sorted(value)
 
 
 def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:

@@ -23,6 +23,7 @@ from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.tag_rules import has_rules, keep_rules
 from caesura.models.targets import (
+    Bytes,
     Hint,
     Rows,
     Tags,
@@ -202,6 +203,10 @@ class ChainCRF(Answers):
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
         return tags.segments([k for _, _, k in path])
+
+    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], Bytes]:
+        tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
+        return tags.names, tags.joined.astype(np.uint8)
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return tag_set(tuple(states), scheme or "plain", self.outside).label_of

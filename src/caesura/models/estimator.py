@@ -19,7 +19,7 @@ from caesura.learning import Progress
 from caesura.models.calibration import Calibration
 from caesura.models.rules import Rules
 from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.targets import Hint, Rows, Target
+from caesura.models.targets import Bytes, Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
@@ -176,6 +176,10 @@ class Estimator:
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         """Return the segments of a path over states, without the text outside."""
+        raise NotImplementedError
+
+    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], Bytes | None]:
+        """Return the label of each state, None outside; and which states are joined, if any."""
         raise NotImplementedError
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:

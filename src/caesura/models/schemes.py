@@ -112,7 +112,7 @@ class TagSet:
         # (Y, Y) the second goes on with the segment of the first
         self.joined: Bools = self.open[:, None] & self.continues[None, :] & same
         self.bars = bars_of(states, scheme, outside)
-        self._names = [t.label for t in self.tags]
+        self.names = [t.label for t in self.tags]
         self._joined = self.joined.tolist()
 
     def segments(self, path: Sequence[int]) -> list[Segment]:
@@ -123,7 +123,7 @@ class TagSet:
         >>> TagSet(("B-A", "I-A", "O"), "BIO", "O").segments([2, 1, 1, 0])
         [Segment(start=1, end=3, label='A'), Segment(start=3, end=4, label='A')]
         """
-        names, joined, out, start = self._names, self._joined, [], 0
+        names, joined, out, start = self.names, self._joined, [], 0
         for t in range(1, len(path) + 1):
             last = path[t - 1]
             if t == len(path) or not joined[last][path[t]]:

@@ -204,9 +204,12 @@ class SemiCRF(Answers):
         return allowed, marks
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        states, outside = fitted.structure.states, len(fitted.labels)
-        made = tuple.__new__  # in half the time of Segment(...)
-        return [made(Segment, (s, e, states[k])) for s, e, k in path if k != outside]
+        names = self._segmenting(fitted)[0]
+        return [Segment(s, e, name) for s, e, k in path if (name := names[k]) is not None]
+
+    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], None]:
+        states, n = fitted.structure.states, len(fitted.labels)
+        return [*states[:n], *([None] if len(states) > n else [])], None
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return list(states)

@@ -17,6 +17,7 @@ from caesura.errors import InvalidInput, message
 from caesura.segments import Segment, _in_order, from_tags
 
 __all__ = [
+    "Bytes",
     "Hint",
     "Rows",
     "Tags",
