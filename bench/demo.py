@@ -1,7 +1,7 @@
 """The settings of ``caesura demo``: how they were chosen, and what they give on average.
 
-    python bench/demo.py choose    # on styles and records of the training data, never on the test
-    python bench/demo.py test      # the demonstration with the seeds 0 to 3
+python bench/demo.py choose    # on styles and records of the training data, never on the test
+python bench/demo.py test      # the demonstration with the seeds 0 to 3
 """
 
 from __future__ import annotations
@@ -76,10 +76,7 @@ def choose() -> None:
     for way, (c1, c2) in itertools.product(WAYS, PENALTIES):
         report(
             ("semi", way, c1, c2),
-            [
-                (SemiCRF(of_segments(one.lexicons, way), c1=c1, c2=c2), one)
-                for one in made
-            ],
+            [(SemiCRF(of_segments(one.lexicons, way), c1=c1, c2=c2), one) for one in made],
         )
 
 
