@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from caesura import ChainCRF, Document, SemiCRF, evaluate
 from caesura.demo import HELD_OUT_STYLES, STYLES, citations, split
-from caesura.demo.features import features, patterns
+from caesura.demo.features import features
 from caesura.demo.trial import data, learn, lexicons
 from caesura.features import Lexicon, SegmentFeature, Template, preset
 
@@ -26,7 +26,7 @@ HELD_OUT = (
     ("notes", "springer", "vancouver"),
 )
 PENALTIES = ((0.05, 0.01), (0.0, 0.1), (0.05, 0.1), (0.0, 0.5), (0.1, 0.1), (0.2, 0.05))
-WAYS = ("preset", "both", "demo")  # features of the semi-CRF
+WAYS = ("preset", "demo")  # features of the semi-CRF: without patterns, and with them
 
 
 class Rehearsal(NamedTuple):
@@ -58,8 +58,7 @@ def f1(model: SemiCRF | ChainCRF, documents: list[Document]) -> float:
 def of_segments(lexicons: list[Lexicon], way: str) -> list[Template | SegmentFeature]:
     if way == "demo":
         return features(lexicons, True)
-    chosen = preset("citations", gazetteers=lexicons, segments=True)
-    return [*chosen, *patterns()] if way == "both" else chosen
+    return preset("citations", gazetteers=lexicons, segments=True)
 
 
 def choose() -> None:

@@ -115,7 +115,7 @@ def _write(outcome: Outcome, output: Path) -> None:
 
 
 def _settings(outcome: Outcome) -> str:
-    """Return what tells ``caesura train`` to learn the same model."""
+    """Return what tells ``caesura train`` to learn such a model, from the preset alone."""
     model = outcome.semi.model
     lists = ", ".join(f'"{lexicon.name}.txt"' for lexicon in outcome.made.lexicons)
     return (

@@ -40,6 +40,7 @@ OPTIONS = (  # what errors of the library advise, as it is said here
     ("align='expand' or 'contract'", "--align expand or contract"),
     ("misaligned='widen'", "--align expand"),
     ("pass format=", "pass --to or --format "),
+    ("pass another encoding, as 'latin-1'", "pass --encoding, as in --encoding latin-1"),
 )
 
 
