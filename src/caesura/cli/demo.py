@@ -79,6 +79,7 @@ def demo(
         sys.stdout.write(jsonlib.dumps(_plain(outcome), ensure_ascii=False) + "\n")
         return
     _show_references(screen, outcome)
+    screen.print()
     _show_scores(_console(False), outcome)
     _show_end(screen, outcome, output)
 
@@ -215,8 +216,11 @@ def _show_references(screen: Console, outcome: Outcome) -> None:
         screen.print(line)
         for one in found:
             name, style = one.segment.label, "bold yellow" if one.review else "dim"
-            fact = Text(f"  {'?' if one.review else ' '} {one.probability:4.2f}  ", style)
-            fact += Text(f"{name:12}", colours[name]) + Text(field(document, one.segment))
+            fact = Text.assemble(
+                (f"  {'?' if one.review else ' '} {one.probability:4.2f}  ", style),
+                (f"{name:13}", colours[name]),
+                field(document, one.segment),
+            )
             if screen.is_terminal:
                 fact.truncate(screen.width, overflow="ellipsis")
             screen.print(fact)
