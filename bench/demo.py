@@ -25,7 +25,7 @@ HELD_OUT = (
     ("harvard", "elsevier", "acm"),
     ("notes", "springer", "vancouver"),
 )
-PENALTIES = ((0.05, 0.01), (0.0, 0.1), (0.05, 0.1), (0.0, 0.5), (0.1, 0.1), (0.2, 0.05))
+PENALTIES = ((0.05, 0.01), (0.0, 0.1), (0.05, 0.1), (0.1, 0.1))  # c1, c2
 WAYS = ("preset", "demo")  # features of the semi-CRF: without patterns, and with them
 
 
