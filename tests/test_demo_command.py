@@ -101,7 +101,8 @@ def test_the_program_is_named_as_it_can_be_called(
     assert _program() == ".venv/bin/python -m caesura"
     (inner / "caesura").write_text("")
     assert _program() == ".venv/bin/caesura"
-    monkeypatch.chdir("/")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     assert _program() == shlex.quote(str(inner / "caesura"))
     monkeypatch.setattr("shutil.which", lambda name: "/somewhere/caesura")
     assert _program() == "caesura"
@@ -124,6 +125,7 @@ def test_commands_in_the_readme_run(
     """With the files of a smaller demonstration."""
     shutil.copytree(folder, tmp_path / "caesura-demo")
     monkeypatch.chdir(tmp_path)
+    Path("new.txt").write_text("Lovelace, A. Notes on the Analytical Engine (1843).\n")
     page = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     found = [one for one in commands(page) if one[0] != "demo"]
     assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain"}
