@@ -178,10 +178,7 @@ def _console(silent: bool) -> Console:
 
 def _waiting(screen: Console, doing: str) -> contextlib.AbstractContextManager[object]:
     """Show what is being done while it is, where a person is looking."""
-    if screen.is_terminal:
-        return screen.status(doing)
-    screen.print(doing)
-    return contextlib.nullcontext()
+    return screen.status(doing) if screen.is_terminal else contextlib.nullcontext()
 
 
 def _show_data(screen: Console, made: Data) -> None:
