@@ -1,4 +1,4 @@
-# make demo   install, learn from examples, cut what was not seen
+# make demo   install, learn from references that are made here, cut ten that were not seen
 # make test   everything: tests, doctests, lint, types, the kernels under sanitizers
 # The rest is for developers.  .venv holds all that is installed.
 
@@ -13,7 +13,7 @@ NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 .PHONY: demo test setup lint types docs bench sanitize stubs clean
 
 demo: $(VENV)/.installed-$(NAMES)
-	$(PYTHON) examples/learn.py
+	$(VENV)/bin/caesura demo
 
 test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 	$(MAKE) --no-print-directory lint types sanitize

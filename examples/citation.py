@@ -1,4 +1,4 @@
-"""Cut citations into fields, with scores from a few rules and no training: ``make demo``.
+"""Cut citations into fields, with scores from a few rules and no training.
 
 Each rule adds potentials, and a potential scores every segment that it applies to.  The
 probabilities are exact: sums over all segmentations, not a sample and not the best few.

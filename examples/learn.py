@@ -1,4 +1,4 @@
-"""Learn to cut addresses into fields from labelled examples, and say how sure it is: ``make demo``.
+"""Learn to cut addresses into fields from labelled examples, and say how sure it is and why.
 
 The examples are made from short lists, so that their labels are exact; the addresses that are cut
 in the end have streets, towns and layouts that the training data does not have.

@@ -2,22 +2,14 @@
 
 import json
 import re
-import shlex
 from pathlib import Path
 
 import pytest
-from cli_data import addresses, good
+from cli_data import addresses, commands, good
 
 from caesura import corpora
 
 PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
-
-
-def commands(page: str) -> list[list[str]]:
-    """Return the commands in console blocks."""
-    blocks = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
-    lines = [line for block in blocks for line in block.splitlines()]
-    return [shlex.split(line)[2:] for line in lines if line.startswith("$ caesura ")]
 
 
 def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,32 @@ def test_explain_says_why(folder: Path) -> None:
     assert "--label" in bad("explain", folder / "good", text, "-l", "nothing")
 
 
+def test_explain_is_as_sure_as_segment(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "calibrated"
+    files = folder / "train.jsonl", folder / "dev.jsonl"
+    good("train", files[0], "-o", model, "--c2", 0.1, "--calibrate", files[1])
+    text = "7 Park Lane, Nowhere on Sea"
+    said = good("explain", model, text, "--json").json["segments"]
+    out = good("segment", model, "-", "--probabilities", "--to", "jsonl", stdin=text + "\n").out
+    sure = json.loads(out)["confidence"]
+    assert sure["calibrated"]
+    assert [round(one["probability"], 6) for one in said] == sure["probabilities"]
+
+
+def test_text_is_shown_as_it_was_written(folder: Path) -> None:
+    shown = good("segment", folder / "good", "--to", "text", stdin="7 Park Lane,  York\n").out
+    assert shown == "[7](number) [Park Lane](street) , [York](town)\n"
+
+
+def test_errors_name_what_was_asked_for(folder: Path, tmp_path: Path) -> None:
+    place, latin = tmp_path / "nowhere" / "x.csv", tmp_path / "latin.txt"
+    said = bad("segment", folder / "good", folder / "dev.jsonl", "-o", place)
+    assert f"{place}: no such file" in said
+    latin.write_bytes("7 Rue Molière\n".encode("latin-1"))
+    assert "--encoding latin-1" in bad("segment", folder / "good", latin)
+    good("segment", folder / "good", latin, "--encoding", "latin-1")
+
+
 # -- convert -------------------------------------------------------------------------------------
 
 

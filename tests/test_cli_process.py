@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from cli_data import addresses, good
 
+import caesura
 from caesura import corpora
 
 PROGRAM = [sys.executable, "-W", "error", "-m", "caesura"]
@@ -51,6 +52,17 @@ def test_a_reader_that_goes_away_is_no_error(folder: Path) -> None:
         program.stdout.close()
         assert program.stderr.read() == ""
     assert program.returncode == 0
+
+
+def test_a_model_is_written_though_nobody_reads_on(folder: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    with start("train", folder / "train.jsonl", "-o", model, "--max-iterations", 5) as program:
+        assert program.stdout is not None
+        assert program.stderr is not None
+        program.stdout.close()
+        assert program.stderr.read() == ""
+    assert program.returncode == 0
+    assert caesura.load(model).labels_
 
 
 def test_help_may_be_cut_off() -> None:

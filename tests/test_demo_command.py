@@ -4,15 +4,17 @@ import csv
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from cli_data import commands, good
 
 import caesura
 from caesura import InvalidInput
-from caesura.cli.demo import demo
+from caesura.cli.demo import _program, demo
 from caesura.corpora import read
 from caesura.demo import HELD_OUT_STYLES, LABELS, split
 from caesura.demo.trial import data, lexicons
@@ -73,13 +75,40 @@ def test_it_writes_rows(printed: str, folder: Path) -> None:
             assert all(field in row[0] for field in cell.split(" | "))
 
 
-def test_the_files_are_what_the_commands_need(printed: str, folder: Path) -> None:
-    commands = [shlex.split(line) for line in printed.splitlines() if line.startswith("  caesura ")]
-    assert [command[1] for command in commands] == ["train", "segment", "explain"]
-    made = {"my.model"}
-    for word in (word for command in commands for word in command):
-        if word.startswith(str(folder)) and Path(word).name not in made:
-            assert Path(word).exists(), word
+def test_the_commands_at_the_end_work(printed: str, folder: Path) -> None:
+    lines = printed.split("To try next:\n")[1].splitlines()
+    names = ["segment", "explain", "train"]
+    words = [shlex.split(line) for line in lines]
+    called = [one[one.index(name) :] for one, name in zip(words, names, strict=True)]
+    cut, explained, learnt = (good(*command) for command in called)
+    assert cut.out.count("\n") == 10
+    label = called[1][called[1].index("--label") + 1]
+    assert f"\n{label} [" in explained.out
+    assert "SemiCRF with" in learnt.out + learnt.err
+    mine, shown = (caesura.load(folder / name) for name in ("my.model", "citations.model"))
+    for name in ("c1", "c2", "max_iterations", "same_label_adjacent"):
+        assert getattr(mine, name) == getattr(shown, name)
+
+
+def test_the_program_is_named_as_it_can_be_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / ".venv" / "bin"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "executable", str(inner / "python"))
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert _program() == ".venv/bin/python -m caesura"
+    (inner / "caesura").write_text("")
+    assert _program() == ".venv/bin/caesura"
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert _program() == shlex.quote(str(inner / "caesura"))
+    monkeypatch.setattr("shutil.which", lambda name: "/somewhere/caesura")
+    assert _program() == "caesura"
+
+
+def test_the_files_are_what_was_learnt_and_tested(printed: str, folder: Path) -> None:
     train, dev, test = (list(read(folder / f"{name}.jsonl")) for name in ("train", "dev", "test"))
     assert len(train) == 40
     assert train[3].segments == data(40, 1).train[3].segments
@@ -88,7 +117,20 @@ def test_the_files_are_what_the_commands_need(printed: str, folder: Path) -> Non
         assert (
             caesura.evaluate([d.segments or () for d in some], model.predict(some)).micro.f1 > 0.3
         )
-    assert model.explain(commands[2][3])
+
+
+def test_commands_in_the_readme_run(
+    printed: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the files of a smaller demonstration."""
+    shutil.copytree(folder, tmp_path / "caesura-demo")
+    monkeypatch.chdir(tmp_path)
+    Path("new.txt").write_text("Lovelace, A. Notes on the Analytical Engine (1843).\n")
+    page = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    found = [one for one in commands(page) if one[0] != "demo"]
+    assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain"}
+    for arguments in found:
+        good(*arguments)
 
 
 def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

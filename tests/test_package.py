@@ -1,4 +1,4 @@
-"""The package as a whole: its names, its order, what importing it costs, and that the demo runs."""
+"""The package as a whole: its names, its order, what importing it costs, and that examples run."""
 
 import ast
 import doctest
@@ -180,31 +180,46 @@ def test_import_prints_nothing() -> None:
     assert run("-W", "error", "-c", "import caesura") == ""
 
 
-# -- the demo ------------------------------------------------------------------------------------
+# -- the demo and the examples -------------------------------------------------------------------
+
+
+def test_make_demo_runs_the_command() -> None:
+    """What the command does is tested in test_demo_command."""
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(r"^demo: .*\n\t\$\(VENV\)/bin/caesura demo$", makefile, re.MULTILINE)
+    assert "caesura-demo/" in (ROOT / ".gitignore").read_text().split()
+
+
+def test_the_example_that_learns() -> None:
+    shown = run("examples/learn.py", NO_COLOR="1", COLUMNS="80")
+    assert re.search(r"street +Willow Lane +0\.\d\d", shown)
+    assert "dictionary" in shown.split("Why is the first town a town?")[1]
 
 
 @pytest.fixture(scope="module")
-def demo() -> str:
+def rules() -> str:
     return run("examples/citation.py", NO_COLOR="1", COLUMNS="80")
 
 
-def test_demo_shows_segments_with_probabilities(demo: str) -> None:
-    assert "\x1b" not in demo
-    assert "[Sarawagi , S . and Cohen , W . W .](author 0." in demo
+def test_rules_show_segments_with_probabilities(rules: str) -> None:
+    assert "\x1b" not in rules
+    assert "[Sarawagi , S . and Cohen , W . W .](author 0." in rules
     for field in ("( 2004 ) .", "In NIPS ,", "pp . 1185-1192 ."):
-        assert re.search(rf"{re.escape(field)} +(year|venue|pages) +0\.\d+ █", demo)
+        assert re.search(rf"{re.escape(field)} +(year|venue|pages) +0\.\d+ █", rules)
 
 
-def test_demo_shows_the_five_best(demo: str) -> None:
-    best = [float(number) for number in re.findall(r"^  probability (0\.\d+)$", demo, re.MULTILINE)]
+def test_rules_show_the_five_best(rules: str) -> None:
+    best = [
+        float(number) for number in re.findall(r"^  probability (0\.\d+)$", rules, re.MULTILINE)
+    ]
     assert len(best) == 5
     assert best == sorted(best, reverse=True)
     assert sum(best) < 1.0
 
 
-def test_demo_shows_what_at_most_once_changes(demo: str) -> None:
+def test_rules_show_what_at_most_once_changes(rules: str) -> None:
     _, free, once, rest = re.split(
-        "the rules alone say:|With each field at most once:|ln Z falls", demo
+        "the rules alone say:|With each field at most once:|ln Z falls", rules
     )
     assert free.count(" year ") == 2
     assert once.count(" year ") == once.count(" title ") == 1
@@ -215,16 +230,16 @@ def test_demo_shows_what_at_most_once_changes(demo: str) -> None:
     assert math.exp(difference) == pytest.approx(probability, abs=1e-3)
 
 
-def test_demo_shows_what_a_correction_changes(demo: str) -> None:
-    wrong, right = demo.split("3. A correction")[1].split("Someone says")
+def test_rules_show_what_a_correction_changes(rules: str) -> None:
+    wrong, right = rules.split("3. A correction")[1].split("Someone says")
     assert re.search(r"Machine Learning \. +venue", wrong)
     assert re.search(r"Machine Learning \. +title +1\.000", right)
     assert re.search(r"McGraw Hill \. +venue", right)
     assert "To try next" in right
 
 
-def test_demo_repeats_exactly(demo: str) -> None:
-    assert run("examples/citation.py", NO_COLOR="1", COLUMNS="80") == demo
+def test_rules_repeat_exactly(rules: str) -> None:
+    assert run("examples/citation.py", NO_COLOR="1", COLUMNS="80") == rules
 
 
 # -- the documentation ---------------------------------------------------------------------------
@@ -237,7 +252,7 @@ def test_pictures_are_what_the_script_draws(tmp_path: Path) -> None:
 
 
 def test_pages_point_to_files_that_exist() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
     for page in pages:
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json as jsonlib
 import shlex
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +26,7 @@ __all__ = ["demo"]
 
 SHOWN = 10  # references
 MODEL, TRAIN, DEV, TEST = "citations.model", "train.jsonl", "dev.jsonl", "test.jsonl"
-TEXTS, ROWS = "references.txt", "references.csv"
+TEXTS, ROWS, SETTINGS = "references.txt", "references.csv", "settings.toml"
 
 
 class Outcome(NamedTuple):
@@ -66,18 +68,19 @@ def demo(
     _folder(output)
     made = data(n, seed)
     _show_data(screen, made)
-    screen.print("Learning a token CRF ...")
-    chain = learn("chain", made)
-    screen.print("Learning a semi-CRF ...\n")
-    semi = learn("semi", made)
+    with _waiting(screen, "Learning a token CRF, to compare with ..."):
+        chain = learn("chain", made)
+    with _waiting(screen, "Learning a semi-CRF ..."):
+        semi = learn("semi", made)
     found = semi.model.predict_confident(made.unseen, threshold=SURE)
     outcome = Outcome(made, semi, chain, found, doubt(made.unseen, found))
     _write(outcome, output)
     if json:
         sys.stdout.write(jsonlib.dumps(_plain(outcome), ensure_ascii=False) + "\n")
         return
-    _show_scores(_console(False), outcome)
     _show_references(screen, outcome)
+    screen.print()
+    _show_scores(_console(False), outcome)
     _show_end(screen, outcome, output)
 
 
@@ -101,6 +104,7 @@ def _write(outcome: Outcome, output: Path) -> None:
     for lexicon in made.lexicons:
         entries = "".join(" ".join(entry) + "\n" for entry in lexicon.entries)
         (output / f"{lexicon.name}.txt").write_text(entries, encoding="utf-8")
+    (output / SETTINGS).write_text(_settings(outcome), encoding="utf-8")
     outcome.semi.model.set_params(n_threads=None).save(output / MODEL)
     texts = "".join(f"{document.text}\n" for document in shown)
     (output / TEXTS).write_text(texts, encoding="utf-8")
@@ -109,6 +113,17 @@ def _write(outcome: Outcome, output: Path) -> None:
         rows.writerow(["text", *outcome.labels])
         for document, found in zip(shown, outcome.found, strict=False):
             rows.writerow(row(document, [one.segment for one in found], outcome.labels))
+
+
+def _settings(outcome: Outcome) -> str:
+    """Return what tells ``caesura train`` to learn such a model, from the preset alone."""
+    model = outcome.semi.model
+    lists = ", ".join(f'"{lexicon.name}.txt"' for lexicon in outcome.made.lexicons)
+    return (
+        f'# caesura train {TRAIN} --config {SETTINGS} -o my.model\nmodel = "semi"\n'
+        f'preset = "citations"\ngazetteers = [{lists}]\nc1 = {model.c1}\nc2 = {model.c2}\n'
+        f"max_iterations = {model.max_iterations}\nsame_label_adjacent = false\n"
+    )
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
@@ -161,15 +176,61 @@ def _console(silent: bool) -> Console:
     )
 
 
+def _waiting(screen: Console, doing: str) -> contextlib.AbstractContextManager[object]:
+    """Show what is being done while it is, where a person is looking."""
+    return screen.status(doing) if screen.is_terminal else contextlib.nullcontext()
+
+
 def _show_data(screen: Console, made: Data) -> None:
     from caesura.demo import HELD_OUT_STYLES, RECORDS, STYLES
 
     screen.print(
-        f"{len(RECORDS)} publications, {len(STYLES)} citation styles, slips and gaps as on the web."
-        f"\nLearning from {len(made.train)} references in {len(STYLES) - len(HELD_OUT_STYLES)} "
-        f"styles; testing on {len(made.test)} other publications, once in these styles and once in "
-        f"{', '.join(HELD_OUT_STYLES[:-1])} and {HELD_OUT_STYLES[-1]}, which were not seen."
+        f"{len(RECORDS)} publications in {len(STYLES)} citation styles, with slips and gaps as on "
+        f"the web.\nLearning from {len(made.train)} references in "
+        f"{len(STYLES) - len(HELD_OUT_STYLES)} styles. {', '.join(HELD_OUT_STYLES[:-1])} and "
+        f"{HELD_OUT_STYLES[-1]} are kept for the test, and so are {len(made.test)} publications."
     )
+
+
+def _show_references(screen: Console, outcome: Outcome) -> None:
+    from rich.text import Text
+
+    from caesura.demo.rows import field
+
+    colours = _colours(outcome.labels)
+    screen.print(
+        f"\n{SHOWN} of those publications in the styles that were not seen. Beside each field is "
+        "the probability that it is exactly right, and a ? where a person should look."
+    )
+    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
+    for document, found in shown:
+        line = Text(document.text or "")
+        offsets = document.offsets or ()
+        for one in found:
+            start, end = offsets[one.segment.start][0], offsets[one.segment.end - 1][1]
+            line.stylize(colours[one.segment.label], start, end)
+        screen.print()
+        screen.print(line)
+        for one in found:
+            name, style = one.segment.label, "bold yellow" if one.review else "dim"
+            fact = Text.assemble(
+                (f"  {'?' if one.review else ' '} {one.probability:4.2f}  ", style),
+                (f"{name:13}", colours[name]),
+                field(document, one.segment),
+            )
+            if screen.is_terminal:
+                fact.truncate(screen.width, overflow="ellipsis")
+            screen.print(fact)
+
+
+def _colours(labels: Sequence[str]) -> dict[str, str]:
+    """Return a colour for each label; those after the palette's last are bold."""
+    from caesura.render import PALETTE
+
+    return {
+        label: f"color({PALETTE[k % len(PALETTE)][0]})" + (" bold" if k >= len(PALETTE) else "")
+        for k, label in enumerate(labels)
+    }
 
 
 def _show_scores(screen: Console, outcome: Outcome) -> None:
@@ -185,60 +246,45 @@ def _show_scores(screen: Console, outcome: Outcome) -> None:
     screen.print(grid)
 
 
-def _show_references(screen: Console, outcome: Outcome) -> None:
-    from rich.text import Text
-
-    from caesura.demo.rows import field
-
-    colours = _colours(outcome.labels)
-    screen.print(
-        f"\n{SHOWN} references in styles that it has not seen, the probability that each field is "
-        "exactly right, and ? where a person should look:"
-    )
-    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
-    for document, found in shown:
-        line = Text(document.text or "")
-        offsets = document.offsets or ()
-        for one in found:
-            start, end = offsets[one.segment.start][0], offsets[one.segment.end - 1][1]
-            line.stylize(colours[one.segment.label], start, end)
-        screen.print()
-        screen.print(line)
-        for one in found:
-            name = one.segment.label
-            mark = "?" if one.review else " "
-            fact = Text(f"  {mark} {one.probability:4.2f}  ")
-            screen.print(fact + Text(f"{name:12}", colours[name]) + field(document, one.segment))
-
-
-def _colours(labels: Sequence[str]) -> dict[str, str]:
-    """Return a colour for each label; those after the palette's last are bold."""
-    from caesura.render import PALETTE
-
-    return {
-        label: f"color({PALETTE[k % len(PALETTE)][0]})" + (" bold" if k >= len(PALETTE) else "")
-        for k, label in enumerate(labels)
-    }
-
-
 def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
     worth = outcome.doubt
     screen.print(
-        f"\nOf all {worth.segments} segments in unseen styles, {worth.flagged} have a ?, and "
-        f"{worth.flagged_wrong} of these are wrong; of those without, "
-        f"{100 * worth.passed_right:.1f} % are right.\nThe ten as rows, a column for each field: "
-        f"{output / ROWS}\n\nTo try next:"
+        f"\nOf all {worth.segments} fields in unseen styles, {worth.flagged} have a ?, and "
+        f"{worth.flagged_wrong} of these are wrong. Of the others, "
+        f"{100 * worth.passed_right:.1f} % are right.\nThe ten as a table, a column for each "
+        f"field: {output / ROWS}\n\nTo try next:"
     )
 
     def path(name: str) -> str:
         return shlex.quote(str(output / name))
 
-    lists = " ".join(f"-g {path(lexicon.name + '.txt')}" for lexicon in outcome.made.lexicons)
-    reference = shlex.quote(outcome.made.unseen[0].text or "")
+    text, label = _doubtful(outcome)
     for line in (
-        f"caesura train {path(TRAIN)} --dev {path(DEV)} -o {path('my.model')} "
-        f"--preset citations {lists} --c2 0.1",
-        f"caesura segment {path(MODEL)} {path(TEXTS)} --to text --probabilities",
-        f"caesura explain {path(MODEL)} {reference}",
+        f"segment {path(MODEL)} {path(TEXTS)} --to text --probabilities",
+        f"explain {path(MODEL)} {shlex.quote(text)} --label {label}",
+        f"train {path(TRAIN)} --dev {path(DEV)} --config {path(SETTINGS)} -o {path('my.model')}",
     ):
-        screen.print(f"  {line}", soft_wrap=True, markup=False)
+        screen.print(f"  {_program()} {line}", soft_wrap=True, markup=False, style="bold")
+
+
+def _doubtful(outcome: Outcome) -> tuple[str, str]:
+    """Return the shortest reference with a doubtful field, and the label of the field."""
+    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
+    asked = [
+        (not one.review, len(document.text or ""), one.probability, document.text or "", one)
+        for document, found in shown
+        for one in found
+    ]
+    *_, text, one = min(asked, key=lambda fact: fact[:3])
+    return text, str(one.segment.label)
+
+
+def _program() -> str:
+    """Return what starts this program from here."""
+    if shutil.which("caesura"):
+        return "caesura"
+    beside, here = Path(sys.executable), Path.cwd()
+    script = beside.with_name("caesura")
+    program = script if script.exists() else beside
+    shown = str(program.relative_to(here)) if program.is_relative_to(here) else str(program)
+    return shlex.quote(shown) + ("" if script.exists() else " -m caesura")

@@ -12,6 +12,7 @@ from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say
 from caesura.cli.reading import Reading, is_model
+from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
@@ -118,5 +119,5 @@ def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None
         say(f"\nsequence {i + 1}, {wrong} segments differ")
         document = gold[i]
         for head, segments in (("gold     ", document.segments or ()), ("predicted", found[i])):
-            said_so = text(list(segments), document.tokens, labels=labels, width=10**9)
+            said_so = text(*as_written(document, segments), labels=labels, width=10**9)
             print(f"  {head} {said_so}")  # it has its own colours

@@ -10,6 +10,7 @@ import typer
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import load_model, naming, tokeniser_of
+from caesura.cli.writing import as_written, field_text
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.render import text as coloured
@@ -42,12 +43,17 @@ def explain(
         raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
     with naming("TEXT"):
         found = loaded.explain(document)
+        sure = loaded.predict_confident([document])[0]  # the probabilities that segment writes
+    found = [
+        why._replace(probability=one.probability, text=field_text(document, why.segment))
+        for why, one in zip(found, sure, strict=True)
+    ]
     chosen = [why for why in found if label in (None, why.segment.label)]
     if json:
         emit({"tokens": document.tokens, "segments": [_plain(why, reasons) for why in chosen]})
         return
     said, shares = [why.segment for why in found], [why.probability for why in found]
-    print(coloured(said, document.tokens, shares, labels=loaded.labels_))
+    print(coloured(*as_written(document, said), shares, labels=loaded.labels_))
     for why in chosen:
         _show(why, reasons)
 

@@ -40,6 +40,7 @@ OPTIONS = (  # what errors of the library advise, as it is said here
     ("align='expand' or 'contract'", "--align expand or contract"),
     ("misaligned='widen'", "--align expand"),
     ("pass format=", "pass --to or --format "),
+    ("pass another encoding, as 'latin-1'", "pass --encoding, as in --encoding latin-1"),
 )
 
 
@@ -54,7 +55,10 @@ def say(line: str = "", style: str | None = None) -> None:
     >>> say("3 sequences")
     3 sequences
     """
-    _console(sys.stdout).print(line, style=style, soft_wrap=True)
+    console = _console(sys.stdout)
+    with console.capture() as captured:
+        console.print(line, style=style, soft_wrap=True)
+    _put(captured.get())
 
 
 def emit(data: Any) -> None:
@@ -65,8 +69,7 @@ def emit(data: Any) -> None:
     >>> emit({"f1": 0.5, "worst": float("nan")})
     {"f1": 0.5, "worst": null}
     """
-    sys.stdout.write(json.dumps(_finite(data), ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    _put(json.dumps(_finite(data), ensure_ascii=False) + "\n")
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -98,7 +101,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     with console.capture() as captured:
         console.print(grid)
     lines = captured.get().splitlines()
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in lines)
+    _put("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _put(text: str) -> None:
+    """Write on stdout; a reader that went away does not stop what is still to be done."""
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence()
 
 
 def _is_number(cell: str) -> bool:

@@ -230,8 +230,8 @@ def _report(
         )
         return
     if output != "-":
-        pace = f"{run.sequences / max(seconds, 1e-9):,.0f} in a second"
-        note(f"{run.sequences:,} sequences, {run.segments:,} segments ({pace}): {output}")
+        pace = f" ({run.sequences / seconds:,.0f} in a second)" if seconds > 1 else ""
+        note(f"{run.sequences:,} sequences, {run.segments:,} segments{pace}: {output}")
     if review is not None:
         note(f"{run.reviewed:,} of these sequences are for review, and only in {review}")
     if not run.sequences:

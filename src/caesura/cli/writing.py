@@ -22,6 +22,7 @@ __all__ = [
     "FORMS",
     "Answer",
     "Style",
+    "as_written",
     "beside",
     "field_text",
     "form_of",
@@ -208,17 +209,41 @@ def _row(answer: Answer, labels: Sequence[str], sure: bool) -> list[str]:
 # ---- for people ----------------------------------------------------------------------------------
 
 
+def as_written(
+    document: Document, segments: Sequence[Segment]
+) -> tuple[list[Segment], Sequence[str]]:
+    """Return segments, and texts to show them with as they stand in the document.
+
+    Examples
+    --------
+    >>> lee = Document.from_text("Lee, A. (ed.)")
+    >>> as_written(lee, [Segment(0, 4, "author")])
+    ([Segment(start=0, end=1, label='author')], ['Lee, A.', '(ed.)'])
+    """
+    if document.text is None or document.offsets is None:
+        return list(segments), document.tokens
+    texts: list[str] = []
+    shown: list[Segment] = []
+    at = 0
+    for segment in [*segments, Segment(len(document), len(document), "")]:
+        if at < segment.start:
+            texts.append(" ".join(field_text(document, Segment(at, segment.start, "")).split()))
+        if segment.start < segment.end:
+            shown.append(Segment(len(texts), len(texts) + 1, segment.label))
+            texts.append(" ".join(field_text(document, segment).split()))
+        at = segment.end
+    return shown, texts
+
+
 def _text(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
     for batch in batches:
         for answer in batch:
-            tokens = answer.document.tokens
             shown: list[tuple[str, Any, Any]] = [("", answer.segments, answer.probabilities)]
             if answer.n_best is not None:
                 shown = [(f"{share:.3f}  ", some, None) for some, share in answer.n_best]
             for head, segments, chances in shown:
                 words = render.text(
-                    segments,
-                    tokens,
+                    *as_written(answer.document, segments),
                     chances,
                     labels=style.labels,
                     colour=style.colour,

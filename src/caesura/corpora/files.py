@@ -257,7 +257,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
         return
     beside = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     try:
-        with open(beside, "xb") as file:
+        with _made(beside, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -266,6 +266,15 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
         beside.replace(place)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _made(beside: Path, path: Name) -> IO[bytes]:
+    """Open a new file; an error names the file that was asked for."""
+    try:
+        return open(beside, "xb")
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from caesura.features import Lexicon, Pattern, SegmentFeature, Template, Text, preset
+from caesura.features import Lexicon, Pattern, SegmentFeature, Template, preset
 
 __all__ = ["features", "patterns"]
 
@@ -43,9 +43,6 @@ def patterns() -> list[Pattern]:
 def features(lexicons: Sequence[Lexicon], segments: bool) -> list[Template | SegmentFeature]:
     """Return the preset for citations, and for a semi-CRF what fields look like as a whole.
 
-    Of what the preset says of segments, that which looks at what stands beside them, at pairs of
-    words and at whole texts is left out: it is learnt by heart, and other styles are different.
-
     Examples
     --------
     >>> tokens, both = (features([], segments) for segments in (False, True))
@@ -53,12 +50,4 @@ def features(lexicons: Sequence[Lexicon], segments: bool) -> list[Template | Seg
     (True, True)
     """
     chosen = preset("citations", gazetteers=lexicons, segments=segments)
-    kept = [feature for feature in chosen if not _by_heart(feature)]
-    return [*kept, *patterns()] if segments else kept
-
-
-def _by_heart(feature: Template | SegmentFeature) -> bool:
-    if not isinstance(feature, Template):
-        return isinstance(feature, Text)
-    offsets = [offset for _, offset in feature.parts]
-    return feature.place != "token" and offsets != [0]
+    return [*chosen, *patterns()] if segments else chosen
