@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from crfsuite import alone, bags, corpus, train_peer
 from timing import table
@@ -104,7 +105,12 @@ def addresses(data: Path, folder: Path, n: int) -> list[list[str]]:
     many, one = lines_of(random.Random(0).choices(texts, k=n), folder, "txt")
     rows = []
     peer = rate(theirs("usaddress", folder), many, one, n)
-    options = {"same_label_adjacent": False, "c2": 0.3, "delta": 1e-3, "tokeniser": "whitespace"}
+    options: dict[str, Any] = {
+        "same_label_adjacent": False,
+        "c2": 0.3,
+        "delta": 1e-3,
+        "tokeniser": "whitespace",
+    }
     models = {
         "semi-CRF": caesura.SemiCRF(preset("addresses", segments=True), **options),
         "chain": caesura.ChainCRF(
