@@ -173,6 +173,7 @@ Parameters::Parameters(Pairs pairs, Layout layout, Planes planes)
 // Which weights share a row of the table, and which stand alone.
 void Parameters::place_weights() {
   Layout& l = *layout_;
+  const int least = least_dense();
   groups_.assign(planes_.n_attributes, {-1, 0});
   const auto n = static_cast<std::int64_t>(pairs_.attribute.size());
   auto base = [&](std::int64_t k) -> std::int32_t {
@@ -186,7 +187,7 @@ void Parameters::place_weights() {
   for (std::int64_t k = 0; k < n; ++k) {
     Group& group = groups_[base(k)];
     const auto lane = static_cast<std::int32_t>(plane_of(pairs_.attribute[k]) * l.Y + pairs_.label[k]);
-    const bool dense = group.count >= kDense;
+    const bool dense = group.count >= least;
     if (group.first < 0) {
       group.first = static_cast<std::int32_t>(dense ? l.n_dense++ : l.n_sparse);
       if (!dense) l.n_sparse += group.count;
@@ -227,6 +228,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   d.dense_ptr.reserve(corpus.ptr.size());
   d.sparse_ptr.reserve(corpus.ptr.size());
   const bool values = !corpus.value.empty();
+  const int least = least_dense();
   constexpr std::int64_t kSoon = 12;
   const auto n_items = static_cast<std::int64_t>(corpus.attribute.size());
   std::uint8_t plane = 0;  // whose weights are in the row of the token
@@ -244,7 +246,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
       }
       const Group& group = groups_[a];
       any |= group.count > 0;
-      if (group.count >= kDense) {
+      if (group.count >= least) {
         d.dense.push_back(group.first);
         if (values) d.dense_value.push_back(corpus.value[k]);
         continue;

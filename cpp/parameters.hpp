@@ -52,7 +52,8 @@ class Parameters {
                             int n) const;
 
  private:
-  static constexpr int kDense = 2;   // so many weights make a row of the table
+  // So many weights make a row of the table: two where it fits into a line of the cache.
+  int least_dense() const { return layout_->planes * layout_->Y <= 8 ? 2 : 3; }
   static constexpr int kLanes = 16;  // planes are used where a row has no more
   struct Group {
     std::int32_t first = 0;  // row of the table, or first single weight, or first weight of edges
