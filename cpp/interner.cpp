@@ -4,22 +4,28 @@
 
 namespace caesura {
 
-// Eight bytes at a time, each multiplied and folded.
+// Eight bytes at a time, each multiplied and folded; the last eight may have been read before.
 std::uint64_t hash_bytes(const char* data, std::size_t size) {
   constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15, kSecond = 0xd6e8feb86659fd93;
   auto fold = [](std::uint64_t a, std::uint64_t b) {
     const auto product = static_cast<unsigned __int128>(a) * b;
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
   };
-  std::uint64_t hash = kFirst ^ size;
-  std::uint64_t word;
-  for (; size >= 8; data += 8, size -= 8) {
-    std::memcpy(&word, data, 8);
-    hash = fold(hash ^ word, kSecond);
+  auto read = [](const char* at, auto word) {
+    std::memcpy(&word, at, sizeof word);
+    return static_cast<std::uint64_t>(word);
+  };
+  std::uint64_t hash = kFirst ^ size, last = 0;
+  if (size >= 8) {
+    const char* end = data + size - 8;
+    for (; data < end; data += 8) hash = fold(hash ^ read(data, std::uint64_t{}), kSecond);
+    last = read(end, std::uint64_t{});
+  } else if (size >= 4) {
+    last = read(data, std::uint32_t{}) << 32 | read(data + size - 4, std::uint32_t{});
+  } else if (size > 0) {
+    last = read(data, std::uint8_t{}) << 16 | read(data + size / 2, std::uint8_t{}) << 8 | read(data + size - 1, std::uint8_t{});
   }
-  word = 0;
-  std::memcpy(&word, data, size);
-  return fold(fold(hash ^ word, kSecond), kFirst);
+  return fold(fold(hash ^ last, kSecond), kFirst);
 }
 
 std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {
