@@ -99,8 +99,42 @@ def test_completion(folder: Path) -> None:
     assert out.split() == ["citations"]
 
 
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_imports_little(arguments: list[str]) -> None:
+    code = (
+        "import sys, atexit; from caesura.__main__ import main; "
+        "atexit.register(lambda: sys.stderr.write(' '.join(sys.modules))); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    found = {name.split(".")[0] for name in done.stderr.split()}
+    assert "typer" in found
+    assert not {"numpy", "matplotlib", "safetensors", "sklearn", "rapidfuzz"} & found
+    mine = {name for name in done.stderr.split() if name.startswith("caesura.")}
+    assert not {"caesura.corpora", "caesura.documents", "caesura.inference"} & mine
+
+
 def test_importing_the_program_is_light() -> None:
     code = "import sys, caesura.cli; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"rich", "matplotlib", "safetensors", "sklearn", "rapidfuzz"}
+    heavy = {"numpy", "rich", "matplotlib", "safetensors", "sklearn", "rapidfuzz"}
     assert not heavy & {name.split(".")[0] for name in out.stdout.split()}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@pytest.mark.parametrize("part", ["typer", "numpy", "caesura.models", "safetensors"])
+def test_an_interruption_while_importing_is_no_traceback(folder: Path, part: str) -> None:
+    code = f"""
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {part!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["caesura", "segment", {str(folder / "model")!r}, {str(folder / "train.jsonl")!r}]
+from caesura.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""

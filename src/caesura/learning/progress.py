@@ -87,7 +87,7 @@ class ProgressLine:
         if p.dev_score is not None:
             parts.append(f"F1 {p.dev_score:.4f}")
         if left is not None:
-            parts.append(f"{_duration(left)} left")
+            parts.append(f"about {_duration(left)} left")
         parts.append(f"{_duration(p.seconds)} gone")
         if not math.isnan(p.gradient_norm):
             parts.append(f"gradient {p.gradient_norm:.3g}")
