@@ -24,7 +24,7 @@ from caesura import ChainCRF, SemiCRF, corpora, persistence
 from caesura.cli import app
 from caesura.features import Dictionary, Length, Lexicon, Text, edge, in_lexicon, shape, word
 
-SLOW = 60  # seconds that a command may take
+SLOW = 60  # seconds of work that a command may take
 OLD = b"what was there before\n"
 NUMBERS: list[Any] = [0, 1, -1, 2, 7, 255, 2**31 - 1, -(2**31), 2**31, 2**63, 10**30, 1e308]
 ODD: list[Any] = [*NUMBERS, 0.5, -0.0, None, True, False, "", "O", "x", "\x00", "words", [], {}]
@@ -92,8 +92,8 @@ def ending(arguments: list[str], output: Path, rng: random.Random) -> Ending:
     def late(*_: object) -> None:
         raise AssertionError(f"longer than {SLOW} s")
 
-    signal.signal(signal.SIGALRM, late)
-    signal.alarm(SLOW)
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, SLOW)
     try:
         ran = run(arguments)
         check(ran, output, before)
@@ -103,7 +103,7 @@ def ending(arguments: list[str], output: Path, rng: random.Random) -> Ending:
         error.add_note("caesura " + " ".join(map(repr, arguments)))
         return Ending(arguments[0], crash=error)
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         shutil.rmtree(output) if output.is_dir() else output.unlink(missing_ok=True)
     return Ending(arguments[0], ran.code == 1)
 
