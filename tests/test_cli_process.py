@@ -138,3 +138,40 @@ main()
     assert done.returncode == 130
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_is_ended_leaves_nothing_behind(folder: Path, sent: int, code: int) -> None:
+    place = folder / f"ended{code}"
+    place.mkdir()
+    with start(
+        "segment", folder / "model", "-", "-o", place / "out.jsonl", "--batch", 1
+    ) as program:
+        assert program.stdin is not None
+        program.stdin.write("7 Park Lane, York\n" * 20_000)
+        program.stdin.flush()
+        while not list(place.iterdir()) and program.poll() is None:
+            time.sleep(0.02)
+        program.send_signal(sent)
+        assert program.stderr is not None
+        assert "Traceback" not in program.stderr.read()
+    assert program.returncode == code
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_full_disk_is_one_line(folder: Path) -> None:
+    for arguments in (
+        ("segment", folder / "model", folder / "train.jsonl", "-o", "/dev/full"),
+        ("segment", folder / "model", folder / "train.jsonl"),
+        ("evaluate", folder / "model", folder / "train.jsonl"),
+        ("inspect", folder / "model", "--json"),
+    ):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*PROGRAM, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 1, done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert "no space left on device" in done.stderr

@@ -10,18 +10,26 @@ __all__: list[str] = []
 
 def main() -> None:
     """Run the program; an interruption ends it with 130 and without a traceback, at any time."""
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
     try:
-        before = signal.signal(signal.SIGINT, _end)  # nothing is there yet that must be put away
+        if heard:
+            signal.signal(signal.SIGINT, _at_once)  # nothing is there yet that must be put away
         from caesura.cli import main as run
 
-        signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGTERM, _orderly)
+        if heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         run()
     except KeyboardInterrupt:
         sys.exit(130)
 
 
-def _end(*_: Any) -> None:
+def _at_once(*_: Any) -> None:
     os._exit(130)
+
+
+def _orderly(*_: Any) -> None:
+    sys.exit(143)  # files that are not complete are put away, and a checkpoint is written
 
 
 if __name__ == "__main__":
