@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -175,3 +176,16 @@ def test_a_full_disk_is_one_line(folder: Path) -> None:
         assert done.returncode == 1, done.stderr
         assert done.stderr.count("\n") == 1, done.stderr
         assert "no space left on device" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(folder: Path, closed: str) -> None:
+    place = folder / "closed.jsonl"
+    place.unlink(missing_ok=True)
+    command = [*PROGRAM, "segment", str(folder / "model"), str(folder / "train.jsonl")]
+    quoted = shlex.join([*command, "-o", str(place)])
+    done = subprocess.run(f"{quoted} {closed}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "rror" not in done.stderr
+    assert len(place.read_text().splitlines()) == 20

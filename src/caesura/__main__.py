@@ -10,6 +10,7 @@ __all__: list[str] = []
 
 def main() -> None:
     """Run the program; an interruption ends it with 130 and without a traceback, at any time."""
+    _open_streams()
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
     try:
         if heard:
@@ -22,6 +23,14 @@ def main() -> None:
         run()
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def _open_streams() -> None:
+    """Put something in the place of streams that whoever called has closed."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _at_once(*_: Any) -> None:
