@@ -1,10 +1,12 @@
 """Damaged corpora: every format, corrupted at random; only clear errors may come of it.
 
 python bench/fuzz.py --n 10000
+python bench/fuzz.py --n 10000 --commands
 
 Each file is read strictly and again with errors left out, and its format is guessed. A crash is
 what is not an `InvalidInput` of one line that names the file and the line in it, or a reading that
-contradicts the other; the first is shown.
+contradicts the other; the first is shown. With --commands, damaged corpora and models are given to
+the command line, see fuzz_commands.py.
 """
 
 from __future__ import annotations
@@ -255,18 +257,23 @@ def guess(path: Path) -> None:
                 raise AssertionError(error) from error
 
 
+def put(place: Path, choices: list[dict[str, bytes]], format: str, rng: random.Random) -> Path:
+    """Write a damaged corpus into an empty folder, and return its path."""
+    changed = files(rng.choice(choices), format, rng)
+    for name, content in changed.items():
+        (place / name).write_bytes(content)
+    return place if format == "brat" else place / next(iter(changed))
+
+
 def outcomes(format: str, n: int, seed: int = 0) -> Iterator[Outcome]:
     """Damage a corpus of a format n times, and read it."""
     with tempfile.TemporaryDirectory() as folder:
         choices = whole(Path(folder))[format]
         for i in range(n):
             rng = random.Random(f"{seed} {format} {i}")
-            changed = files(rng.choice(choices), format, rng)
             place = Path(folder, "corpus")
             place.mkdir()
-            for name, content in changed.items():
-                (place / name).write_bytes(content)
-            path = place if format == "brat" else place / next(iter(changed))
+            path = put(place, choices, format, rng)
             try:
                 outcome = read_damaged(path, format)
                 guess(place / "000000.txt" if format == "brat" else path)
@@ -277,26 +284,61 @@ def outcomes(format: str, n: int, seed: int = 0) -> Iterator[Outcome]:
             shutil.rmtree(place)
 
 
+def of_readers(format: str, n: int, seed: int) -> list[object]:
+    """Return the row of a format in the table of readers."""
+    counts: Counter[str] = Counter()
+    for outcome in outcomes(format, n, seed):
+        if outcome.crash is not None and not counts["crash"]:
+            traceback.print_exception(outcome.crash)
+        counts["crash" if outcome.crash else "refused" if outcome.raised else "read"] += 1
+        counts["kept"] += bool(outcome.raised and outcome.documents)
+    return [counts[name] for name in ("refused", "kept", "read", "crash")]
+
+
+def of_commands(what: str, n: int, seed: int) -> list[object]:
+    """Return the row of a format, or of models, in the table of commands."""
+    import fuzz_commands
+
+    if what == "model":
+        endings = fuzz_commands.of_models(n, seed, documents(), damaged)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            choices = whole(Path(folder))[what]
+
+        def made(place: Path, rng: random.Random) -> Path:
+            return put(place, choices, what, rng)
+
+        endings = fuzz_commands.of_corpora(what, n, seed, documents(), made)
+    counts: Counter[str] = Counter()
+    for ending in endings:
+        if ending.crash is not None and counts["crash"] < 3:
+            traceback.print_exception(ending.crash)
+        counts["crash" if ending.crash else "refused" if ending.refused else "done"] += 1
+    return [counts[name] for name in ("refused", "done", "crash")]
+
+
+READERS = ["format", "refused", "rest read by skipping", "read whole", "crashes", "s"]
+COMMANDS = ["damaged", "exit code 1", "exit code 0", "crashes", "s"]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--n", type=int, default=10_000, help="corruptions of each format")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--format", choices=FORMATS, action="append")
+    parser.add_argument("--commands", action="store_true", help="through the command line")
+    parser.add_argument("--format", choices=[*FORMATS, "model"], action="append")
     arguments = parser.parse_args()
+    if "model" in (arguments.format or ()) and not arguments.commands:
+        parser.error("model: only with --commands")
     rows = []
-    for format in arguments.format or FORMATS:
+    for format in arguments.format or [*FORMATS, *(["model"] if arguments.commands else [])]:
         start = time.perf_counter()
-        counts: Counter[str] = Counter()
-        for outcome in outcomes(format, arguments.n, arguments.seed):
-            if outcome.crash is not None and not counts["crash"]:
-                traceback.print_exception(outcome.crash)
-            counts["crash" if outcome.crash else "refused" if outcome.raised else "read"] += 1
-            counts["kept"] += bool(outcome.raised and outcome.documents)
-        seconds = f"{time.perf_counter() - start:.0f}"
-        figures = [counts["refused"], counts["kept"], counts["read"], counts["crash"], seconds]
-        rows.append([format, *map(str, figures)])
-    print(f"{arguments.n} corruptions of each format, seed {arguments.seed}")
-    print(table(["format", "refused", "rest read by skipping", "read whole", "crashes", "s"], rows))
+        row = (of_commands if arguments.commands else of_readers)(
+            format, arguments.n, arguments.seed
+        )
+        rows.append([format, *map(str, row), f"{time.perf_counter() - start:.0f}"])
+    print(f"{arguments.n} corruptions of each, seed {arguments.seed}")
+    print(table(COMMANDS if arguments.commands else READERS, rows))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -111,8 +112,92 @@ def test_completion(folder: Path) -> None:
     assert out.split() == ["citations"]
 
 
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_help_imports_little(arguments: list[str]) -> None:
+    code = (
+        "import sys, atexit; from caesura.__main__ import main; "
+        "atexit.register(lambda: sys.stderr.write(' '.join(sys.modules))); main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+    found = {name.split(".")[0] for name in done.stderr.split()}
+    assert "typer" in found
+    assert not {"numpy", "matplotlib", "safetensors", "sklearn", "rapidfuzz"} & found
+    mine = {name for name in done.stderr.split() if name.startswith("caesura.")}
+    assert not {"caesura.corpora", "caesura.documents", "caesura.inference"} & mine
+
+
 def test_importing_the_program_is_light() -> None:
     code = "import sys, caesura.cli; print(*sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {"rich", "matplotlib", "safetensors", "sklearn", "rapidfuzz"}
+    heavy = {"numpy", "rich", "matplotlib", "safetensors", "sklearn", "rapidfuzz"}
     assert not heavy & {name.split(".")[0] for name in out.stdout.split()}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+@pytest.mark.parametrize("part", ["typer", "numpy", "caesura.models", "safetensors"])
+def test_an_interruption_while_importing_is_no_traceback(folder: Path, part: str) -> None:
+    code = f"""
+import os, signal, sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {part!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["caesura", "segment", {str(folder / "model")!r}, {str(folder / "train.jsonl")!r}]
+from caesura.__main__ import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_what_is_ended_leaves_nothing_behind(folder: Path, sent: int, code: int) -> None:
+    place = folder / f"ended{code}"
+    place.mkdir()
+    with start(
+        "segment", folder / "model", "-", "-o", place / "out.jsonl", "--batch", 1
+    ) as program:
+        assert program.stdin is not None
+        program.stdin.write("7 Park Lane, York\n" * 20_000)
+        program.stdin.flush()
+        while not list(place.iterdir()) and program.poll() is None:
+            time.sleep(0.02)
+        program.send_signal(sent)
+        assert program.stderr is not None
+        assert "Traceback" not in program.stderr.read()
+    assert program.returncode == code
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+def test_a_full_disk_is_one_line(folder: Path) -> None:
+    for arguments in (
+        ("segment", folder / "model", folder / "train.jsonl", "-o", "/dev/full"),
+        ("segment", folder / "model", folder / "train.jsonl"),
+        ("evaluate", folder / "model", folder / "train.jsonl"),
+        ("inspect", folder / "model", "--json"),
+    ):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run(
+                [*PROGRAM, *map(str, arguments)], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 1, done.stderr
+        assert done.stderr.count("\n") == 1, done.stderr
+        assert "no space left on device" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(folder: Path, closed: str) -> None:
+    place = folder / "closed.jsonl"
+    place.unlink(missing_ok=True)
+    command = [*PROGRAM, "segment", str(folder / "model"), str(folder / "train.jsonl")]
+    quoted = shlex.join([*command, "-o", str(place)])
+    done = subprocess.run(f"{quoted} {closed}", shell=True, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "rror" not in done.stderr
+    assert len(place.read_text().splitlines()) == 20

@@ -559,7 +559,7 @@ def test_callbacks_see_each_iteration_and_stop() -> None:
     assert all(p.dev_score is None and p.seconds >= 0.0 for p in seen)
 
 
-def test_patience_keeps_the_best_weights() -> None:
+def test_patience_keeps_the_last_of_the_best_weights() -> None:
     scores = iter([1.0, 3.0, 2.0, 3.0, 1.0, 9.0])
     kept: list[Floats] = []
 
@@ -570,7 +570,21 @@ def test_patience_keeps_the_best_weights() -> None:
     result = minimise(LBFGS(Logistic(), c2=0.1), np.zeros(30), dev_score=score, patience=3)
     assert result.status == "patience"
     assert [p.dev_score for p in result.history] == [1.0, 3.0, 2.0, 3.0, 1.0]
-    np.testing.assert_array_equal(result.w, kept[1])
+    np.testing.assert_array_equal(result.w, kept[3])
+    assert (kept[3] != kept[1]).any()
+
+
+@pytest.mark.parametrize("scores", [[1.0] * 4, [float("nan")] * 4])
+def test_no_gain_ends_the_run_however_often_the_score_comes_again(scores: list[float]) -> None:
+    said, kept = iter(scores), list[Floats]()
+
+    def score(w: Floats) -> float:
+        kept.append(w)
+        return next(said)
+
+    result = minimise(LBFGS(Logistic(), c2=0.1), np.zeros(30), dev_score=score, patience=3)
+    assert (result.status, len(result.history)) == ("patience", 4)
+    np.testing.assert_array_equal(result.w, kept[-1 if scores[0] == 1.0 else 0])
 
 
 def test_the_line_tells_and_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
@@ -585,6 +599,37 @@ def test_the_line_tells_and_is_silent(capsys: pytest.CaptureFixture[str]) -> Non
     out, err = capsys.readouterr()
     assert out == ""
     assert "objective" in err
+
+
+def test_the_line_fits() -> None:
+    line = ProgressLine(show=False, max_iterations=100_000)
+    line._history = [
+        Progress(i, 123456.789 + 1 / i, 1.23e-05, 1.0, i, 7, 700.0 * i, 0.98765)
+        for i in range(12_300, 12_345)
+    ]
+    parts = ["iteration 12344", "objective 123457", "F1 0.9877", "left", "gone", "gradient"]
+    whole, shown = line.line(), 6
+    assert all(part in whole for part in parts)
+    for width in range(len(whole), 0, -1):
+        text = line.line(width)
+        assert whole.startswith(text)
+        assert len(text) <= width or text == parts[0]
+        assert len(text.split("  ")) <= shown
+        shown = len(text.split("  "))
+    assert all(part in line.line(60) for part in parts[:3])
+    assert shown == 1
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_line_is_one_line(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    with ProgressLine(show=True, max_iterations=9) as line:
+        line(Progress(12345, 123456.789, 1.23e-05, 1.0, 4, 7, 7200.0, 0.98765))
+    shown = capsys.readouterr().err.splitlines()
+    assert len(shown) == 1
+    assert len(shown[0]) <= width
 
 
 def test_without_iterations_the_start_is_the_end() -> None:

@@ -6,41 +6,41 @@
     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
     here so far
 
-What comes after inference is imported when it is first used.
+Each part is imported when it is first used.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
-from caesura.inference import (
-    Marginals,
-    Path,
-    entropy,
-    kl_divergence,
-    log_partition,
-    log_probability,
-    marginals,
-    minimum_risk,
-    n_best,
-    sample,
-    score,
-    viterbi,
-)
-from caesura.potentials import Potentials
-from caesura.segments import (
-    Segment,
-    drop_outside,
-    fill_gaps,
-    from_tags,
-    segmentation,
-    to_tags,
-)
 
 if TYPE_CHECKING:
     from caesura.documents import Document, Partial
     from caesura.evaluation import Comparison, Report, compare, evaluate
+    from caesura.inference import (
+        Marginals,
+        Path,
+        entropy,
+        kl_divergence,
+        log_partition,
+        log_probability,
+        marginals,
+        minimum_risk,
+        n_best,
+        sample,
+        score,
+        viterbi,
+    )
     from caesura.models import ChainCRF, SemiCRF, load
+    from caesura.potentials import Potentials
+    from caesura.segments import (
+        Segment,
+        drop_outside,
+        fill_gaps,
+        from_tags,
+        segmentation,
+        to_tags,
+    )
 
 __all__ = [
     "CaesuraError",
@@ -77,8 +77,19 @@ __all__ = [
     "viterbi",
 ]
 
-_PARTS = ("compat", "corpora", "demo", "documents", "evaluation", "features", "models", "render")
+_PARTS = (
+    *("compat", "corpora", "demo", "documents", "evaluation", "features", "inference", "models"),
+    *("potentials", "render", "segments"),
+)
+_INFERENCE = (
+    *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),
+    *("marginals", "minimum_risk", "n_best", "sample", "score", "viterbi"),
+)
+_SEGMENTS = ("Segment", "drop_outside", "fill_gaps", "from_tags", "segmentation", "to_tags")
 _LATER = {
+    **dict.fromkeys(_INFERENCE, "inference"),
+    "Potentials": "potentials",
+    **dict.fromkeys(_SEGMENTS, "segments"),
     **dict.fromkeys(("Document", "Partial"), "documents"),
     **dict.fromkeys(("Comparison", "Report", "compare", "evaluate"), "evaluation"),
     **dict.fromkeys(("ChainCRF", "SemiCRF", "load"), "models"),

@@ -1,8 +1,45 @@
 """``python -m caesura`` is the command line."""
 
-from caesura.cli import main
+import os
+import signal
+import sys
+from typing import Any
 
 __all__: list[str] = []
+
+
+def main() -> None:
+    """Run the program; an interruption ends it with 130 and without a traceback, at any time."""
+    _open_streams()
+    heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
+    try:
+        if heard:
+            signal.signal(signal.SIGINT, _at_once)  # nothing is there yet that must be put away
+        from caesura.cli import main as run
+
+        signal.signal(signal.SIGTERM, _orderly)
+        if heard:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        run()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def _open_streams() -> None:
+    """Put something in the place of streams that whoever called has closed."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+
+
+def _at_once(*_: Any) -> None:
+    os._exit(130)
+
+
+def _orderly(*_: Any) -> None:
+    sys.exit(143)  # files that are not complete are put away, and a checkpoint is written
+
 
 if __name__ == "__main__":
     main()

@@ -7,6 +7,7 @@ from typing import Any
 from caesura.cli.measuring import same_sequences
 from caesura.cli.reading import Reading, is_model, labelled, load_model, naming, read_all
 from caesura.documents import Document
+from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
 __all__ = ["Found", "System", "gold_of"]
@@ -16,6 +17,8 @@ Found = list[list[Segment]]  # of each sequence
 
 def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
     """Return the labelled sequences of a file, cut as the first model among the systems cuts."""
+    if is_model(path):
+        raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     cutters = [system.model.tokeniser for system in systems if system.model is not None]
     return labelled(read_all(path, reading, tokeniser=(cutters or [None])[0]), path)
 

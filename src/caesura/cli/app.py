@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -16,15 +16,33 @@ from caesura.cli.output import Wrong, fail, silence
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# In the order of --help; each is a function of this name in a module of this name.
-COMMANDS = (
-    *("train", "segment", "evaluate", "compare", "inspect", "explain", "convert"),
-    *("tune", "learning-curve", "demo"),
-)
+# In the order of --help, with what it says; each is a function of this name in a module of this
+# name, which is imported when the command is called.
+COMMANDS = {
+    "train": "Learn from labelled sequences, and write a model.",
+    "segment": "Cut sequences into labelled segments.",
+    "evaluate": "Count right segments: precision, recall and F1, over all and by label.",
+    "compare": "Compare two systems on the same sequences, by approximate randomisation.",
+    "inspect": "Show what is in a model: labels, features, size, the largest weights, lengths.",
+    "explain": "Say which features made each segment win, against the best answer without it.",
+    "convert": "Read sequences in one format, and write them in another.",
+    "tune": "Try settings by cross-validation, and write down the best.",
+    "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
+    "demo": "Learn to cut references into fields, and cut ten that are new.",
+}
 
 
 class Program(TyperGroup):
-    """A group of commands that says in one line what is wrong with how it was called."""
+    """A group of commands that says in one line what is wrong with how it was called.
+
+    Of each command it knows no more than a line, until it is called.
+    """
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is called, once it is imported."""
+        if args and args[0] in COMMANDS:
+            self.commands[args[0]] = _imported(args[0])
+        return super().resolve_command(ctx, args)
 
     def main(
         self,
@@ -67,6 +85,8 @@ def _wrong(error: Any) -> int:
     return 2
 
 
+SETTINGS: Any = {"context_settings": {"help_option_names": ["-h", "--help"]}}
+
 app = typer.Typer(
     name="caesura",
     cls=Program,
@@ -75,7 +95,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **SETTINGS,
 )
 
 
@@ -99,20 +119,25 @@ def _program(
     pass
 
 
-def _register(name: str) -> None:
-    """Add a command, if its module is there."""
-    place = f"caesura.cli.{name.replace('-', '_')}"
-    if importlib.util.find_spec(place) is None:
-        return
-    run = getattr(importlib.import_module(place), name.replace("-", "_"))
+@functools.cache
+def _imported(name: str) -> Any:
+    """Return a command, from its module."""
+    module = name.replace("-", "_")
+    run = getattr(importlib.import_module(f"caesura.cli.{module}"), module)
     if not hasattr(run, "example"):
         run = command(f"caesura {name}")(run)
-    lines = run.example.split("\n")
-    app.command(name, epilog="\n\n".join(["Example:", *lines]))(run)
+    alone = typer.Typer(add_completion=False, rich_markup_mode="rich", **SETTINGS)
+    lines = ["Example:", *run.example.split("\n")]
+    alone.command(name, epilog="\n\n".join(lines))(run)
+    return typer.main.get_command(alone)
 
 
-for _name in COMMANDS:
-    _register(_name)
+def _not_yet() -> None:
+    """Stand for a command that is not imported."""
+
+
+for _name, _line in COMMANDS.items():
+    app.command(_name, help=_line)(_not_yet)
 
 
 def main() -> None:

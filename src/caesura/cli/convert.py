@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, emit, note
+from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, read, report_notes, write_corpus
 
 __all__ = ["convert"]
@@ -41,10 +41,14 @@ def convert(
         wrong = "it prints counts, and the sequences go to stdout too; give a file as OUT"
         raise typer.BadParameter(wrong, param_hint="--json")
     options: dict[str, Any] = {"scheme": scheme, "form": form}
+    check_output(output, folder=True)
     corpus = read(input, reading)
     given = {name: value for name, value in options.items() if value is not None}
-    count = write_corpus(output, corpus, to, **given)
+    with written(output):
+        count = write_corpus(output, corpus, to, **given)
     skipped = report_notes(corpus, input)
+    if not count:
+        warn(f"{input}: got no sequences; is the input empty?")
     if json:
         found = getattr(corpus, "scheme", None), getattr(corpus, "format", reading.format)
         emit(

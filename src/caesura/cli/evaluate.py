@@ -10,12 +10,11 @@ import typer
 from caesura.cli import measuring
 from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
-from caesura.cli.output import Json, emit, say
+from caesura.cli.output import Json, check_output, emit, say, written
 from caesura.cli.reading import Reading, is_model
 from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
 from caesura.render import text
 from caesura.segments import Segment
 
@@ -84,7 +83,7 @@ def evaluate(
     more = measuring.details(gold, found, chances) if showing.details else []
     if showing.html is not None:
         page = measuring.page(gold, found, chances, words)
-        with writing(showing.html) as file:
+        with written(showing.html), writing(showing.html) as file:
             file.write(page)
     if json:
         emit(measuring.as_json(report) | {what: measuring.plain(one) for what, one in more})
@@ -99,8 +98,8 @@ def _check(showing: Showing) -> None:
     """Raise for what would fail only after all else is done."""
     if showing.confidence is not None and not 0 < showing.confidence < 1:
         raise typer.BadParameter("a share between 0 and 1", param_hint="--confidence")
-    if showing.html is not None and not showing.html.absolute().parent.is_dir():
-        raise InvalidInput(message("--html", str(showing.html), "a file in a folder", "make it"))
+    if showing.html is not None:
+        check_output(showing.html)
 
 
 def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None:

@@ -64,7 +64,7 @@ def learning_curve(
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Train on more and more of the data, a chain beside a semi-CRF, and show the scores.
+    """Train on more and more of the data, chain beside semi-CRF; show the scores.
 
     A curve that still rises at its end says that more labelled data would help.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -35,18 +34,15 @@ def measure(
     1.0
     """
     gold = [document.segments or () for document in documents]
-    offered: dict[str, Any] = {
-        "lengths": [len(document) for document in documents],
-        "tokens": [document.tokens for document in documents] if vocabulary is not None else None,
-        "vocabulary": vocabulary,
-        "confidence": confidence,
-        "seed": seed,
-    }
-    known = inspect.signature(evaluation.evaluate).parameters
-    if confidence is not None and "confidence" not in known:
-        raise InvalidInput("--confidence: not in this version")
-    taken = {name: value for name, value in offered.items() if name in known}
-    return evaluation.evaluate(gold, predicted, **taken)
+    return evaluation.evaluate(
+        gold,
+        predicted,
+        lengths=[len(document) for document in documents],
+        tokens=None if vocabulary is None else [document.tokens for document in documents],
+        vocabulary=vocabulary,
+        confidence=confidence,
+        seed=seed,
+    )
 
 
 def vocabulary(documents: Sequence[Document]) -> set[str]:
@@ -66,23 +62,8 @@ def vocabulary(documents: Sequence[Document]) -> set[str]:
 
 def as_json(report: Any) -> dict[str, Any]:
     """Return a report as plain data."""
-    if hasattr(report, "to_json"):
-        found: dict[str, Any] = json.loads(report.to_json())
-        return found
-    return {
-        "micro": _score(report.micro),
-        "macro": report.macro._asdict(),
-        "labels": {label: _score(score) for label, score in report.labels.items()},
-        "untyped": _score(report.untyped),
-        "sequences": report.sequences,
-        "sequences_correct": report.sequences_correct,
-        "sequence_accuracy": report.sequence_accuracy,
-    }
-
-
-def _score(score: Any) -> dict[str, Any]:
-    shares = {"precision": score.precision, "recall": score.recall, "f1": score.f1}
-    return {**score._asdict(), **shares}
+    found: dict[str, Any] = json.loads(report.to_json())
+    return found
 
 
 def details(
@@ -90,9 +71,9 @@ def details(
 ) -> list[tuple[str, Any]]:
     """Return the other ways to look at mistakes that there are, by name."""
     gold = [document.segments or () for document in documents]
-    there = [name for name in ("errors", "confusion", "partial") if hasattr(evaluation, name)]
-    found = [(name, getattr(evaluation, name)(gold, predicted)) for name in there]
-    if chances is not None and hasattr(evaluation, "reliability"):
+    asked = ("errors", "confusion", "partial")
+    found = [(name, getattr(evaluation, name)(gold, predicted)) for name in asked]
+    if chances is not None:
         right = [s in truth for truth, some in zip(gold, predicted, strict=True) for s in some]
         shares = [chance for some in chances for chance in some]
         found.append(("reliability", evaluation.reliability(shares, right)))
@@ -106,8 +87,6 @@ def page(
     words: set[str] | None = None,
 ) -> str:
     """Return the report as a page."""
-    if not hasattr(evaluation, "html_report"):
-        raise InvalidInput("--html: not in this version")
     gold = [list(document.segments or ()) for document in documents]
     found = [list(one) for one in predicted]
     return str(

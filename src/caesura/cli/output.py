@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +22,7 @@ __all__ = [
     "Json",
     "Ticker",
     "Wrong",
+    "check_output",
     "emit",
     "fail",
     "note",
@@ -30,6 +31,7 @@ __all__ = [
     "silence",
     "table",
     "warn",
+    "written",
 ]
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
@@ -41,6 +43,8 @@ OPTIONS = (  # what errors of the library advise, as it is said here
     ("misaligned='widen'", "--align expand"),
     ("pass format=", "pass --to or --format "),
     ("pass another encoding, as 'latin-1'", "pass --encoding, as in --encoding latin-1"),
+    ("n_threads: got", "--threads: got"),
+    ("random_state: got", "--seed: got"),
 )
 
 
@@ -190,6 +194,51 @@ def reporting() -> Iterator[None]:
             traceback.print_exc()
         fail(_said(error))
         raise typer.Exit(1) from None
+
+
+def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
+    """Raise before a long time is spent on what cannot be written; `folder` if it may be one.
+
+    Examples
+    --------
+    >>> check_output("no/such/folder/new.jsonl")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: no/such/folder/new.jsonl: is in a folder that does not exist; give
+    the name of a file to write
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return
+    if os.path.isdir(name) and not folder:
+        raise InvalidInput(f"{name}: is a folder; give the name of a file to write")
+    if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+        what = "is in a folder that does not exist; give the name of a file to write"
+        raise InvalidInput(f"{name}: {what}")
+
+
+@contextlib.contextmanager
+def written(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Name the file that is being written in errors of the system.
+
+    Examples
+    --------
+    >>> with written("new.jsonl"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'new.jsonl'
+    """
+    name = os.fspath(path)
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        beside = f".{os.path.basename(os.path.realpath(name))}."  # where it is made
+        own = error.filename is None or beside in os.fspath(error.filename)
+        if error.strerror is None or not own:
+            raise
+        shown = "standard output" if name == "-" else name
+        raise OSError(error.errno, error.strerror, shown) from error
 
 
 class Ticker:

@@ -6,10 +6,8 @@ All that depends on how `caesura.corpora` reads is in this module.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -123,11 +121,8 @@ def read(
     options = _of_columns(name, form, reading)
     if reading.encoding is not None:
         options["encoding"] = reading.encoding
-    known = inspect.signature(corpora.read).parameters
-    if "align" in known:
-        options["on_error"] = "skip" if reading.skip_errors else "raise"
-        return corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
-    return _read_plainly(name, form, cutter, reading, options)
+    options["on_error"] = "skip" if reading.skip_errors else "raise"
+    return corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
 
 
 def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]:
@@ -138,9 +133,9 @@ def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]
         options["columns"] = [None if column in ("", "_") else column for column in columns]
     if reading.tag_scheme is not None:
         options["scheme"] = reading.tag_scheme
-    if options and hasattr(corpora, "detect"):
+    if options:
         form = form or corpora.detect(name)
-    if options and form not in (None, "conll"):
+    if options and form != "conll":
         given = "--columns" if reading.columns is not None else "--tag-scheme"
         raise InvalidInput(f"{given}: got {name}, which is {form}; leave it out, or pass -f conll")
     return options
@@ -161,37 +156,6 @@ def base_name(name: str | Path) -> Path:
     """
     path = Path(name)
     return path.with_suffix("") if path.suffix in PACKED else path
-
-
-def _read_plainly(
-    name: str, form: str | None, cutter: Any, reading: Reading, options: dict[str, Any]
-) -> Iterable[Document]:
-    """Read with the readers that know neither plain text nor what to leave out."""
-    if form == "text" or (form is None and _unknown(name)):
-        return _Lines(name, cutter, reading.encoding or "utf-8")
-    if form == "jsonl" or (form is None and base_name(name).suffix in (".jsonl", ".ndjson")):
-        options = {key: value for key, value in options.items() if key == "encoding"}
-        options["tokeniser"] = cutter
-        options["misaligned"] = "error" if reading.align == "strict" else "widen"
-    return corpora.read(name, form, **options)
-
-
-class _Lines:
-    """A text on each line."""
-
-    def __init__(self, name: str, tokeniser: Any, encoding: str) -> None:
-        self._name, self._tokeniser, self._encoding = name, tokeniser, encoding
-
-    def __iter__(self) -> Iterator[Document]:
-        stdin = contextlib.nullcontext(sys.stdin.buffer)
-        with stdin if self._name == "-" else open(self._name, "rb") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    text = line.decode(self._encoding).rstrip("\r\n")
-                except UnicodeDecodeError as error:
-                    raise InvalidInput(f"{self._name}, line {number}: {error}") from None
-                if text.strip():
-                    yield Document.from_text(text, self._tokeniser)
 
 
 def read_all(

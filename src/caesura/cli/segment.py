@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shutil
 import sys
 import time
@@ -14,14 +15,15 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, Ticker, emit, note, warn
+from caesura.cli.output import Json, Ticker, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, load_model, naming, read, report_notes
 from caesura.cli.rules import Rules
 from caesura.cli.writing import Answer, Style, beside, form_of, line_of, write
 from caesura.corpora.files import writing
 from caesura.documents import Document
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, InvalidInput
 from caesura.render import colour_wanted
+from caesura.segments import to_tags
 
 __all__ = ["segment"]
 
@@ -92,6 +94,7 @@ def segment(
     run = _Run(loaded, asking, input, reading.skip_errors)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
+        stack.enter_context(written(output))
         aside = None if review is None else stack.enter_context(writing(review))
         quiet = output == "-" and sys.stdout.isatty()
         ticker = stack.enter_context(Ticker(show=False if quiet else None))
@@ -104,6 +107,11 @@ def segment(
 
 def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     """Return the form of the output and the review file, or say what does not go together."""
+    check_output(output)
+    try:
+        to_tags([], asking.scheme, 0)
+    except InvalidInput as error:
+        raise typer.BadParameter(str(error), param_hint="--scheme") from None
     default = "text" if output == "-" and sys.stdout.isatty() else "jsonl"
     form = asking.to or form_of(output, default)
     if json and output == "-":
@@ -124,7 +132,12 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     if asking.review is None and output == "-":
         wrong = "give --review FILE for sequences below it, or -o FILE"
         raise typer.BadParameter(wrong, param_hint="--threshold")
-    return form, str(asking.review or beside(output, "review"))
+    review = str(asking.review or beside(output, "review"))
+    check_output(review)
+    if review == "-" or os.path.realpath(review) == os.path.realpath(output):
+        wrong = f"the review file must be another than {output}"
+        raise typer.BadParameter(wrong, param_hint="--review")
+    return form, review
 
 
 def _style(model: Any, asking: Asking, output: str) -> Style:

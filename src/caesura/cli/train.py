@@ -13,7 +13,7 @@ import typer
 
 from caesura.cli import data, measuring
 from caesura.cli.declare import command
-from caesura.cli.output import Json, emit, note, say, warn
+from caesura.cli.output import Json, check_output, emit, note, say, warn, written
 from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
 from caesura.documents import Document
@@ -70,7 +70,7 @@ def train(
     Shows the data, then the progress, then scores on the development data. Ctrl-C leaves a
     checkpoint, from which --resume goes on.
     """
-    _check_folder(output)
+    check_output(output)
     choices = chosen(settings, reading.tokeniser)
     model = _model(choices, run)
     checkpoint = _checkpoint(output, run)
@@ -83,7 +83,8 @@ def train(
         with naming(run.calibrate):
             model.calibrate(labelled(held_out, run.calibrate))
     model.set_params(verbose=False, n_threads=None, warm_start=False)
-    model.save(output)
+    with written(output):
+        model.save(output)
     if run.checkpoint is None:
         checkpoint.unlink(missing_ok=True)
     _report(model, corpora, output, seconds, json)
@@ -96,13 +97,6 @@ class _Corpora(NamedTuple):
     dev: list[Document] | None
     summaries: list[tuple[str, data.Summary]]
     warnings: list[str]
-
-
-def _check_folder(output: Path) -> None:
-    """Raise before a long time is spent on what cannot be written."""
-    if output.is_dir() or not output.absolute().parent.is_dir():
-        what = "a folder" if output.is_dir() else "in a folder that does not exist"
-        raise InvalidInput(f"{output}: is {what}; give the name of a file to write")
 
 
 def _read(

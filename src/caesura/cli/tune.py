@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, Ticker, emit, note, say, table, warn
+from caesura.cli.output import Json, Ticker, check_output, emit, note, say, table, warn, written
 from caesura.cli.reading import Reading, labelled, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
 from caesura.cli.space import candidates, parse, toml
@@ -85,9 +85,8 @@ def tune(
     tried = list(candidates(parse(search.attempts or DEFAULT), search.random, seed))
     for one in tried:
         estimator(base | one)  # names a wrong choice at once
-    if search.output is not None and not search.output.absolute().parent.is_dir():
-        expected = "a file in a folder that exists"
-        raise InvalidInput(message("--output", str(search.output), expected, "make the folder"))
+    if search.output is not None:
+        check_output(search.output)
     documents = labelled(read_all(train, reading, tokeniser=base.get("tokeniser")), train)
     if len(documents) < search.folds:
         expected = f"at most {len(documents)}, one for each sequence"
@@ -156,7 +155,7 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     best = base | ranked[0].choices
     if output is not None:
         kept = {name: value for name, value in best.items() if name != "n_threads"}
-        with writing(output) as file:
+        with written(output), writing(output) as file:
             about = f"# F1 {ranked[0].total.f1:.4f} by {len(ranked[0].folds)}-fold cross-validation"
             file.write(f"{about}\n{toml(kept, output)}\n")
     if json:

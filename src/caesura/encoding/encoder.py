@@ -21,7 +21,7 @@ from caesura.features.templates import AFTER, BEFORE, PLACES
 __all__ = ["Encoder"]
 
 FARTHEST = 1_000_000  # tokens that a template may look away
-MOST_WORDS = 200_000  # distinct words whose values are remembered
+MOST_WORDS = 50_000  # distinct words whose values are remembered: some 30 MB
 FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
 State = Mapping[str, npt.NDArray[Any]]
 

@@ -1,22 +1,18 @@
 """Columns of words: strings that depend on nothing but the word.
 
-Each is a row of a table, `_KINDS`: a function from a word and the column's arguments to values.
+Each is a row of a table, `KINDS`: a function from a word and the column's arguments to values.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import groupby
-from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from caesura.errors import InvalidInput, message
 from caesura.features.lexicons import Lexicon
 from caesura.features.templates import Column
+from caesura.features.words import KINDS, NORMALISERS
 
 __all__ = [
     "Column",
@@ -42,132 +38,6 @@ __all__ = [
     "zeroed",
 ]
 
-# ---- what is said about a word ------------------------------------------------------------------
-
-_DATE = frozenset("年月日时時分秒")
-_CHINESE_NUMBERS = frozenset("〇零一二三四五六七八九十百千万亿两")
-_NO_LETTERS = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO")
-
-
-def fold(text: str) -> str:
-    """Return a text with the usual widths and forms of its characters (Unicode's NFKC).
-
-    Examples
-    --------
-    >>> fold("ＡＢＣ１２３")
-    'ABC123'
-    """
-    return unicodedata.normalize("NFKC", text)
-
-
-@lru_cache(maxsize=1 << 16)
-def _class(character: str) -> str:
-    """Return number, date, letter, punctuation or other, whatever the character's width."""
-    character = fold(character)[:1] or character
-    category = unicodedata.category(character)
-    if category[0] == "N" or character in _CHINESE_NUMBERS:
-        return "number"
-    if character in _DATE:
-        return "date"
-    if category[0] in "PS":
-        return "punctuation"
-    if category[0] == "L" and not unicodedata.name(character, "").startswith(_NO_LETTERS):
-        return "letter"
-    return "other"
-
-
-_SHAPES = {
-    **dict.fromkeys(map(ord, ascii_uppercase), "X"),
-    **dict.fromkeys(map(ord, ascii_lowercase), "x"),
-    **dict.fromkeys(map(ord, digits), "d"),
-}
-
-
-def _shape_of(word: str) -> str:
-    if word.isascii():
-        return word.translate(_SHAPES)
-    return "".join(
-        "X" if c.isupper() or c.istitle() else "x" if c.islower() else "d" if c.isdigit() else c
-        for c in word
-    )
-
-
-def _runs(text: str) -> str:
-    return "".join(c for c, _ in groupby(text))
-
-
-def _case_of(word: str) -> str:
-    if word.isupper():
-        return "upper"
-    if word.islower():
-        return "lower"
-    if word.istitle() or (word[:1].isupper() and word[1:].islower()):
-        return "title"
-    return "mixed" if any(c.isupper() or c.islower() for c in word) else "none"
-
-
-def _classes(word: str) -> tuple[str, ...]:
-    return ("+".join(name for name, _ in groupby(map(_class, word))),) if word else ()
-
-
-def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
-    marked = f"<{word}>"
-    sizes = range(low, min(high, len(marked)) + 1)
-    return tuple({marked[s : s + n]: 0 for n in sizes for s in range(len(marked) - n + 1)})
-
-
-def _bucket(number: int, bounds: tuple[int, ...]) -> str:
-    """Return the bucket of a number; the bounds are where buckets begin."""
-    low = max((bound for bound in bounds if bound <= number), default=0)
-    above = [bound for bound in bounds if bound > number]
-    if not above:
-        return f"{low}+"
-    return str(low) if above[0] == low + 1 else f"{low}-{above[0] - 1}"
-
-
-@lru_cache(maxsize=64)
-def _known(lexicon: Lexicon, casefold: bool, part: bool) -> frozenset[str]:
-    """Return the words that are an entry, or a token of one."""
-    entries = (entry for entry in lexicon.entries if part or len(entry) == 1)
-    return frozenset(w.casefold() if casefold else w for entry in entries for w in entry)
-
-
-def _in_lexicon(word: str, lexicon: Lexicon, casefold: bool, part: bool) -> tuple[str, ...]:
-    known = _known(lexicon, casefold, part)
-    return ("yes",) if (word.casefold() if casefold else word) in known else ()
-
-
-_pattern = lru_cache(maxsize=1024)(re.compile)  # without the checks of re's own cache
-
-
-def _yes(fact: object) -> tuple[str, ...]:
-    return ("yes" if fact else "no",)
-
-
-_KINDS: dict[str, Callable[..., tuple[str, ...]]] = {
-    "bias": lambda word: ("1",),
-    "word": lambda word: (word,),
-    "lower": lambda word: (word.casefold(),),
-    "shape": lambda word: (_shape_of(word),),
-    "short_shape": lambda word: (_runs(_shape_of(word)),),
-    "prefix": lambda word, n: (word[:n],) if len(word) >= n else (),
-    "suffix": lambda word, n: (word[-n:],) if len(word) >= n else (),
-    "ngrams": _ngrams_of,
-    "char_class": _classes,
-    "punctuation": lambda word: _yes(word and all(_class(c) == "punctuation" for c in word)),
-    "case": lambda word: (_case_of(word),),
-    "hyphen": lambda word: _yes(any(unicodedata.category(c) == "Pd" for c in word)),
-    "word_length": lambda word, bounds: (_bucket(len(word), bounds),),
-    "matches": lambda word, pattern: ("yes",) if _pattern(pattern).fullmatch(word) else (),
-    "in_lexicon": _in_lexicon,
-}
-_NORMALISERS: dict[str, Callable[[str], str]] = {
-    "folded": fold,
-    "zeroed": lambda word: "".join("0" if c.isdigit() else c for c in word),
-    "lowered": str.casefold,
-}
-
-
 # ---- the columns --------------------------------------------------------------------------------
 
 
@@ -188,14 +58,14 @@ class WordColumn(Column):
     name: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise InvalidInput(message("kind", self.kind, ", ".join(_KINDS), "pass one of them"))
+        if self.kind not in KINDS:
+            raise InvalidInput(message("kind", self.kind, ", ".join(KINDS), "pass one of them"))
         if not self.name:
             object.__setattr__(self, "name", self.kind)
 
     def of_word(self, word: str) -> tuple[str, ...]:
         """Return the values of a word."""
-        return _KINDS[self.kind](word, *self.arguments)
+        return KINDS[self.kind](word, *self.arguments)
 
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, self.arguments))
@@ -219,8 +89,8 @@ class NormalisedColumn(Column):
         if not isinstance(self.column, Column) or not self.column.per_word:
             remedy = "normalise a column of words, as in folded(word)"
             raise InvalidInput(message("column", self.column, "a column of words", remedy))
-        if self.how not in _NORMALISERS:
-            known = ", ".join(_NORMALISERS)
+        if self.how not in NORMALISERS:
+            known = ", ".join(NORMALISERS)
             raise InvalidInput(message("how", self.how, known, "pass one of them"))
 
     @property
@@ -230,7 +100,7 @@ class NormalisedColumn(Column):
 
     def of_word(self, word: str) -> tuple[str, ...]:
         """Return the values of the normalised word."""
-        return self.column.of_word(_NORMALISERS[self.how](word))
+        return self.column.of_word(NORMALISERS[self.how](word))
 
     def __repr__(self) -> str:
         return f"{self.how}({self.column!r})"

@@ -66,9 +66,9 @@ class _Run(NamedTuple):
 
     state: Any
     history: tuple[Progress, ...]
-    best: Floats  # weights with the best score; empty without development data
+    best: Floats  # the last weights with the best score; empty without development data
     best_score: float
-    best_iteration: int
+    best_iteration: int  # the first with this score, from which patience counts
 
     @property
     def seconds(self) -> float:
@@ -98,7 +98,7 @@ def minimise(
         Called with the `Progress` after each iteration; True ends the run.
     dev_score : callable, optional
         Scores weights on development data after each iteration; higher is better.  The best weights
-        are returned.
+        are returned, the last of them where several are equally good.
     patience : int, optional
         Iterations without a better score before the run ends; as many as there are if not given.
     checkpoint : path, optional
@@ -178,8 +178,12 @@ def _stepped(
         score,
     )
     run = run._replace(state=state, history=(*run.history, progress))
-    if score is not None and (score > run.best_score or not run.best.size):
-        run = run._replace(best=state.weights, best_score=score, best_iteration=state.iteration)
+    if score is None:
+        return run
+    if score > run.best_score or not run.best.size:
+        run = run._replace(best_score=score, best_iteration=state.iteration)
+    if score == run.best_score or not run.best.size:  # later weights have better probabilities
+        run = run._replace(best=state.weights)
     return run
 
 

@@ -14,7 +14,7 @@ __all__ = ["ProgressLine", "seconds_left"]
 
 
 class ProgressLine:
-    """Show iteration, objective, gradient norm, score and time left, as a callback.
+    """Show iteration, objective, score, time left and gradient norm, as a callback.
 
     Parameters
     ----------
@@ -68,20 +68,31 @@ class ProgressLine:
 
             self._live = Live(console=Console(stderr=True), auto_refresh=False)
             self._live.start()
-        self._live.update(self.line(), refresh=True)
+        console = self._live.console
+        text = console.render_str(self.line(console.width))
+        text.no_wrap, text.overflow = True, "crop"  # where not even the first part fits
+        self._live.update(text, refresh=True)
 
-    def line(self) -> str:
-        """Return the line for the last progress."""
+    def line(self, width: int | None = None) -> str:
+        """Return the line for the last progress, without its last parts where they do not fit.
+
+        Parameters
+        ----------
+        width : int, optional
+            Characters that there is room for; the first part is there even if it is longer.
+        """
         p = self._history[-1]
-        parts = [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]
-        if not math.isnan(p.gradient_norm):
-            parts.append(f"gradient {p.gradient_norm:.3g}")
+        left = seconds_left(self._history, self.period, self.delta, self.max_iterations)
+        parts = [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]  # most important first
         if p.dev_score is not None:
             parts.append(f"F1 {p.dev_score:.4f}")
-        parts.append(f"{_duration(p.seconds)} gone")
-        left = seconds_left(self._history, self.period, self.delta, self.max_iterations)
         if left is not None:
             parts.append(f"about {_duration(left)} left")
+        parts.append(f"{_duration(p.seconds)} gone")
+        if not math.isnan(p.gradient_norm):
+            parts.append(f"gradient {p.gradient_norm:.3g}")
+        while width is not None and len(parts) > 1 and len("  ".join(parts)) > width:
+            parts.pop()
         return "  ".join(parts)
 
 
