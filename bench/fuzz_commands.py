@@ -59,7 +59,7 @@ def run(arguments: list[str]) -> Ran:
             COMMAND.main(arguments, "caesura")
         except SystemExit as end:
             code = end.code
-    texts = [stream.detach().getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+    texts = [stream.detach().getvalue().decode() for stream in (out, err)]
     return Ran(int(code or 0), *texts)
 
 

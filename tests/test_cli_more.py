@@ -149,7 +149,7 @@ def test_text_is_shown_as_it_was_written(folder: Path) -> None:
 def test_errors_name_what_was_asked_for(folder: Path, tmp_path: Path) -> None:
     place, latin = tmp_path / "nowhere" / "x.csv", tmp_path / "latin.txt"
     said = bad("segment", folder / "good", folder / "dev.jsonl", "-o", place)
-    assert f"{place}: no such file" in said
+    assert f"{place}: is in a folder that does not exist" in said
     latin.write_bytes("7 Rue Molière\n".encode("latin-1"))
     assert "--encoding latin-1" in bad("segment", folder / "good", latin)
     good("segment", folder / "good", latin, "--encoding", "latin-1")
