@@ -10,7 +10,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import CaesuraError, Impossible, InvalidInput
-from caesura.inference.problems import MOST_TRACKED, problem_of
+from caesura.inference.problems import problem_of
 from caesura.inference.results import Path
 from caesura.potentials import Potentials
 
@@ -29,6 +29,8 @@ __all__ = [
     "split",
     "threads_of",
 ]
+
+MOST_AT_ONCE = 4  # labels with a limit: with more, to track those that break it is faster
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -112,10 +114,10 @@ def split(
     one_by_one: Callable[[Potentials], Any],
 ) -> list[Any]:
     """Ask `plain` about all sequences with few limited labels, `one_by_one` about the rest."""
-    few = [one for one in listed if len(one._constraints.once) <= MOST_TRACKED]
+    few = [one for one in listed if len(one._constraints.once) <= MOST_AT_ONCE]
     answers = iter(plain(few))
     return [
-        next(answers) if len(one._constraints.once) <= MOST_TRACKED else one_by_one(one)
+        next(answers) if len(one._constraints.once) <= MOST_AT_ONCE else one_by_one(one)
         for one in listed
     ]
 

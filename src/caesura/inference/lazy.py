@@ -1,4 +1,4 @@
-"""Too many labels with a limit to keep all subsets: solve relaxed, track what breaks, repeat."""
+"""Many labels with a limit, perhaps too many to keep all subsets: track what breaks, repeat."""
 
 from __future__ import annotations
 
@@ -35,6 +35,8 @@ def n_best(p: Potentials, n: int, method: int) -> list[tuple[Indexed, float]]:
         if not repeated:
             return paths
         tracked.add(repeated.most_common(1)[0][0])
+    if len(p._constraints.once) <= MOST_TRACKED:
+        return _kernels.n_best([problem_of(p)], n, method, 1)[0]
     limits = np.zeros(len(p.labels), np.uint8)
     for y, must in p._constraints.once.items():
         limits[y] = 0 if y in tracked else 2 if must else 1
