@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "best.hpp"
-#include "segmental.hpp"
+#include "segmental_back.hpp"
 #include "trainers.hpp"
 
 namespace caesura::CAESURA_ISA {
