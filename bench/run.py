@@ -18,6 +18,7 @@ def main() -> None:
         "growth.py": ["--plot", str(pictures / "training-size.png")],
         "curves.py": ["--plot", str(pictures / "learning-curves.png")],
         "crfsuite.py": [],
+        "segment.py": [],
         "peers.py": [],
     }.items():
         print(f"\n== {name} ==", flush=True)

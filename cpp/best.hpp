@@ -39,6 +39,8 @@ inline void best_step(const real* before, const real* m, int Y, int stride, real
   for (; q < stride; q += W) best_panel<1>(before, m + q, Y, stride, out + q, from + q);
 }
 
+// At least one token.  Where a segment starts, and the label before it, are kept as numbers of the rows' own kind:
+// vectors choose them along with scores, and they are exact up to 2^53 in a double.
 class Best {
  public:
   // rows: [T + n_sites][stride] scores

@@ -109,19 +109,19 @@ struct Evaluator {
 
   // out: [rows][wide]
   void gather(std::int64_t first, std::int64_t rows, real* out) const {
-    const int n = w.wide;
+    const int wide = w.wide;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
-      panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, n, out + r * n);
+      panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, wide, out + r * wide);
     }
     if (d.sparse_ptr[first] == d.sparse_ptr[first + rows]) return;
     // Weights of one label often follow each other: every second goes to a row of its own, so that an addition
     // need not wait for the one before.
-    real* second = reals(work, rows * n);
-    fill(second, rows * n, 0);
+    real* second = reals(work, rows * wide);
+    fill(second, rows * wide, 0);
     const bool values = !d.sparse_value.empty();
     for (std::int64_t r = 0; r < rows; ++r) {
-      real *even = out + r * n, *odd = second + r * n;
+      real *even = out + r * wide, *odd = second + r * wide;
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
         __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
         real weight = w.sparse[d.sparse[k]];
@@ -129,27 +129,27 @@ struct Evaluator {
         (k % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
       }
     }
-    caesura::CAESURA_ISA::add(out, second, rows * n);
+    caesura::CAESURA_ISA::add(out, second, rows * wide);
   }
 
   // expected: [rows][wide]
   void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
-    const int n = w.wide;
+    const int wide = w.wide;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
-      panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), expected + r * n, n,
+      panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), expected + r * wide, wide,
                       gradient->dense);
       for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
         const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
         __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
-        gradient->sparse[d.sparse[k]] += expected[r * n + d.sparse_lane[k]] * value;
+        gradient->sparse[d.sparse[k]] += expected[r * wide + d.sparse_lane[k]] * value;
       }
     }
   }
 
   // The scores of the rows of sequence i.  out: [T + sites][stride]
   void scores(int i, real* out) const {
-    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y, n = w.stride;
+    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
     if (d.planes == 1) {
       gather(first, T + sites, out);
@@ -175,7 +175,7 @@ struct Evaluator {
 
   // The way back: expected counts of the rows of sequence i to the gradient.
   void add_gradient(int i, const real* expected) const {
-    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y, n = w.stride;
+    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
     if (d.planes == 1) {
       scatter(first, T + sites, expected);

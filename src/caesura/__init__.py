@@ -3,8 +3,8 @@
 ::
 
     text, tokens -> features -> potentials -> inference -> learning -> models -> records, pages
-    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-    here so far
+    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+    here so far, and the command line over it
 
 Each part is imported when it is first used.
 """
