@@ -280,6 +280,8 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   }
   d.dense.resize(d.dense.size() + Design::kAhead, 0);
   d.sparse.resize(d.sparse.size() + Design::kFarAhead, 0);
+  d.sparse.shrink_to_fit();
+  d.sparse_lane.shrink_to_fit();
   if (l.n_edges == 0 || corpus.edge_ptr.empty()) return out;
   d.edge_ptr.push_back(0);
   for (std::int64_t t = 0; t < corpus.tokens.back(); ++t) {
