@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from caesura import ChainCRF, Document, SemiCRF, evaluate
 from caesura.demo import HELD_OUT_STYLES, STYLES, citations, split
-from caesura.demo.features import features
 from caesura.demo.trial import data, learn, lexicons
 from caesura.features import Lexicon, SegmentFeature, Template, preset
 
@@ -26,7 +25,6 @@ HELD_OUT = (
     ("notes", "springer", "vancouver"),
 )
 PENALTIES = ((0.05, 0.01), (0.0, 0.1), (0.05, 0.1), (0.1, 0.1))  # c1, c2
-WAYS = ("preset", "demo")  # features of the semi-CRF: without patterns, and with them
 
 
 class Rehearsal(NamedTuple):
@@ -55,10 +53,8 @@ def f1(model: SemiCRF | ChainCRF, documents: list[Document]) -> float:
     return evaluate([d.segments or () for d in documents], model.predict(documents)).micro.f1
 
 
-def of_segments(lexicons: list[Lexicon], way: str) -> list[Template | SegmentFeature]:
-    if way == "demo":
-        return features(lexicons, True)
-    return preset("citations", gazetteers=lexicons, segments=True)
+def of(lexicons: list[Lexicon], segments: bool) -> list[Template | SegmentFeature]:
+    return preset("citations", gazetteers=lexicons, segments=segments)
 
 
 def choose() -> None:
@@ -67,15 +63,12 @@ def choose() -> None:
     for scheme, (c1, c2) in itertools.product(("BIO", "BIOES"), PENALTIES):
         report(
             ("chain", scheme, c1, c2),
-            [
-                (ChainCRF(features(one.lexicons, False), scheme=scheme, c1=c1, c2=c2), one)
-                for one in made
-            ],
+            [(ChainCRF(of(one.lexicons, False), scheme=scheme, c1=c1, c2=c2), one) for one in made],
         )
-    for way, (c1, c2) in itertools.product(WAYS, PENALTIES):
+    for c1, c2 in PENALTIES:
         report(
-            ("semi", way, c1, c2),
-            [(SemiCRF(of_segments(one.lexicons, way), c1=c1, c2=c2), one) for one in made],
+            ("semi", c1, c2),
+            [(SemiCRF(of(one.lexicons, True), c1=c1, c2=c2), one) for one in made],
         )
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.fuzz import token_sort_ratio
 
@@ -472,3 +472,38 @@ def test_no_documents_and_empty_documents() -> None:
     for corpus in ([], [()]):
         for feature in features:
             assert rows_of(feature, batch_of(corpus)) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(
+        [
+            *(
+                r"\d+",
+                r"a( ?a)*",
+                r"[^a]+",
+                r"a?b?",
+                r"(a|ab)( b)?",
+                r"\w+ \w+",
+                r"^a",
+                r"a$",
+                r"\ba b",
+            ),
+            *(r"(?<!a )b", r"b(?= a)", r"(?i)A", r"(a+)\1", r"a++b", r".*", r"", r"a | b"),
+        ]
+    ),
+    st.lists(st.text("ab1. ", max_size=3), max_size=6),
+    st.sampled_from([" ", ""]),
+)
+def test_patterns_see_their_segment_alone(pattern: str, tokens: list[str], joiner: str) -> None:
+    batch = Batch([Document(("b",)), Document(tuple(tokens))], Words())
+    fired = Pattern(pattern, 4, joiner=joiner).firings(batch)
+    found = set(zip(fired.starts.tolist(), fired.ends.tolist(), strict=True))
+    expected = {
+        (low + s, low + e)
+        for low, words in ((0, ["b"]), (1, tokens))
+        for s in range(len(words))
+        for e in range(s + 1, min(s + 4, len(words)) + 1)
+        if re.fullmatch(pattern, joiner.join(words[s:e]))
+    }
+    assert found == expected

@@ -8,14 +8,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from caesura.demo.citations import citations
-from caesura.demo.features import features
 from caesura.demo.records import Record, split
 from caesura.demo.styles import HELD_OUT_STYLES, STYLES
 from caesura.demo.words import abbreviated
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import Report, evaluate
-from caesura.features import Lexicon
+from caesura.features import Lexicon, preset
 from caesura.models import ChainCRF, SemiCRF
 from caesura.models.calibration import Confident
 
@@ -142,9 +141,11 @@ def learn(kind: str, made: Data) -> Learnt:
     """
     model: SemiCRF | ChainCRF
     if kind == "semi":
-        model = SemiCRF(features(made.lexicons, True), same_label_adjacent=False)
+        model = SemiCRF(
+            preset("citations", gazetteers=made.lexicons, segments=True), same_label_adjacent=False
+        )
     else:
-        model = ChainCRF(features(made.lexicons, False))
+        model = ChainCRF(preset("citations", gazetteers=made.lexicons))
     c1, c2 = PENALTIES[kind]
     model.set_params(c1=c1, c2=c2, max_iterations=ITERATIONS, n_threads=1)
     began = time.perf_counter()

@@ -277,12 +277,24 @@ class Pattern(SegmentFeature):
 
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
-        fired, fits = Fired(), re.compile(self.pattern).fullmatch
-        low = batch.offsets.tolist()
-        for i, start, end in spans(batch, self.max_length):
-            if fits(self.joiner.join(batch.documents[i].tokens[start:end])):
-                fired.add(low[i] + start, low[i] + end, 0, "")
+        fired, compiled = Fired(), re.compile(self.pattern)
+        alone = _CONTEXT.search(self.pattern) is None
+        for document, low in zip(batch.documents, batch.offsets.tolist(), strict=False):
+            text = self.joiner.join(document.tokens)
+            places = np.cumsum([0, *(len(t) + len(self.joiner) for t in document.tokens)]).tolist()
+            for start, at in enumerate(places[:-1]):
+                if alone and compiled.match(text, at) is None:  # then no span from here matches
+                    continue
+                for end in range(start + 1, min(start + self.max_length, len(document)) + 1):
+                    until = places[end] - len(self.joiner)
+                    span = (text, at, until) if alone else (text[at:until],)
+                    if compiled.fullmatch(*span):
+                        fired.add(low + start, low + end, 0, "")
         return fired.done()
+
+
+# What may see beyond the segment, or take more than it needs: such patterns see its text alone.
+_CONTEXT = re.compile(r"(?<!\[)\^|\$|\\[bBAZ]|\(\?[=!<>(]|\(\?[a-zA-Z-]+[:)]|[+*?}]\+")
 
 
 @dataclass(frozen=True)
