@@ -86,6 +86,33 @@ def test_compare_counts_as_the_library_does(folder: Path) -> None:
     assert "may well be chance" in good("compare", dev, folder / "bad", folder / "bad").out
 
 
+def test_compare_refuses_text_that_two_models_cut_differently(folder: Path, tmp_path: Path) -> None:
+    dev, text = folder / "dev.jsonl", tmp_path / "dev.csv"
+    good("convert", dev, text)
+    good("convert", folder / "train.jsonl", tmp_path / "train.csv")
+    options = ["--tokeniser", "whitespace", "--align", "expand"]
+    good("train", tmp_path / "train.csv", "-o", tmp_path / "other", *options)
+    models = folder / "good", tmp_path / "other"
+    line = bad("compare", text, *models, "--align", "expand")
+    assert "cuts text by 'whitespace', expected 'words'" in line
+    assert "cut into tokens" in bad("compare", "-", *models, "-f", "csv", stdin=text.read_text())
+    assert good("compare", dev, *models, "--json").json["rounds"] == 9999  # tokens are given
+
+
+def test_a_warm_start_cuts_as_its_model_does(folder: Path, tmp_path: Path) -> None:
+    text, model, more = tmp_path / "train.csv", tmp_path / "model", tmp_path / "more"
+    good("convert", folder / "train.jsonl", text)
+    good("train", text, "-o", model, "--tokeniser", "characters", "--outside", "none")
+    options = ["--warm-start", model, "--max-iterations", 1]
+    found = good("train", text, "-o", more, *options, "--calibrate", text, "--json").json
+    characters = sum(len(document) for document in corpora.read(text, tokeniser="characters"))
+    assert found["data"]["train"]["tokens"] == characters
+    loaded = caesura.load(more)
+    assert (loaded.tokeniser, loaded.outside) == ("characters", "none")
+    line = bad("train", text, "-o", more, *options, "--tokeniser", "words")
+    assert "--tokeniser: got 'words', expected 'characters'" in line
+
+
 # -- inspect and explain -------------------------------------------------------------------------
 
 

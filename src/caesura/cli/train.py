@@ -16,8 +16,8 @@ from caesura.cli.declare import command
 from caesura.cli.output import Json, check_output, emit, note, say, warn, written
 from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
-from caesura.documents import Document
-from caesura.errors import InvalidInput
+from caesura.documents import Document, Tokeniser
+from caesura.errors import InvalidInput, message
 
 __all__ = ["train"]
 
@@ -73,6 +73,8 @@ def train(
     check_output(output)
     choices = chosen(settings, reading.tokeniser)
     model = _model(choices, run)
+    if run.warm_start is not None:
+        choices |= {"tokeniser": model.tokeniser, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
     corpora = _read(train, dev, reading, choices, json)
     began = time.perf_counter()
@@ -153,7 +155,13 @@ def _model(choices: Choices, run: Run) -> Any:
             "--warm-start: got a model and --model, --preset or --gazetteer, expected one; leave "
             "them out: the model has features of its own"
         )
-    return load_model(run.warm_start).set_params(**choices, warm_start=True, verbose=shown)
+    model = load_model(run.warm_start)
+    cutter = choices.get("tokeniser", model.tokeniser)
+    if Tokeniser.of(cutter) != Tokeniser.of(model.tokeniser):
+        remedy = "leave it out: the model has learnt from such tokens"
+        expected = f"{model.tokeniser!r}, as in {run.warm_start}"
+        raise InvalidInput(message("--tokeniser", cutter, expected, remedy))
+    return model.set_params(**choices, warm_start=True, verbose=shown)
 
 
 def _checkpoint(output: Path, run: Run) -> Path:
