@@ -1,5 +1,6 @@
 """The commands, as a user calls them: train, segment, and what all have in common."""
 
+import csv
 import importlib
 import json
 import re
@@ -51,6 +52,38 @@ def test_a_line_says_what_a_command_does(name: str) -> None:
 def test_all_commands_are_here() -> None:
     listed = good("--help").out
     assert all(name in listed for name in HERE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train s.jsonl -o s.jsonl",
+        "train s.jsonl -o new --dev dev.jsonl --checkpoint dev.jsonl --restart",
+        "train s.jsonl -o new --config new",
+        "train s.jsonl -o new --checkpoint new",
+        "train s.jsonl -o new --gazetteer new",
+        "train s.jsonl -o model --warm-start model",
+        "evaluate model s.jsonl --html s.jsonl",
+        "segment model e.txt -o model --to jsonl",
+        "segment model e.txt -o e.txt",
+        "segment model e.txt -o link.txt",
+        "segment model e.txt -o new.csv --threshold 0.5 --review e.txt",
+        "tune s.jsonl -o s.jsonl",
+        "learning-curve s.jsonl --png s.jsonl",
+    ],
+)
+def test_no_command_writes_over_what_it_reads(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"s.jsonl": "train.jsonl", "dev.jsonl": "dev.jsonl", "e.txt": "new.txt"}
+    for name, source in (names | {"model": "model"}).items():
+        Path(name).write_bytes((folder / source).read_bytes())
+    Path("new").write_text("")
+    Path("link.txt").symlink_to("e.txt")
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    assert "give the output another name" in bad(*line.split(), code=2)
+    assert before == {one.name: one.read_bytes() for one in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("name", [name for name in HERE if name != "demo"])
@@ -329,6 +362,33 @@ def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
     assert "--review" in bad("segment", model, text, "--threshold", 0.5, code=2)
     assert "0 to 1" in bad("segment", model, text, "--threshold", 5, "-o", out, code=2)
     assert "--threshold" in bad("segment", model, text, "--review", out, code=2)
+
+
+def test_segment_writes_bars_in_tables_that_are_read_again(folder: Path, tmp_path: Path) -> None:
+    text, rules = "7 Park | Lane, York | York\n", tmp_path / "rules.json"
+    segments = [[1, 4, "street"], [5, 6, "town"], [7, 8, "town"]]
+    rules.write_text(json.dumps({"required": segments}))
+    plain, sure = tmp_path / "plain.csv", tmp_path / "sure.csv"
+    for out, more in ((plain, []), (sure, ["--probabilities"])):
+        options = ["-o", out, "--constraints", rules, *more]
+        good("segment", folder / "model", "-", *options, stdin=text)
+        [document] = corpora.read(out, labels=LABELS)
+        assert [list(segment) for segment in document.segments or ()][1:] == segments
+    rows = [list(csv.reader(out.read_text().splitlines())) for out in (plain, sure)]
+    assert [row[:4] for row in rows[1]] == rows[0]
+    assert rows[1][0][4:] == ["p(number)", "p(street)", "p(town)"]
+    assert all(0 < float(share) <= 1 for share in rows[1][1][4:])
+
+
+def test_segment_counts_empty_sequences_that_columns_cannot_hold(folder: Path) -> None:
+    lines = '{"text": ""}\n{"text": "7 Park Lane"}\n{"text": " "}\n'
+    arguments = ["segment", folder / "model", "-", "-f", "jsonl", "--to"]
+    assert "left out: 2 sequences" in good(*arguments, "conll", stdin=lines).err
+    assert "left out" not in good(*arguments, "csv", stdin=lines).err
+
+
+def test_no_option_is_offered_that_has_one_value() -> None:
+    assert "--order" not in good("train", "--help").out
 
 
 def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:

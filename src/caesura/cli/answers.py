@@ -17,7 +17,7 @@ Found = list[list[Segment]]  # of each sequence
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
-    """Return the labelled sequences of a file, cut as all models among the systems cut, or raise."""
+    """Return the labelled sequences of a file, cut as all models among the systems cut."""
     if is_model(path):
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]

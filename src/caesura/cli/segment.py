@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, Ticker, check_output, emit, note, warn, written
+from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, load_model, naming, read, report_notes
 from caesura.cli.rules import Rules
 from caesura.cli.writing import Answer, Style, beside, form_of, line_of, write
@@ -89,6 +89,7 @@ def segment(
     once it is complete. JSON lines, CoNLL and CSV are forms that caesura train reads.
     """
     form, review = _checked(asking, output, json)
+    check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text")
     run = _Run(loaded, asking, input, reading.skip_errors)

@@ -14,7 +14,16 @@ import typer
 from caesura.cli.reading import tokeniser_of
 from caesura.errors import InvalidInput, message
 
-__all__ = ["ALIASES", "Choices", "Settings", "chosen", "estimator", "kind_of", "known_choices"]
+__all__ = [
+    "ALIASES",
+    "Choices",
+    "Settings",
+    "chosen",
+    "estimator",
+    "files_of",
+    "kind_of",
+    "known_choices",
+]
 
 MODEL, LEARNING, WEIGHTS = "Model", "Learning", "Weights"
 ALIASES = {
@@ -74,9 +83,9 @@ class Settings(NamedTuple):
             metavar="FILE",
         ),
     ] = None
-    order: Annotated[
-        int | None, _option(MODEL, "--order", help="How many labels before a score may look at.")
-    ] = None
+    order: Annotated[int | None, _option(MODEL, "--order", help="Only 1 so far.", hidden=True)] = (
+        None
+    )
     max_length: Annotated[
         list[str] | None,
         _option(MODEL, "--max-length", help="Longest segment. Repeatable.", metavar="N or LABEL=N"),
@@ -205,6 +214,18 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
     if tokeniser is not None:
         choices["tokeniser"] = tokeniser_of(tokeniser)
     return choices
+
+
+def files_of(settings: Settings, choices: Choices) -> list[Path]:
+    """Return the files that choices were read from, or that they name.
+
+    Examples
+    --------
+    >>> files_of(Settings(config=Path("best.toml")), {"gazetteer": [Path("towns.txt")]})
+    [PosixPath('best.toml'), PosixPath('towns.txt')]
+    """
+    read = [] if settings.config is None else [settings.config]
+    return read + [Path(one) for one in choices.get("gazetteer", [])]
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -13,9 +13,9 @@ import typer
 
 from caesura.cli import data, measuring
 from caesura.cli.declare import command
-from caesura.cli.output import Json, check_output, emit, note, say, warn, written
+from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
 from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
-from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.settings import Choices, Settings, chosen, estimator, files_of
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
@@ -72,6 +72,8 @@ def train(
     """
     check_output(output)
     choices = chosen(settings, reading.tokeniser)
+    read = (train, dev, run.calibrate, run.warm_start, *files_of(settings, choices))
+    check_apart((output, _place(output, run)), read)
     model = _model(choices, run)
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser, "outside": model.outside}
@@ -164,9 +166,13 @@ def _model(choices: Choices, run: Run) -> Any:
     return model.set_params(**choices, warm_start=True, verbose=shown)
 
 
+def _place(output: Path, run: Run) -> Path:
+    return run.checkpoint or output.with_name(output.name + ".checkpoint")
+
+
 def _checkpoint(output: Path, run: Run) -> Path:
     """Return the checkpoint, which is there only if it may be gone on from."""
-    place = run.checkpoint or output.with_name(output.name + ".checkpoint")
+    place = _place(output, run)
     if run.resume and not place.exists():
         raise InvalidInput(f"{place}: no such file; there is no checkpoint, leave --resume out")
     if place.exists() and run.resume is None:

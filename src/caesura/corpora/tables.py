@@ -338,11 +338,23 @@ def write_csv(
             kept.seek(0)
             rows = map(json.loads, kept)
         columns = [text, *known]
-        file.write(_line(columns, separator))
+        file.write(csv_line(columns, separator))
         for i, (content, cells) in enumerate(rows):  # noqa: B007
             values = [_BETWEEN.join(cells.get(label, ())) for label in known]
-            file.write(_line([content, *values], separator))
+            file.write(csv_line([content, *values], separator))
     return i + 1
+
+
+def cells_of(document: Document, labels: Sequence[str], i: int = 0) -> list[str]:
+    r"""Return the row of a document, number `i` of its file, as `write_csv` writes it.
+
+    Examples
+    --------
+    >>> cells_of(Document(("a|b", "c"), segments=((0, 1, "X"), (1, 2, "X"))), ["X", "Y"])
+    ['a|b c', 'a\\|b | c', '']
+    """
+    content, cells = _row(i, document, TEXT, list(labels))
+    return [content, *(_BETWEEN.join(cells.get(label, ())) for label in labels)]
 
 
 def _keep(rows: Iterable[_Row], file: IO[str]) -> list[str]:
@@ -388,8 +400,14 @@ def _cells(content: str, spans: Iterable[Span], place: str) -> dict[str, list[st
     return cells
 
 
-def _line(cells: Iterable[str], separator: str) -> str:
-    """Write one row; a line end in a cell is quoted."""
+def csv_line(cells: Iterable[str], separator: str) -> str:
+    r"""Write one row; a line end in a cell is quoted.
+
+    Examples
+    --------
+    >>> csv_line(["Lee, A.", "1999"], ",")
+    '"Lee, A.",1999\n'
+    """
     line = io.StringIO(newline="")
     csv.writer(line, delimiter=separator, lineterminator="\r\n").writerow(cells)
     return line.getvalue()[:-2] + "\n"
