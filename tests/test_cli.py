@@ -1,6 +1,7 @@
 """The commands, as a user calls them: train, segment, and what all have in common."""
 
 import csv
+import html
 import importlib
 import json
 import re
@@ -338,6 +339,27 @@ def test_segment_probabilities_and_n_best(folder: Path) -> None:
     assert text.startswith(f"{best[0][1]:.3f}  [7](number)")
     assert len(text.splitlines()) == 3
     assert "no place" in bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+    for form in ("text", "html"):
+        ran = good("segment", folder / "model", "-n", 3, "-p", "-t", form, stdin=line + "\n")
+        assert f"with --n-best, {form} has that of each answer" in ran.err
+
+
+def test_segment_shows_text_on_a_page_as_it_was_written(folder: Path) -> None:
+    line = "7 Park's-Lane, (York)\n"
+    for more in ([], ["-n", 1]):
+        page = good("segment", folder / "model", "-t", "html", *more, stdin=line).out
+        words = re.sub(
+            r"<style.*?</style>|<p>.*?</p>|<small.*?</small>|<b .*?</b>|<[^>]*>",
+            "",
+            page,
+            flags=re.S,
+        )
+        assert "Park's-Lane" in html.unescape(words)
+    given = '{"tokens": ["7", "Park", "Lane"]}\n'
+    assert (
+        "Park Lane"
+        in good("segment", folder / "model", "-f", "jsonl", "-t", "html", stdin=given).out
+    )
 
 
 def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:

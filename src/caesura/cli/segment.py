@@ -123,6 +123,8 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         raise typer.BadParameter(wrong, param_hint="--n-best")
     if asking.n_best is not None and asking.n_best < 1:
         raise typer.BadParameter("ask for at least one", param_hint="--n-best")
+    if asking.n_best is not None and asking.probabilities and form in ("text", "html"):
+        warn(f"--probabilities: with --n-best, {form} has that of each answer; jsonl has all")
     if asking.threshold is None:
         if asking.review is not None:
             wrong = "needs --threshold, below which sequences go to the review file"

@@ -267,18 +267,25 @@ def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs
     file.write(HEAD.format(legend=legend))
     for batch in batches:
         for answer in batch:
-            tokens = answer.document.tokens
             file.write('<div class="one">')
             if answer.n_best is None:
-                file.write(
-                    render.html(answer.segments, tokens, answer.probabilities, labels=style.labels)
-                )
+                file.write(_piece(answer.document, answer.segments, answer.probabilities, style))
             for segments, share in answer.n_best or ():
                 file.write(f"<small>{share:.3f}</small>")
-                file.write(render.html(segments, tokens, labels=style.labels))
+                file.write(_piece(answer.document, segments, None, style))
             file.write("</div>\n")
         file.flush()
     file.write("</body></html>\n")
+
+
+def _piece(
+    document: Document, segments: Sequence[Segment], chances: Sequence[float] | None, style: Style
+) -> str:
+    """Return a piece of a page, with the text as it was written where there is one."""
+    written = None
+    if document.text is not None and document.offsets is not None:
+        written = render.Written(document.text, document.offsets)
+    return render.html(segments, document.tokens, chances, labels=style.labels, written=written)
 
 
 WRITERS: dict[str, Callable[[IO[str], Iterable[Sequence[Answer]], Style, bool], None]] = {
