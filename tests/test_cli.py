@@ -381,6 +381,11 @@ def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
     assert "confidence" in aside[0]
     found = good("segment", model, text, "-o", out, "--threshold", 1, "--json").json
     assert found["for_review"] == found["sequences"] == 15
+    assert found["written"] == found["segments"] == 0
+    said = good("segment", model, text, "-o", out, "--threshold", middle).err
+    segments = sum(len(one["segments"]) for one in kept)
+    assert f"{len(kept)} sequences, {segments} segments: {out}" in said
+    assert f"{len(aside)} more sequences are for review" in said
     assert "--review" in bad("segment", model, text, "--threshold", 0.5, code=2)
     assert "0 to 1" in bad("segment", model, text, "--threshold", 5, "-o", out, code=2)
     assert "--threshold" in bad("segment", model, text, "--review", out, code=2)
@@ -436,6 +441,40 @@ def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:
     ran = good(*arguments, "--skip-errors", stdin=lines)
     assert len(ran.out.splitlines()) == 1
     assert "left out: standard input, sequence 2" in ran.err
+
+
+def test_errors_of_constraints_name_the_file_and_the_sequence(folder: Path, tmp_path: Path) -> None:
+    lines, rules = "7 Park Lane, York\n9 Mill Road\n", tmp_path / "rules.json"
+    arguments = ["segment", folder / "model", "-t", "jsonl", "--constraints", rules]
+    rules.write_text('{"required": [[3, 5, "town"]]}')
+    line = bad(*arguments, stdin=lines)
+    assert f"standard input, sequence 2: {rules}: constraints['required']: got" in line
+    rules.write_text('{"required": [[0, 1, "town"]], "forbidden": [[0, 1, "town"]]}')
+    assert f"sequence 1: no segmentation is possible; relax what is forbidden in {rules}" in bad(
+        *arguments, stdin=lines
+    )
+
+
+def test_errors_of_settings_name_their_file(folder: Path, tmp_path: Path) -> None:
+    train, config = folder / "train.jsonl", tmp_path / "best.toml"
+    config.write_text("c2 = -1\nseed = 3\n")
+    arguments = [train, "--config", config]
+    assert f"error: {config}: c2: got -1" in bad("train", *arguments, "-o", tmp_path / "m")
+    assert f"error: {config}: c2: got -1" in bad("learning-curve", *arguments)
+    assert f"error: {config}: c2: got -1" in bad("tune", *arguments, "--try", "c1=0.1")
+    line = bad("train", *arguments, "-o", tmp_path / "m", "--c2", -2)
+    assert f"{config}: c2" not in line
+
+
+def test_a_checkpoint_of_another_run_is_named(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    files = folder / "train.jsonl", folder / "dev.jsonl"
+    options = ["-o", tmp_path / "m", "--checkpoint", place]
+    good("train", files[0], *options, "--max-iterations", 2)
+    line = bad("train", files[1], *options, "--resume", "-q").splitlines()[-1]
+    assert f"error: {place}: got the checkpoint of a run with other data" in line
+    assert "--restart" in line
+    assert "number of weights" in line or "of the weights" in line
 
 
 def test_segment_leaves_the_old_file_if_it_fails(folder: Path, tmp_path: Path) -> None:

@@ -131,6 +131,18 @@ def test_inspect_counts_all_weights(folder: Path) -> None:
     assert len(found["transitions"]) == 3
 
 
+def test_weights_that_are_zero_are_told_from_those_that_are_not(
+    folder: Path, tmp_path: Path
+) -> None:
+    arguments = ["train", folder / "train.jsonl", "-o", tmp_path / "few", "--c1", 1]
+    learnt = good(*arguments, "--json").json
+    kept = good("inspect", tmp_path / "few", "--json").json
+    assert 0 < learnt["nonzero"] < learnt["weights"]
+    assert kept["nonzero"] == learnt["nonzero"] <= kept["weights"]
+    assert f"{learnt['nonzero']:,} of them not zero" in good(*arguments).out
+    assert f"{learnt['nonzero']:,} of them not zero" in good("inspect", tmp_path / "few").out
+
+
 @pytest.mark.parametrize("name", ["good", "bad"])
 def test_inspect_for_people(folder: Path, name: str) -> None:
     out = good("inspect", folder / name, "--features").out

@@ -14,7 +14,7 @@ from caesura.cli.declare import command
 from caesura.cli.output import Json, Ticker, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.reading import Reading, labelled, naming, read_all
-from caesura.cli.settings import OWN, Choices, Settings, chosen, estimator, files_of
+from caesura.cli.settings import OWN, Choices, Settings, chosen, estimator, files_of, naming_config
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
@@ -81,7 +81,8 @@ def learning_curve(
         count = max(1, round(HELD_OUT * len(documents)))
         test, documents = documents[:count], documents[count:]
     sizes = _sizes(curve.sizes, len(documents))
-    models = {kind: _estimator(choices, kind) for kind in kinds}
+    with naming_config(settings):
+        models = {kind: _estimator(choices, kind) for kind in kinds}
     points, interrupted = _measured(models, documents, test, (train, sizes, curve.repeats, seed))
     if points:
         _report(points, curve.png, len(test), json)

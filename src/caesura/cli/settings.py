@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
+import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura.cli.reading import tokeniser_of
-from caesura.errors import InvalidInput, message
+from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
     "ALIASES",
@@ -23,6 +25,7 @@ __all__ = [
     "files_of",
     "kind_of",
     "known_choices",
+    "naming_config",
 ]
 
 MODEL, LEARNING, WEIGHTS = "Model", "Learning", "Weights"
@@ -226,6 +229,22 @@ def files_of(settings: Settings, choices: Choices) -> list[Path]:
     """
     read = [] if settings.config is None else [settings.config]
     return read + [Path(one) for one in choices.get("gazetteer", [])]
+
+
+@contextlib.contextmanager
+def naming_config(settings: Settings, tried: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Name the file in errors about choices that are from it, not from options or `tried`."""
+    try:
+        yield
+    except CaesuraError as error:
+        about = re.match(r"\w+", str(error))
+        if settings.config is None or about is None:
+            raise
+        name = ALIASES.get(about[0], about[0])
+        by_option = chosen(settings._replace(config=None)) | dict(tried or {})
+        if name in by_option or name not in _from_file(settings.config):
+            raise
+        raise type(error)(f"{settings.config}: {error}") from None
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -23,7 +23,7 @@ from caesura.cli.output import (
     written,
 )
 from caesura.cli.reading import Reading, labelled, naming, read_all
-from caesura.cli.settings import Choices, Settings, chosen, estimator, files_of
+from caesura.cli.settings import Choices, Settings, chosen, estimator, files_of, naming_config
 from caesura.cli.space import candidates, parse, toml
 from caesura.corpora.files import writing
 from caesura.documents import Document
@@ -95,7 +95,8 @@ def tune(
     seed = int(base.get("random_state", 0))
     tried = list(candidates(parse(search.attempts or DEFAULT), search.random, seed))
     for one in tried:
-        estimator(base | one)  # names a wrong choice at once
+        with naming_config(settings, one):
+            estimator(base | one)  # names a wrong choice at once
     if search.output is not None:
         check_output(search.output)
         check_apart((search.output,), (train, *files_of(settings, base)))
