@@ -21,7 +21,7 @@ def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
     if is_model(path):
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]
-    first = models[0].model.tokeniser if models else None
+    first: Any = models[0].model.tokeniser if models else None
     gold = labelled(read_all(path, reading, tokeniser=first), path)
     for other in models[1:]:
         cutter = other.model.tokeniser

@@ -175,10 +175,8 @@ def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, in
     say(f"{facts['model']}: {kind}, {facts['bytes'] / 1e6:.2f} MB", "bold")
     scheme = f", tagged as {facts['scheme']}" if facts["scheme"] else ""
     say(f"labels      {len(facts['labels'])}: {', '.join(facts['labels'])}{scheme}")
-    say(
     kept = f"{facts['weights']:,} kept, {facts['nonzero']:,} of them not zero"
     say(f"weights     {kept}, on {facts['attributes']:,} attributes")
-    )
     say(f"tokeniser   {facts['tokeniser']}")
     say(f"calibrated  {facts['calibration'] or 'no'}")
     if changed:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import inspect
-import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura.cli.reading import tokeniser_of
-from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.errors import InvalidInput, message
 
 __all__ = [
     "ALIASES",
@@ -22,10 +20,8 @@ __all__ = [
     "Settings",
     "chosen",
     "estimator",
-    "files_of",
     "kind_of",
     "known_choices",
-    "naming_config",
 ]
 
 MODEL, LEARNING, WEIGHTS = "Model", "Learning", "Weights"
@@ -217,34 +213,6 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
     if tokeniser is not None:
         choices["tokeniser"] = tokeniser_of(tokeniser)
     return choices
-
-
-def files_of(settings: Settings, choices: Choices) -> list[Path]:
-    """Return the files that choices were read from, or that they name.
-
-    Examples
-    --------
-    >>> files_of(Settings(config=Path("best.toml")), {"gazetteer": [Path("towns.txt")]})
-    [PosixPath('best.toml'), PosixPath('towns.txt')]
-    """
-    read = [] if settings.config is None else [settings.config]
-    return read + [Path(one) for one in choices.get("gazetteer", [])]
-
-
-@contextlib.contextmanager
-def naming_config(settings: Settings, tried: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Name the file in errors about choices that are from it, not from options or `tried`."""
-    try:
-        yield
-    except CaesuraError as error:
-        about = re.match(r"\w+", str(error))
-        if settings.config is None or about is None:
-            raise
-        name = ALIASES.get(about[0], about[0])
-        by_option = chosen(settings._replace(config=None)) | dict(tried or {})
-        if name in by_option or name not in _from_file(settings.config):
-            raise
-        raise type(error)(f"{settings.config}: {error}") from None
 
 
 def _parsed(name: str, value: Any) -> Any:

@@ -16,7 +16,8 @@ from caesura.cli import data, measuring
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
 from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
-from caesura.cli.settings import Choices, Settings, chosen, estimator, files_of, naming_config
+from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 

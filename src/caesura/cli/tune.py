@@ -23,7 +23,8 @@ from caesura.cli.output import (
     written,
 )
 from caesura.cli.reading import Reading, labelled, naming, read_all
-from caesura.cli.settings import Choices, Settings, chosen, estimator, files_of, naming_config
+from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.sources import files_of, naming_config
 from caesura.cli.space import candidates, parse, toml
 from caesura.corpora.files import writing
 from caesura.documents import Document

@@ -337,8 +337,7 @@ def write_csv(
             known = _keep(rows, kept)
             kept.seek(0)
             rows = map(json.loads, kept)
-        columns = [text, *known]
-        file.write(csv_line(columns, separator))
+        file.write(csv_line([text, *known], separator))
         for i, (content, cells) in enumerate(rows):  # noqa: B007
             values = [_BETWEEN.join(cells.get(label, ())) for label in known]
             file.write(csv_line([content, *values], separator))
@@ -346,13 +345,7 @@ def write_csv(
 
 
 def cells_of(document: Document, labels: Sequence[str], i: int = 0) -> list[str]:
-    r"""Return the row of a document, number `i` of its file, as `write_csv` writes it.
-
-    Examples
-    --------
-    >>> cells_of(Document(("a|b", "c"), segments=((0, 1, "X"), (1, 2, "X"))), ["X", "Y"])
-    ['a|b c', 'a\\|b | c', '']
-    """
+    """Return the row of a document, number `i` of its file, as `write_csv` writes it."""
     content, cells = _row(i, document, TEXT, list(labels))
     return [content, *(_BETWEEN.join(cells.get(label, ())) for label in labels)]
 
@@ -401,13 +394,7 @@ def _cells(content: str, spans: Iterable[Span], place: str) -> dict[str, list[st
 
 
 def csv_line(cells: Iterable[str], separator: str) -> str:
-    r"""Write one row; a line end in a cell is quoted.
-
-    Examples
-    --------
-    >>> csv_line(["Lee, A.", "1999"], ",")
-    '"Lee, A.",1999\n'
-    """
+    """Write one row; a line end in a cell is quoted."""
     line = io.StringIO(newline="")
     csv.writer(line, delimiter=separator, lineterminator="\r\n").writerow(cells)
     return line.getvalue()[:-2] + "\n"
