@@ -1,5 +1,7 @@
 """The commands, as a user calls them: train, segment, and what all have in common."""
 
+import csv
+import html
 import importlib
 import json
 import re
@@ -51,6 +53,38 @@ def test_a_line_says_what_a_command_does(name: str) -> None:
 def test_all_commands_are_here() -> None:
     listed = good("--help").out
     assert all(name in listed for name in HERE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train s.jsonl -o s.jsonl",
+        "train s.jsonl -o new --dev dev.jsonl --checkpoint dev.jsonl --restart",
+        "train s.jsonl -o new --config new",
+        "train s.jsonl -o new --checkpoint new",
+        "train s.jsonl -o new --gazetteer new",
+        "train s.jsonl -o model --warm-start model",
+        "evaluate model s.jsonl --html s.jsonl",
+        "segment model e.txt -o model --to jsonl",
+        "segment model e.txt -o e.txt",
+        "segment model e.txt -o link.txt",
+        "segment model e.txt -o new.csv --threshold 0.5 --review e.txt",
+        "tune s.jsonl -o s.jsonl",
+        "learning-curve s.jsonl --png s.jsonl",
+    ],
+)
+def test_no_command_writes_over_what_it_reads(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names = {"s.jsonl": "train.jsonl", "dev.jsonl": "dev.jsonl", "e.txt": "new.txt"}
+    for name, source in (names | {"model": "model"}).items():
+        Path(name).write_bytes((folder / source).read_bytes())
+    Path("new").write_text("")
+    Path("link.txt").symlink_to("e.txt")
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    assert "give the output another name" in bad(*line.split(), code=2)
+    assert before == {one.name: one.read_bytes() for one in tmp_path.iterdir()}
 
 
 @pytest.mark.parametrize("name", [name for name in HERE if name != "demo"])
@@ -305,6 +339,27 @@ def test_segment_probabilities_and_n_best(folder: Path) -> None:
     assert text.startswith(f"{best[0][1]:.3f}  [7](number)")
     assert len(text.splitlines()) == 3
     assert "no place" in bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+    for form in ("text", "html"):
+        ran = good("segment", folder / "model", "-n", 3, "-p", "-t", form, stdin=line + "\n")
+        assert f"with --n-best, {form} has that of each answer" in ran.err
+
+
+def test_segment_shows_text_on_a_page_as_it_was_written(folder: Path) -> None:
+    line = "7 Park's-Lane, (York)\n"
+    for more in ([], ["-n", 1]):
+        page = good("segment", folder / "model", "-t", "html", *more, stdin=line).out
+        words = re.sub(
+            r"<style.*?</style>|<p>.*?</p>|<small.*?</small>|<b .*?</b>|<[^>]*>",
+            "",
+            page,
+            flags=re.S,
+        )
+        assert "Park's-Lane" in html.unescape(words)
+    given = '{"tokens": ["7", "Park", "Lane"]}\n'
+    assert (
+        "Park Lane"
+        in good("segment", folder / "model", "-f", "jsonl", "-t", "html", stdin=given).out
+    )
 
 
 def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
@@ -326,9 +381,41 @@ def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
     assert "confidence" in aside[0]
     found = good("segment", model, text, "-o", out, "--threshold", 1, "--json").json
     assert found["for_review"] == found["sequences"] == 15
+    assert found["written"] == found["segments"] == 0
+    said = good("segment", model, text, "-o", out, "--threshold", middle).err
+    segments = sum(len(one["segments"]) for one in kept)
+    assert f"{len(kept)} sequences, {segments} segments: {out}" in said
+    assert f"{len(aside)} more sequences are for review" in said
     assert "--review" in bad("segment", model, text, "--threshold", 0.5, code=2)
     assert "0 to 1" in bad("segment", model, text, "--threshold", 5, "-o", out, code=2)
     assert "--threshold" in bad("segment", model, text, "--review", out, code=2)
+
+
+def test_segment_writes_bars_in_tables_that_are_read_again(folder: Path, tmp_path: Path) -> None:
+    text, rules = "7 Park | Lane, York | York\n", tmp_path / "rules.json"
+    segments = [[1, 4, "street"], [5, 6, "town"], [7, 8, "town"]]
+    rules.write_text(json.dumps({"required": segments}))
+    plain, sure = tmp_path / "plain.csv", tmp_path / "sure.csv"
+    for out, more in ((plain, []), (sure, ["--probabilities"])):
+        options = ["-o", out, "--constraints", rules, *more]
+        good("segment", folder / "model", "-", *options, stdin=text)
+        [document] = corpora.read(out, labels=LABELS)
+        assert [list(segment) for segment in document.segments or ()][1:] == segments
+    rows = [list(csv.reader(out.read_text().splitlines())) for out in (plain, sure)]
+    assert [row[:4] for row in rows[1]] == rows[0]
+    assert rows[1][0][4:] == ["p(number)", "p(street)", "p(town)"]
+    assert all(0 < float(share) <= 1 for share in rows[1][1][4:])
+
+
+def test_segment_counts_empty_sequences_that_columns_cannot_hold(folder: Path) -> None:
+    lines = '{"text": ""}\n{"text": "7 Park Lane"}\n{"text": " "}\n'
+    arguments = ["segment", folder / "model", "-", "-f", "jsonl", "--to"]
+    assert "left out: 2 sequences" in good(*arguments, "conll", stdin=lines).err
+    assert "left out" not in good(*arguments, "csv", stdin=lines).err
+
+
+def test_no_option_is_offered_that_has_one_value() -> None:
+    assert "--order" not in good("train", "--help").out
 
 
 def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:
@@ -354,6 +441,40 @@ def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:
     ran = good(*arguments, "--skip-errors", stdin=lines)
     assert len(ran.out.splitlines()) == 1
     assert "left out: standard input, sequence 2" in ran.err
+
+
+def test_errors_of_constraints_name_the_file_and_the_sequence(folder: Path, tmp_path: Path) -> None:
+    lines, rules = "7 Park Lane, York\n9 Mill Road\n", tmp_path / "rules.json"
+    arguments = ["segment", folder / "model", "-t", "jsonl", "--constraints", rules]
+    rules.write_text('{"required": [[3, 5, "town"]]}')
+    line = bad(*arguments, stdin=lines)
+    assert f"standard input, sequence 2: {rules}: constraints['required']: got" in line
+    rules.write_text('{"required": [[0, 1, "town"]], "forbidden": [[0, 1, "town"]]}')
+    assert f"sequence 1: no segmentation is possible; relax what is forbidden in {rules}" in bad(
+        *arguments, stdin=lines
+    )
+
+
+def test_errors_of_settings_name_their_file(folder: Path, tmp_path: Path) -> None:
+    train, config = folder / "train.jsonl", tmp_path / "best.toml"
+    config.write_text("c2 = -1\nseed = 3\n")
+    arguments = [train, "--config", config]
+    assert f"error: {config}: c2: got -1" in bad("train", *arguments, "-o", tmp_path / "m")
+    assert f"error: {config}: c2: got -1" in bad("learning-curve", *arguments)
+    assert f"error: {config}: c2: got -1" in bad("tune", *arguments, "--try", "c1=0.1")
+    line = bad("train", *arguments, "-o", tmp_path / "m", "--c2", -2)
+    assert f"{config}: c2" not in line
+
+
+def test_a_checkpoint_of_another_run_is_named(folder: Path, tmp_path: Path) -> None:
+    place = tmp_path / "run"
+    files = folder / "train.jsonl", folder / "dev.jsonl"
+    options = ["-o", tmp_path / "m", "--checkpoint", place]
+    good("train", files[0], *options, "--max-iterations", 2)
+    line = bad("train", files[1], *options, "--resume", "-q").splitlines()[-1]
+    assert f"error: {place}: got the checkpoint of a run with other data" in line
+    assert "--restart" in line
+    assert "number of weights" in line or "of the weights" in line
 
 
 def test_segment_leaves_the_old_file_if_it_fails(folder: Path, tmp_path: Path) -> None:

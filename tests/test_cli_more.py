@@ -86,6 +86,33 @@ def test_compare_counts_as_the_library_does(folder: Path) -> None:
     assert "may well be chance" in good("compare", dev, folder / "bad", folder / "bad").out
 
 
+def test_compare_refuses_text_that_two_models_cut_differently(folder: Path, tmp_path: Path) -> None:
+    dev, text = folder / "dev.jsonl", tmp_path / "dev.csv"
+    good("convert", dev, text)
+    good("convert", folder / "train.jsonl", tmp_path / "train.csv")
+    options = ["--tokeniser", "whitespace", "--align", "expand"]
+    good("train", tmp_path / "train.csv", "-o", tmp_path / "other", *options)
+    models = folder / "good", tmp_path / "other"
+    line = bad("compare", text, *models, "--align", "expand")
+    assert "cuts text by 'whitespace', expected 'words'" in line
+    assert "cut into tokens" in bad("compare", "-", *models, "-f", "csv", stdin=text.read_text())
+    assert good("compare", dev, *models, "--json").json["rounds"] == 9999  # tokens are given
+
+
+def test_a_warm_start_cuts_as_its_model_does(folder: Path, tmp_path: Path) -> None:
+    text, model, more = tmp_path / "train.csv", tmp_path / "model", tmp_path / "more"
+    good("convert", folder / "train.jsonl", text)
+    good("train", text, "-o", model, "--tokeniser", "characters", "--outside", "none")
+    options = ["--warm-start", model, "--max-iterations", 1]
+    found = good("train", text, "-o", more, *options, "--calibrate", text, "--json").json
+    characters = sum(len(document) for document in corpora.read(text, tokeniser="characters"))
+    assert found["data"]["train"]["tokens"] == characters
+    loaded = caesura.load(more)
+    assert (loaded.tokeniser, loaded.outside) == ("characters", "none")
+    line = bad("train", text, "-o", more, *options, "--tokeniser", "words")
+    assert "--tokeniser: got 'words', expected 'characters'" in line
+
+
 # -- inspect and explain -------------------------------------------------------------------------
 
 
@@ -102,6 +129,18 @@ def test_inspect_counts_all_weights(folder: Path) -> None:
     assert found["settings"] == {"c2": 0.1}
     assert found["lengths"]["O"]["at most"] == 1
     assert len(found["transitions"]) == 3
+
+
+def test_weights_that_are_zero_are_told_from_those_that_are_not(
+    folder: Path, tmp_path: Path
+) -> None:
+    arguments = ["train", folder / "train.jsonl", "-o", tmp_path / "few", "--c1", 1]
+    learnt = good(*arguments, "--json").json
+    kept = good("inspect", tmp_path / "few", "--json").json
+    assert 0 < learnt["nonzero"] < learnt["weights"]
+    assert kept["nonzero"] == learnt["nonzero"] <= kept["weights"]
+    assert f"{learnt['nonzero']:,} of them not zero" in good(*arguments).out
+    assert f"{learnt['nonzero']:,} of them not zero" in good("inspect", tmp_path / "few").out
 
 
 @pytest.mark.parametrize("name", ["good", "bad"])

@@ -123,7 +123,36 @@ def test_the_palette_can_be_read_on_black_and_on_white() -> None:
     for _, shade in render.PALETTE:
         assert 1.05 / (luminance(shade) + 0.05) > 3.0
         assert (luminance(shade) + 0.05) / 0.05 > 3.0
-    assert len(set(render.PALETTE)) == len(render.PALETTE)
+    assert len({number for number, _ in render.PALETTE}) == len(render.PALETTE) >= 14
+
+
+def _lab(shade: list[int]) -> Any:
+    """Return a colour of sRGB in CIELAB, where distances are as people see them."""
+    parts = np.array(shade) / 255
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    rows = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x = (np.array(rows) @ linear) / [0.9505, 1.0, 1.089]
+    f = np.where(x > 0.008856, np.cbrt(x), 7.787 * x + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def test_no_two_colours_of_the_palette_are_alike() -> None:
+    shades = [[int(shade[i : i + 2], 16) for i in (1, 3, 5)] for _, shade in render.PALETTE]
+    seen = [_lab(shade) for shade in shades]
+    assert all(np.linalg.norm(a - b) > 20 for i, a in enumerate(seen) for b in seen[:i])
+    levels = [0, 95, 135, 175, 215, 255]
+    for (number, _), shade in zip(render.PALETTE, shades, strict=True):
+        cube = number - 16  # of six levels of red, green and blue
+        assert [levels[cube // 36], levels[cube // 6 % 6], levels[cube % 6]] == shade
+
+
+def test_a_page_has_the_text_as_it_was_written_and_the_spans_of_tokens() -> None:
+    written = render.Written("see (Ann's)\n now", [(0, 3), (4, 5), (5, 10), (10, 11), (13, 16)])
+    tokens = ["see", "(", "Ann's", ")", "now"]
+    page = render.html([(1, 4, "PER")], tokens, written=written)
+    assert ">(Ann&#x27;s) <b" in page
+    assert 'title="PER [1, 4)"' in page
+    assert "</span> now<" in page
 
 
 def test_table_columns_line_up() -> None:

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["PALETTE", "Shown", "colour_wanted", "heat_map", "html", "table", "text"]
+__all__ = ["PALETTE", "Shown", "Written", "colour_wanted", "heat_map", "html", "table", "text"]
 
 # The number of a colour in a terminal and the same on a page, readable on black and on white.
 PALETTE = (
@@ -42,6 +42,12 @@ PALETTE = (
     (100, "#878700"),
     (62, "#5f5fd7"),
     (131, "#af5f5f"),
+    (137, "#af875f"),
+    (94, "#875f00"),
+    (197, "#ff005f"),
+    (92, "#8700d7"),
+    (29, "#00875f"),
+    (200, "#ff00d7"),
 )
 MOST_TEXT = 44  # columns of a table that a segment's text may take
 MOST_ROWS, MOST_COLUMNS = 24, 80  # of a heat map
@@ -61,6 +67,13 @@ class Shown(NamedTuple):
     tokens: Sequence[str] | None = None
     probabilities: Sequence[float] | None = None
     labels: Sequence[Label] | None = None
+
+
+class Written(NamedTuple):
+    """A text, and where each token stands in it."""
+
+    text: str
+    offsets: Sequence[tuple[int, int]]
 
 
 class Showable(Protocol):
@@ -177,20 +190,25 @@ def html(
     labels: Sequence[Label] | None = None,
     outside: Label = "O",
     notes: Sequence[str] | None = None,
+    written: Written | None = None,
 ) -> str:
     """Write the tokens as a piece of a page, segments in colour; hovering shows the probability.
 
     A note, one for each segment, stands behind its label; those that are not empty get a frame.
+    Where a text is given from which the tokens were cut, it is shown in their place.
 
     Examples
     --------
     >>> page = html([(0, 1, "PER")], ["<Ann>", "sings"], [0.97])
     >>> "&lt;Ann&gt;" in page, 'title="PER [0, 1): probability 0.97"' in page
     (True, True)
+    >>> ann = Written("(Ann)", [(0, 1), (1, 4), (4, 5)])
+    >>> ">(Ann) <b" in html([(0, 3, "PER")], ["(", "Ann", ")"], written=ann)
+    True
     """
     spans = []
     remarks = iter(notes or ())
-    for piece in _pieces(segments, tokens, probabilities, labels, outside):
+    for piece in _pieces(segments, tokens, probabilities, labels, outside, written):
         words = markup.escape(piece.text)
         if piece.label is not None:
             title = f"{piece.label} {piece.span}"
@@ -287,6 +305,7 @@ def _pieces(
     probabilities: Sequence[float] | None,
     labels: Sequence[Label] | None,
     outside: Label,
+    written: Written | None = None,
 ) -> Iterator[_Piece]:
     """Go through the segments and the text between them."""
     own = segments._shown() if hasattr(segments, "_shown") else Shown(segments)
@@ -299,13 +318,17 @@ def _pieces(
     used = sorted({label for _, _, label in cuts}, key=str) if used is None else used
     colours = {label: PALETTE[y % len(PALETTE)] for y, label in enumerate(used) if label != outside}
     reached = 0
+
+    def between(start: int, end: int) -> str:
+        return _joined(words[start:end]) if written is None else _original(written, start, end)
+
     for i, (start, end, label) in enumerate([*cuts, (T, T, outside)]):
         if reached < start:
-            yield _Piece("", _joined(words[reached:start]), None, None, None)
+            yield _Piece("", between(reached, start), None, None, None)
         if start < end:
             chance = None if chances is None else float(chances[i])
             name, colour = _visible(str(label)), colours.get(label)
-            yield _Piece(f"[{start}, {end})", _joined(words[start:end]), name, chance, colour)
+            yield _Piece(f"[{start}, {end})", between(start, end), name, chance, colour)
         reached = end
 
 
@@ -334,6 +357,12 @@ def _bracketed(piece: _Piece) -> str:
         return piece.text
     chance = "" if piece.probability is None else f" {piece.probability:.3f}"
     return f"[{piece.text}]({piece.label}{chance})"
+
+
+def _original(written: Written, start: int, end: int) -> str:
+    """Return the text of some tokens as it was written, white space as single spaces."""
+    first, last = written.offsets[start][0], written.offsets[end - 1][1]
+    return _joined(written.text[first:last].split())
 
 
 def _joined(tokens: Sequence[str]) -> str:

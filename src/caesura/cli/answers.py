@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from caesura.cli.measuring import same_sequences
-from caesura.cli.reading import Reading, is_model, labelled, load_model, naming, read_all
-from caesura.documents import Document
+from caesura.cli.reading import Reading, is_model, labelled, load_model, naming, read, read_all
+from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
@@ -16,11 +17,34 @@ Found = list[list[Segment]]  # of each sequence
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
-    """Return the labelled sequences of a file, cut as the first model among the systems cuts."""
+    """Return the labelled sequences of a file, cut as all models among the systems cut."""
     if is_model(path):
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
-    cutters = [system.model.tokeniser for system in systems if system.model is not None]
-    return labelled(read_all(path, reading, tokeniser=(cutters or [None])[0]), path)
+    models = [system for system in systems if system.model is not None]
+    first: Any = models[0].model.tokeniser if models else None
+    gold = labelled(read_all(path, reading, tokeniser=first), path)
+    for other in models[1:]:
+        cutter = other.model.tokeniser
+        if reading.tokeniser is None and Tokeniser.of(cutter) != Tokeniser.of(first):
+            again = None if path == "-" else read(path, reading, tokeniser=cutter)
+            if _cut_otherwise(gold, again):
+                raise InvalidInput(
+                    f"{other.path}: got a model that cuts text by {cutter!r}, expected {first!r}, "
+                    f"as {models[0].path} cuts {path}; give sequences that are cut into tokens, or "
+                    "predictions of both on the same tokens"
+                )
+    return gold
+
+
+def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bool:
+    """Say whether another tokeniser makes other tokens; of what cannot be read again, it may."""
+    if again is None:
+        return any(document.text is not None for document in gold)
+    tokens = (document.tokens for document in again)
+    try:
+        return [document.tokens for document in gold] != list(tokens)
+    except InvalidInput:  # spans that are no tokens of the other
+        return True
 
 
 class System:

@@ -10,7 +10,7 @@ import typer
 from caesura.cli import measuring
 from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
-from caesura.cli.output import Json, check_output, emit, say, written
+from caesura.cli.output import Json, check_apart, check_output, emit, say, written
 from caesura.cli.reading import Reading, is_model
 from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
@@ -69,6 +69,7 @@ def evaluate(
     name, system = (second, first) if is_model(first) else (first, second)
     share = showing.confidence
     _check(showing)
+    check_apart((showing.html,), (first, second, showing.train))
     asked = System(system, showing.threads)
     gold = gold_of(name, reading, asked)
     chances = None

@@ -79,6 +79,7 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "states": list(model._known.structure.states),
         "scheme": model._known.scheme,
         "weights": model.n_features_,
+        "nonzero": sum(weight != 0 for weight in model._known.w.tolist()),
         "attributes": sum(one.attributes for one in families),
         "bytes": path.stat().st_size,
         "tokeniser": model.tokeniser,
@@ -174,7 +175,8 @@ def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, in
     say(f"{facts['model']}: {kind}, {facts['bytes'] / 1e6:.2f} MB", "bold")
     scheme = f", tagged as {facts['scheme']}" if facts["scheme"] else ""
     say(f"labels      {len(facts['labels'])}: {', '.join(facts['labels'])}{scheme}")
-    say(f"weights     {facts['weights']:,}, on {facts['attributes']:,} attributes")
+    kept = f"{facts['weights']:,} kept, {facts['nonzero']:,} of them not zero"
+    say(f"weights     {kept}, on {facts['attributes']:,} attributes")
     say(f"tokeniser   {facts['tokeniser']}")
     say(f"calibrated  {facts['calibration'] or 'no'}")
     if changed:

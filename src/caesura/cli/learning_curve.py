@@ -11,10 +11,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, Ticker, emit, note, say, table
+from caesura.cli.output import Json, Ticker, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.reading import Reading, labelled, naming, read_all
 from caesura.cli.settings import OWN, Choices, Settings, chosen, estimator
+from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
@@ -69,6 +70,7 @@ def learning_curve(
     A curve that still rises at its end says that more labelled data would help.
     """
     choices = chosen(settings, reading.tokeniser)
+    check_apart((curve.png,), (train, curve.test, *files_of(settings, choices)))
     kinds = _kinds(curve.models, choices)
     cutter = choices.get("tokeniser")
     documents = labelled(read_all(train, reading, tokeniser=cutter), train)
@@ -80,7 +82,8 @@ def learning_curve(
         count = max(1, round(HELD_OUT * len(documents)))
         test, documents = documents[:count], documents[count:]
     sizes = _sizes(curve.sizes, len(documents))
-    models = {kind: _estimator(choices, kind) for kind in kinds}
+    with naming_config(settings):
+        models = {kind: _estimator(choices, kind) for kind in kinds}
     points, interrupted = _measured(models, documents, test, (train, sizes, curve.repeats, seed))
     if points:
         _report(points, curve.png, len(test), json)

@@ -22,6 +22,7 @@ __all__ = [
     "Json",
     "Ticker",
     "Wrong",
+    "check_apart",
     "check_output",
     "emit",
     "fail",
@@ -214,6 +215,43 @@ def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
         what = "is in a folder that does not exist; give the name of a file to write"
         raise InvalidInput(f"{name}: {what}")
+
+
+def check_apart(
+    outputs: Iterable[str | os.PathLike[str] | None], inputs: Iterable[object | None]
+) -> None:
+    """Raise if a file to write is also one to read, or two of those to write are one.
+
+    Examples
+    --------
+    >>> check_apart(["new.jsonl"], ["old.jsonl", None])
+    >>> try:
+    ...     check_apart(["here/../old.jsonl"], ["old.jsonl"])
+    ... except typer.BadParameter as error:
+    ...     print(error)
+    here/../old.jsonl would be written over old.jsonl, which is read; give the output another name
+    """
+    taken = {_identity(str(one)): (str(one), "read") for one in inputs if one not in (None, "-")}
+    for one in outputs:
+        if one is None or os.fspath(one) == "-" or _is_device(name := os.fspath(one)):
+            continue
+        if (same := _identity(name)) in taken:
+            wrong = "{} would be written over {}, which is {}".format(name, *taken[same])
+            raise typer.BadParameter(f"{wrong}; give the output another name")
+        taken[same] = (name, "written too")
+
+
+def _identity(name: str) -> object:
+    """Return what two names of one file have in common."""
+    try:
+        found = os.stat(name)
+    except OSError:  # not there yet
+        return os.path.realpath(name)
+    return found.st_dev, found.st_ino
+
+
+def _is_device(name: str) -> bool:
+    return os.path.exists(name) and not os.path.isfile(name)
 
 
 @contextlib.contextmanager

@@ -8,14 +8,14 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, Ticker, check_output, emit, note, warn, written
+from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, load_model, naming, read, report_notes
 from caesura.cli.rules import Rules
 from caesura.cli.writing import Answer, Style, beside, form_of, line_of, write
@@ -89,6 +89,7 @@ def segment(
     once it is complete. JSON lines, CoNLL and CSV are forms that caesura train reads.
     """
     form, review = _checked(asking, output, json)
+    check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text")
     run = _Run(loaded, asking, input, reading.skip_errors)
@@ -99,7 +100,7 @@ def segment(
         quiet = output == "-" and sys.stdout.isatty()
         ticker = stack.enter_context(Ticker(show=False if quiet else None))
         batches = run.batches(iter(corpus), aside, ticker)
-        write(output, form, batches, _style(loaded, asking, output))
+        run.written = write(output, form, batches, _style(loaded, asking, output))
     seconds = time.perf_counter() - began
     skipped = run.skipped + report_notes(corpus, input)
     _report(run, seconds, skipped, (output, review), json)
@@ -122,6 +123,8 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         raise typer.BadParameter(wrong, param_hint="--n-best")
     if asking.n_best is not None and asking.n_best < 1:
         raise typer.BadParameter("ask for at least one", param_hint="--n-best")
+    if asking.n_best is not None and asking.probabilities and form in ("text", "html"):
+        warn(f"--probabilities: with --n-best, {form} has that of each answer; jsonl has all")
     if asking.threshold is None:
         if asking.review is not None:
             wrong = "needs --threshold, below which sequences go to the review file"
@@ -153,7 +156,8 @@ class _Run:
     def __init__(self, model: Any, asking: Asking, name: str, skip: bool) -> None:
         self.model, self.asking, self.name, self.skip = model, asking, name, skip
         self.rules = None if asking.constraints is None else Rules(asking.constraints)
-        self.sequences = self.segments = self.reviewed = self.skipped = 0
+        self.sequences = self.reviewed = self.skipped = 0
+        self.segments = self.written = 0  # that are in the output
 
     def batches(
         self, documents: Iterator[Document], aside: Any, ticker: Ticker
@@ -163,9 +167,10 @@ class _Run:
             rules = None if self.rules is None else self.rules.take(len(some))
             answers = self._answers(some, rules)
             self.sequences += len(some)
-            self.segments += sum(len(answer.segments) for answer in answers)
             ticker(self.sequences)
-            yield [answer for answer in answers if not self._doubtful(answer, aside)]
+            kept = [answer for answer in answers if not self._doubtful(answer, aside)]
+            self.segments += sum(len(answer.segments) for answer in kept)
+            yield kept
         if self.rules is not None:
             self.rules.end()
 
@@ -180,8 +185,7 @@ class _Run:
     def _answers(self, documents: list[Document], rules: Any) -> list[Answer]:
         """Return the answers to some documents; one by one if one of them has none."""
         try:
-            with naming(self.name, first=self.sequences):
-                return self._asked(documents, rules)
+            return self._named(documents, rules)
         except CaesuraError as error:
             if not self.skip:
                 raise
@@ -199,6 +203,21 @@ class _Run:
             )
         self.sequences = before
         return found
+
+    def _named(self, documents: list[Document], rules: Any) -> list[Answer]:
+        """Ask the model; errors name the file and the sequence, and the file of constraints."""
+        try:
+            with naming(self.name, first=self.sequences):
+                return self._asked(documents, rules)
+        except CaesuraError as error:
+            if self.asking.constraints is None:
+                raise
+            if isinstance(rules, Mapping) and str(error).startswith("constraints["):
+                return self._named(documents, [rules] * len(documents))  # says which sequence
+            said = str(error).replace("constraints[", f"{self.asking.constraints}: constraints[", 1)
+            if said.endswith("relax what is forbidden"):
+                said += f" in {self.asking.constraints}"
+            raise type(error)(said) from None
 
     def _asked(self, documents: list[Document], rules: Any) -> list[Answer]:
         """Ask the model."""
@@ -234,6 +253,7 @@ def _report(
             {
                 "output": output,
                 "sequences": run.sequences,
+                "written": run.written,
                 "segments": run.segments,
                 "review": review,
                 "for_review": run.reviewed,
@@ -244,9 +264,9 @@ def _report(
         return
     if output != "-":
         pace = f" ({run.sequences / seconds:,.0f} in a second)" if seconds > 1 else ""
-        note(f"{run.sequences:,} sequences, {run.segments:,} segments{pace}: {output}")
+        note(f"{run.written:,} sequences, {run.segments:,} segments{pace}: {output}")
     if review is not None:
-        note(f"{run.reviewed:,} of these sequences are for review, and only in {review}")
+        note(f"{run.reviewed:,} more sequences are for review, and only in {review}")
     if not run.sequences:
         name = "standard input" if run.name == "-" else run.name
         warn(f"{name}: got no sequences; is the input empty?")

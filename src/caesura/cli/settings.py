@@ -14,7 +14,15 @@ import typer
 from caesura.cli.reading import tokeniser_of
 from caesura.errors import InvalidInput, message
 
-__all__ = ["ALIASES", "Choices", "Settings", "chosen", "estimator", "kind_of", "known_choices"]
+__all__ = [
+    "ALIASES",
+    "Choices",
+    "Settings",
+    "chosen",
+    "estimator",
+    "kind_of",
+    "known_choices",
+]
 
 MODEL, LEARNING, WEIGHTS = "Model", "Learning", "Weights"
 ALIASES = {
@@ -74,9 +82,9 @@ class Settings(NamedTuple):
             metavar="FILE",
         ),
     ] = None
-    order: Annotated[
-        int | None, _option(MODEL, "--order", help="How many labels before a score may look at.")
-    ] = None
+    order: Annotated[int | None, _option(MODEL, "--order", help="Only 1 so far.", hidden=True)] = (
+        None
+    )
     max_length: Annotated[
         list[str] | None,
         _option(MODEL, "--max-length", help="Longest segment. Repeatable.", metavar="N or LABEL=N"),

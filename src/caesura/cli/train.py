@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 import time
@@ -13,13 +14,22 @@ import typer
 
 from caesura.cli import data, measuring
 from caesura.cli.declare import command
-from caesura.cli.output import Json, check_output, emit, note, say, warn, written
+from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
 from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
-from caesura.documents import Document
-from caesura.errors import InvalidInput
+from caesura.cli.sources import files_of, naming_config
+from caesura.documents import Document, Tokeniser
+from caesura.errors import InvalidInput, message
 
 __all__ = ["train"]
+
+MEANING = {  # of what a checkpoint depends on
+    "n": "number of weights",
+    "optimiser": "learner",
+    "c1": "c1 of the weights",
+    "c2": "c2 of the weights",
+    "sequences": "number of sequences",
+}
 
 
 class Run(NamedTuple):
@@ -72,11 +82,17 @@ def train(
     """
     check_output(output)
     choices = chosen(settings, reading.tokeniser)
-    model = _model(choices, run)
+    read = (train, dev, run.calibrate, run.warm_start, *files_of(settings, choices))
+    check_apart((output, _place(output, run)), read)
+    with naming_config(settings):
+        model = _model(choices, run)
+    if run.warm_start is not None:
+        choices |= {"tokeniser": model.tokeniser, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
     corpora = _read(train, dev, reading, choices, json)
     began = time.perf_counter()
-    _fit(model, corpora, (train, dev), checkpoint)
+    with naming_config(settings):
+        _fit(model, corpora, (train, dev), checkpoint)
     seconds = time.perf_counter() - began
     if run.calibrate is not None:
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
@@ -153,12 +169,22 @@ def _model(choices: Choices, run: Run) -> Any:
             "--warm-start: got a model and --model, --preset or --gazetteer, expected one; leave "
             "them out: the model has features of its own"
         )
-    return load_model(run.warm_start).set_params(**choices, warm_start=True, verbose=shown)
+    model = load_model(run.warm_start)
+    cutter = choices.get("tokeniser", model.tokeniser)
+    if Tokeniser.of(cutter) != Tokeniser.of(model.tokeniser):
+        remedy = "leave it out: the model has learnt from such tokens"
+        expected = f"{model.tokeniser!r}, as in {run.warm_start}"
+        raise InvalidInput(message("--tokeniser", cutter, expected, remedy))
+    return model.set_params(**choices, warm_start=True, verbose=shown)
+
+
+def _place(output: Path, run: Run) -> Path:
+    return run.checkpoint or output.with_name(output.name + ".checkpoint")
 
 
 def _checkpoint(output: Path, run: Run) -> Path:
     """Return the checkpoint, which is there only if it may be gone on from."""
-    place = run.checkpoint or output.with_name(output.name + ".checkpoint")
+    place = _place(output, run)
     if run.resume and not place.exists():
         raise InvalidInput(f"{place}: no such file; there is no checkpoint, leave --resume out")
     if place.exists() and run.resume is None:
@@ -174,6 +200,7 @@ def _checkpoint(output: Path, run: Run) -> Path:
 def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoint: Path) -> None:
     """Learn; when interrupted, say how to go on."""
     reached = 0
+    going_on = checkpoint.exists()
 
     def count(progress: Any) -> None:
         nonlocal reached
@@ -182,6 +209,10 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
     try:
         with naming(*names):
             model.fit(corpora.train, X_dev=corpora.dev, checkpoint=checkpoint, callbacks=[count])
+    except InvalidInput as error:
+        if not going_on or not str(error).startswith("checkpoint: "):
+            raise
+        raise InvalidInput(_foreign(checkpoint, str(error))) from None
     except KeyboardInterrupt:
         if not checkpoint.exists():
             note("interrupted before the first iteration; there is nothing to go on from")
@@ -192,6 +223,20 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
             note(f"interrupted{after}; {checkpoint} is kept; go on with:")
             note(f"  {again}")
         raise typer.Exit(130) from None
+
+
+def _foreign(checkpoint: Path, said: str) -> str:
+    """Return what is wrong with the checkpoint of another run."""
+    differs = re.search(r"a run with (\w+) (.*?)'?, expected \1 ([^;]*)", said)
+    if differs is None:
+        return f"{checkpoint}: {said.removeprefix('checkpoint: ')}; or pass --restart"
+    name, *values = differs.groups()
+    was, now = ("none" if value == "None" else value for value in values)
+    return (
+        f"{checkpoint}: got the checkpoint of a run with other data or settings "
+        f"({MEANING.get(name, name)}: {was}, now {now}), expected one of this run; give the same "
+        "data and settings, or pass --restart to start anew"
+    )
 
 
 def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: bool) -> None:
@@ -208,6 +253,7 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
                 "kind": model.kind,
                 "labels": model.labels_,
                 "weights": model.n_features_,
+                "nonzero": _nonzero(model),
                 "bytes": size,
                 "iterations": iterations,
                 "status": model.status_,
@@ -219,7 +265,8 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
         )
         return
     say(
-        f"{type(model).__name__} with {model.n_features_:,} weights, {iterations} iterations "
+        f"{type(model).__name__} with {model.n_features_:,} weights, {_nonzero(model):,} of them "
+        f"not zero, {iterations} iterations "
         f"({model.status_}) in {seconds:.1f} s: {output}, {size / 1e6:.1f} MB"
     )
     if report is not None:
@@ -227,6 +274,10 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
     say("\nwhat to do next")
     for line in _next(output, report, corpora.train):
         say(f"  {line}")
+
+
+def _nonzero(model: Any) -> int:
+    return sum(weight != 0 for weight in model._known.w.tolist())
 
 
 def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:

@@ -10,9 +10,21 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, Ticker, check_output, emit, note, say, table, warn, written
+from caesura.cli.output import (
+    Json,
+    Ticker,
+    check_apart,
+    check_output,
+    emit,
+    note,
+    say,
+    table,
+    warn,
+    written,
+)
 from caesura.cli.reading import Reading, labelled, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.sources import files_of, naming_config
 from caesura.cli.space import candidates, parse, toml
 from caesura.corpora.files import writing
 from caesura.documents import Document
@@ -84,9 +96,11 @@ def tune(
     seed = int(base.get("random_state", 0))
     tried = list(candidates(parse(search.attempts or DEFAULT), search.random, seed))
     for one in tried:
-        estimator(base | one)  # names a wrong choice at once
+        with naming_config(settings, one):
+            estimator(base | one)  # names a wrong choice at once
     if search.output is not None:
         check_output(search.output)
+        check_apart((search.output,), (train, *files_of(settings, base)))
     documents = labelled(read_all(train, reading, tokeniser=base.get("tokeniser")), train)
     if len(documents) < search.folds:
         expected = f"at most {len(documents)}, one for each sequence"

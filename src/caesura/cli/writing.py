@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import html
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -13,8 +13,10 @@ from typing import IO, Any, NamedTuple
 import orjson
 
 from caesura import corpora, render
+from caesura.cli.output import warn
 from caesura.cli.reading import base_name
 from caesura.corpora.files import writing
+from caesura.corpora.tables import cells_of, csv_line
 from caesura.documents import Document
 from caesura.segments import Segment
 
@@ -39,7 +41,6 @@ SUFFIXES = {
     **dict.fromkeys((".html", ".htm"), "html"),
     ".txt": "text",
 }
-BETWEEN = " | "  # fields of one label in a cell
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Segments</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -86,7 +87,7 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
     Returns
     -------
     int
-        How many there were.
+        How many are in it.
     """
     count = 0
 
@@ -97,15 +98,21 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
             yield batch
 
     if form == "conll" or (form == "csv" and not style.sure):
-        documents = (
-            replace(one.document, segments=tuple(one.segments))
-            for batch in counted()
-            for one in batch
-            if len(one.document) or form == "csv"
-        )
+        empty = 0
+
+        def documents() -> Iterator[Document]:
+            nonlocal empty
+            for one in itertools.chain.from_iterable(counted()):
+                if len(one.document) or form == "csv":
+                    yield replace(one.document, segments=tuple(one.segments))
+                else:
+                    empty += 1
+
         own = {"scheme": style.scheme} if form == "conll" else {"labels": style.labels}
-        corpora.write(path, documents, form, **own)
-        return count
+        corpora.write(path, documents(), form, **own)
+        if empty:
+            warn(f"left out: {empty:,} sequences without tokens, for which CoNLL has no place")
+        return count - empty
     with writing(path) as file:
         WRITERS[form](file, counted(), style, base_name(path).suffix == ".tsv")
     return count
@@ -185,25 +192,23 @@ def field_text(document: Document, segment: Segment) -> str:
 
 
 def _csv(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
-    rows = csv.writer(file, delimiter="\t" if tabs else ",", lineterminator="\n")
-    rows.writerow(["text", *style.labels, *(f"p({y})" for y in style.labels if style.sure)])
+    separator, numbers = "\t" if tabs else ",", itertools.count()
+    header = ["text", *style.labels, *(f"p({y})" for y in style.labels)]
+    file.write(csv_line(header, separator))
     for batch in batches:
-        rows.writerows(_row(answer, style.labels, style.sure) for answer in batch)
+        for answer in batch:
+            document = replace(answer.document, segments=tuple(answer.segments))
+            cells = cells_of(document, style.labels, next(numbers))
+            file.write(csv_line(cells + _least(answer, style.labels), separator))
         file.flush()
 
 
-def _row(answer: Answer, labels: Sequence[str], sure: bool) -> list[str]:
-    """Return the text, the fields of each label, and the least of their probabilities."""
-    document = answer.document
-    fields: dict[str, list[str]] = {label: [] for label in labels}
-    shares: dict[str, list[float]] = {label: [] for label in labels}
-    chances = answer.probabilities or [1.0] * len(answer.segments)
-    for segment, chance in zip(answer.segments, chances, strict=True):
-        fields.setdefault(segment.label, []).append(field_text(document, segment))
-        shares.setdefault(segment.label, []).append(chance)
-    text = " ".join(document.tokens) if document.text is None else document.text
-    least = [f"{min(shares[label]):.4f}" if shares[label] else "" for label in labels if sure]
-    return [text, *(BETWEEN.join(fields[label]) for label in labels), *least]
+def _least(answer: Answer, labels: Sequence[str]) -> list[str]:
+    """Return the least probability among the segments of each label."""
+    shares: dict[str, float] = {}
+    for segment, share in zip(answer.segments, answer.probabilities or (), strict=True):
+        shares[segment.label] = min(share, shares.get(segment.label, 1.0))
+    return [f"{shares[label]:.4f}" if label in shares else "" for label in labels]
 
 
 # ---- for people ----------------------------------------------------------------------------------
@@ -262,18 +267,25 @@ def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs
     file.write(HEAD.format(legend=legend))
     for batch in batches:
         for answer in batch:
-            tokens = answer.document.tokens
             file.write('<div class="one">')
             if answer.n_best is None:
-                file.write(
-                    render.html(answer.segments, tokens, answer.probabilities, labels=style.labels)
-                )
+                file.write(_piece(answer.document, answer.segments, answer.probabilities, style))
             for segments, share in answer.n_best or ():
                 file.write(f"<small>{share:.3f}</small>")
-                file.write(render.html(segments, tokens, labels=style.labels))
+                file.write(_piece(answer.document, segments, None, style))
             file.write("</div>\n")
         file.flush()
     file.write("</body></html>\n")
+
+
+def _piece(
+    document: Document, segments: Sequence[Segment], chances: Sequence[float] | None, style: Style
+) -> str:
+    """Return a piece of a page, with the text as it was written where there is one."""
+    written = None
+    if document.text is not None and document.offsets is not None:
+        written = render.Written(document.text, document.offsets)
+    return render.html(segments, document.tokens, chances, labels=style.labels, written=written)
 
 
 WRITERS: dict[str, Callable[[IO[str], Iterable[Sequence[Answer]], Style, bool], None]] = {

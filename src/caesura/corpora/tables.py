@@ -337,12 +337,17 @@ def write_csv(
             known = _keep(rows, kept)
             kept.seek(0)
             rows = map(json.loads, kept)
-        columns = [text, *known]
-        file.write(_line(columns, separator))
+        file.write(csv_line([text, *known], separator))
         for i, (content, cells) in enumerate(rows):  # noqa: B007
             values = [_BETWEEN.join(cells.get(label, ())) for label in known]
-            file.write(_line([content, *values], separator))
+            file.write(csv_line([content, *values], separator))
     return i + 1
+
+
+def cells_of(document: Document, labels: Sequence[str], i: int = 0) -> list[str]:
+    """Return the row of a document, number `i` of its file, as `write_csv` writes it."""
+    content, cells = _row(i, document, TEXT, list(labels))
+    return [content, *(_BETWEEN.join(cells.get(label, ())) for label in labels)]
 
 
 def _keep(rows: Iterable[_Row], file: IO[str]) -> list[str]:
@@ -388,7 +393,7 @@ def _cells(content: str, spans: Iterable[Span], place: str) -> dict[str, list[st
     return cells
 
 
-def _line(cells: Iterable[str], separator: str) -> str:
+def csv_line(cells: Iterable[str], separator: str) -> str:
     """Write one row; a line end in a cell is quoted."""
     line = io.StringIO(newline="")
     csv.writer(line, delimiter=separator, lineterminator="\r\n").writerow(cells)

@@ -1,0 +1,50 @@
+"""The files that choices are from: which they are, and their names in errors."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from caesura.cli.settings import ALIASES, Choices, Settings, chosen
+from caesura.errors import CaesuraError
+
+__all__ = ["files_of", "naming_config"]
+
+
+def files_of(settings: Settings, choices: Choices) -> list[Path]:
+    """Return the files that choices were read from, or that they name.
+
+    Examples
+    --------
+    >>> files_of(Settings(config=Path("best.toml")), {"gazetteer": [Path("towns.txt")]})
+    [PosixPath('best.toml'), PosixPath('towns.txt')]
+    """
+    read = [] if settings.config is None else [settings.config]
+    return read + [Path(one) for one in choices.get("gazetteer", [])]
+
+
+@contextlib.contextmanager
+def naming_config(settings: Settings, tried: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Name the file in errors about choices that are from it, not from options or `tried`.
+
+    Examples
+    --------
+    >>> with naming_config(Settings(c2=-1.0)):
+    ...     raise CaesuraError("c2: got -1.0")
+    Traceback (most recent call last):
+    caesura.errors.CaesuraError: c2: got -1.0
+    """
+    try:
+        yield
+    except CaesuraError as error:
+        about = re.match(r"\w+", str(error))
+        if settings.config is None or about is None:
+            raise
+        name = ALIASES.get(about[0], about[0])
+        by_option = chosen(settings._replace(config=None)) | dict(tried or {})
+        if name in by_option or name not in chosen(Settings(config=settings.config)):
+            raise
+        raise type(error)(f"{settings.config}: {error}") from None
