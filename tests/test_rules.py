@@ -109,6 +109,25 @@ def test_chains_of_all_schemes_keep_rules(scheme: str, forbid: str) -> None:
         assert told.margin >= 0
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("forbid", ["predict", "never"])
+@pytest.mark.parametrize("x", [["a"], ["a", "b"]])
+def test_chains_forbid_segments_that_are_one_tag(scheme: str, forbid: str, x: list[str]) -> None:
+    some = [[(0, 2, "X")], [(0, 1, "X")]]
+    chain = ChainCRF(scheme=scheme, forbid_invalid=forbid).fit([list("abc"), ["a"]] * 5, some * 5)
+    rules = {"forbidden": [(0, 1, "X")]}
+    free = [(s, q) for s, q in chain.predict_n_best([x], 99)[0] if (0, 1, "X") not in s]
+    total = sum(share for _, share in free)
+    ranked = chain.predict_n_best([x], 99, rules)[0]
+    assert [s for s, _ in ranked] == [s for s, _ in free]
+    for (_, a), (_, b) in zip(ranked, free, strict=True):
+        assert close(a, b / total)
+    for one in chain.predict_confident([x], constraints=rules)[0]:
+        assert close(one.probability, sum(q for s, q in ranked if one.segment in s))
+    for told in chain.explain(x, rules):
+        assert told.runner_up is None or not {told.segment, (0, 1, "X")} & set(told.runner_up)
+
+
 def test_rules_that_a_chain_cannot_keep_are_impossible() -> None:
     for forbid in ("predict", "never"):
         chain = ChainCRF(TOKENS, forbid_invalid=forbid).fit(X, Y)

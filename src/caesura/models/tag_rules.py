@@ -68,7 +68,11 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
             expected = f"0 <= start < end <= {p.length} (end is exclusive)"
             raise InvalidInput(message(here, (start, end, label), expected, "correct it"))
         for at, history in _histories(tags, start, end, label, p.length):
-            p.add(at, at + 1, history, -np.inf)
+            if len(history) == 1:  # a tag that the token may not have
+                others = [k for k in range(len(tags.tags)) if k != history[0]]
+                p._constraints.allow([at], others)
+            else:
+                p.add(at, at + 1, history, -np.inf)
 
 
 def _check_label(label: object, labels: Sequence[str], name: str) -> None:
