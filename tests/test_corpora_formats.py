@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import os
@@ -528,3 +529,39 @@ def test_wrong_folders(tmp_path: Path) -> None:
 def test_what_a_line_cannot_hold(tmp_path: Path) -> None:
     with refused("documents[0].text: got 'a\\nb', expected a text on one line"):
         write_text(tmp_path / "a.txt", [Document.from_text("a\nb")])
+
+
+def with_segments(text: str, segments: tuple[Segment, ...]) -> Document:
+    return dataclasses.replace(Document.from_text(text), segments=segments)
+
+
+@st.composite
+def repeated_texts(draw: st.DrawFn) -> list[Document]:
+    """Return documents whose segments look alike, with labels in any order."""
+    documents = []
+    for _ in range(draw(st.integers(1, 3))):
+        tokens = draw(st.text("12", min_size=1, max_size=6))
+        step = draw(st.integers(1, 3))
+        cuts = range(draw(st.integers(0, 1)), len(tokens) + 1, step)
+        spans = [(s, e, draw(st.sampled_from("PQ-"))) for s, e in itertools.pairwise(cuts)]
+        segments = tuple(Segment(*span) for span in spans if span[2] != "-")
+        documents.append(with_segments(" ".join(tokens), segments))
+    return documents
+
+
+@given(repeated_texts(), st.sampled_from([None, "PQ", "QP"]))
+@settings(deadline=None, max_examples=300)
+def test_texts_of_one_length_are_found_in_any_order_of_columns(
+    tmp_path_factory: pytest.TempPathFactory, drawn: list[Document], labels: str | None
+) -> None:
+    path = tmp_path_factory.mktemp("tied") / "a.csv"
+    write_csv(path, drawn, labels=labels)
+    read = [(d.text, d.tokens, d.segments or ()) for d in read_csv(path)]
+    assert read == [(d.text, d.tokens, d.segments) for d in drawn]
+
+
+def test_a_column_that_comes_first_takes_no_place_of_another(tmp_path: Path) -> None:
+    segments = (Segment(0, 2, "Q"), Segment(2, 4, "P"))
+    first = with_segments("q", (Segment(0, 1, "P"),))
+    write_csv(tmp_path / "b.csv", [first, with_segments("1 2 2 2", segments)])
+    assert [document.segments for document in read_csv(tmp_path / "b.csv")][1] == segments

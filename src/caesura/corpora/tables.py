@@ -232,20 +232,25 @@ def _parts(cell: str) -> list[str]:
 def _found(
     document: Document, cells: Sequence[tuple[str, str]], unique: bool = False
 ) -> list[Span]:
-    """Find the segments of cells in the text; with `unique`, where they can be nowhere else."""
+    """Find the segments of cells in the text; with `unique`, where they can be nowhere else.
+
+    That is so in any order of columns: segments of one length do not make room for each other.
+    """
     text = document.text or ""
     spans: list[Span] = []
-    for label, part in sorted(cells, key=lambda cell: -len(cell[1])):
-        span = _told(text, label, part)
-        if span is None:
-            places = _places(text, part.strip(), spans)
-            start = next(places, None) if unique else _best(places, len(part.strip()), document)
-            if start is None or (unique and next(places, None) is not None):
-                expected = "what stands in the text, outside the other fields"
-                remedy = "correct the cell or the text, or write where it is: @start:end"
-                raise InvalidInput(message(label, part, expected, remedy))
-            span = Span(start, start + len(part.strip()), label)
-        spans.append(span)
+    for length in sorted({len(part) for _, part in cells}, reverse=True):
+        taken = list(spans) if unique else spans
+        for label, part in (cell for cell in cells if len(cell[1]) == length):
+            span = _told(text, label, part)
+            if span is None:
+                places = _places(text, part.strip(), taken)
+                start = next(places, None) if unique else _best(places, len(part.strip()), document)
+                if start is None or (unique and next(places, None) is not None):
+                    expected = "what stands in the text, outside the other fields"
+                    remedy = "correct the cell or the text, or write where it is: @start:end"
+                    raise InvalidInput(message(label, part, expected, remedy))
+                span = Span(start, start + len(part.strip()), label)
+            spans.append(span)
     return spans
 
 
