@@ -28,6 +28,11 @@ X, Y = addresses(40, seed=1)
 TOKENS = [*window(lower, -1, 1), shape[0]]
 
 
+@pytest.fixture(scope="module")
+def both() -> list[Any]:
+    return [kind(TOKENS, c2=0.3, n_threads=1).fit(X, Y) for kind in (SemiCRF, ChainCRF)]
+
+
 @pytest.fixture(scope="module", params=["semi", "chain"])
 def model(request: pytest.FixtureRequest) -> Any:
     kind = SemiCRF if request.param == "semi" else ChainCRF
@@ -173,6 +178,65 @@ def test_constraints_that_are_none(model: Any, constraints: Any) -> None:
     for xs in (X[:1], iter(X[:1])):
         with pytest.raises(InvalidInput, match=r"^constraints"):
             model.predict(xs, constraints)
+
+
+TOWN = (0, 2, "town")
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"boundaries": [0]},
+        {"boundaries": [4]},
+        {"boundaries": [5]},
+        {"no_boundaries": [4]},
+        {"allowed": {0: []}},
+        {"allowed": {4: ["town"]}},
+        {"allowed": {0: ["city"]}},
+        {"allowed": {0: [0]}},
+        {"boundaries": [1], "no_boundaries": [1]},
+        {"required": [TOWN], "boundaries": [1]},
+        {"required": [TOWN], "no_boundaries": [2]},
+        {"required": [TOWN, (1, 3, "town")]},
+        {"required": [TOWN], "allowed": {0: ["street"]}},
+        {"required": [(0, 2, "O")], "allowed": {0: ["street"]}},
+        {"required": [(0, 2, "O"), (1, 3, "town")]},
+        {"required": [(0, 9, "town")]},
+        {"required": [(2, 2, "town")]},
+        {"required": [(0, 1, 0)]},
+        {"forbidden": [(0, 1, 0)]},
+        {"forbidden": [(2, 2, "town")]},
+        {"at_most_once": [0]},
+        {"ordered": ["town", "city"]},
+    ],
+)
+def test_both_models_refuse_the_same_rules_in_the_same_words(both: Any, rules: Any) -> None:
+    said = []
+    for one in both:
+        with pytest.raises(InvalidInput, match=r"^constraints\['\w+'\]") as error:
+            one.predict([["7", "High", "Lane", "York"]], rules)
+        said.append(str(error.value))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("required", [[TOWN, TOWN], [(2, 3, "town"), TOWN]])
+def test_required_segments_may_be_said_twice_and_in_any_order(model: Any, required: Any) -> None:
+    [found] = model.predict([["7", "High", "Lane", "York"]], {"required": required})
+    assert set(required) <= set(found)
+
+
+def test_text_outside_is_cut_at_each_token(model: Any) -> None:
+    rules = {"required": [(0, 2, "O")], "boundaries": [1]}
+    [found] = model.predict([["7", "High", "Lane", "York"]], rules)
+    assert found
+    assert all(segment.start >= 2 for segment in found)
+
+
+def test_a_threshold_is_a_probability(model: Any) -> None:
+    for wrong in (2, -0.1, 1.01, float("nan"), "0.5"):
+        with pytest.raises(InvalidInput, match=r"^threshold: got .*, expected a probability"):
+            model.predict_confident([["York"]], threshold=wrong)
+    assert all(one.review for one in model.predict_confident([["York"]], threshold=1.0)[0])
 
 
 def test_as_many_constraints_as_sequences(model: Any) -> None:

@@ -173,7 +173,7 @@ class Answers(Predictor):
             return self._calibration.threshold_for(precision)
         if threshold is None:
             return -np.inf
-        if not _is_number(threshold) or not threshold >= 0:
+        if not _is_number(threshold) or not 0 <= threshold <= 1:
             expected = "a probability, 0 to 1"
             raise InvalidInput(message("threshold", threshold, expected, "correct it"))
         return threshold

@@ -16,7 +16,7 @@ from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
-from caesura.models.rules import Constraints, Rules, each_rules
+from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, told_of
 from caesura.models.scores import pair_scores, potentials_of
 from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.models.targets import Bytes
@@ -141,6 +141,8 @@ class Predictor(Model):
                     "for each sequence"
                 )
             if mine != Rules():
+                with told_of(name):
+                    mine = checked_rules(mine, p.length, self._rule_labels, self.outside)
                 self._constrain(p, mine, name)
             some.potentials.append(p)
             some.rules.append(mine)
@@ -155,6 +157,13 @@ class Predictor(Model):
             )
         if some.potentials:
             yield some
+
+    @property
+    def _rule_labels(self) -> list[str]:
+        """The labels that rules may name: outside is one where the model knows it."""
+        fitted = self._known
+        outside = self._outside_states(fitted.structure.states, fitted.scheme)
+        return [*fitted.labels, *([self.outside] if outside else [])]
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
         """Yield the potentials of one sequence after the other."""

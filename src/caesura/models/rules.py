@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from caesura.checks import whole
+from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment, fill_gaps
 
-__all__ = ["Constraints", "Rules", "each_rules", "read_rules", "told_of"]
+__all__ = ["Constraints", "Rules", "checked_rules", "each_rules", "read_rules", "told_of"]
 
 Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 Span = tuple[int, int, Any]  # start, end, label
@@ -95,6 +96,53 @@ def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
     )
 
 
+def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str) -> Rules:
+    """Return rules that can be kept by a sequence of this length, or raise.
+
+    Text outside is cut in one way only: where it is required, its tokens are allowed nothing else.
+
+    Examples
+    --------
+    >>> checked_rules(Rules(required=((1, 2, "O"),)), 3, ["town", "O"], "O").allowed
+    {1: ('O',)}
+    >>> checked_rules(Rules(boundaries=(3,)), 3, ["town", "O"], "O")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: boundaries: got 3, expected an inner boundary, 1 to 2; ...
+    """
+    for key in ("required", "forbidden"):
+        for start, end, label in getattr(rules, key):
+            _check_labels(key, [label], labels)
+            if not start < end <= length:
+                expected = f"0 <= start < end <= {length} (end is exclusive)"
+                raise InvalidInput(message(key, (start, end, label), expected, "correct it"))
+    for key in ("boundaries", "no_boundaries"):
+        for t in getattr(rules, key):
+            if not 0 < t < length:
+                expected = f"an inner boundary, 1 to {length - 1}"
+                raise InvalidInput(message(key, t, expected, "leave it out"))
+    for key in ("at_most_once", "exactly_once", "ordered"):
+        _check_labels(key, getattr(rules, key), labels)
+    allowed = dict(rules.allowed)
+    for token, some in allowed.items():
+        whole("allowed", token, 0, length - 1)
+        _check_labels("allowed", some, labels)
+    for start, end, _ in (span for span in rules.required if span[2] == outside):
+        for t in range(start, end):
+            if outside not in allowed.get(t, (outside,)):
+                raise InvalidInput(f"allowed[{t}]: got {allowed[t]}, but {outside} is required")
+            allowed[t] = (outside,)
+    required = sorted({span for span in rules.required if span[2] != outside})
+    Partial(required, allowed, rules.boundaries, rules.no_boundaries)  # they do not contradict
+    return rules._replace(required=tuple(required), allowed=allowed)
+
+
+def _check_labels(name: str, some: Iterable[Any], labels: Sequence[str]) -> None:
+    for label in some:
+        if label not in labels:
+            expected = f"one of the labels {', '.join(labels)}"
+            raise InvalidInput(message(name, label, expected, "correct it"))
+
+
 @contextmanager
 def told_of(name: str) -> Iterator[None]:
     """Let errors about a rule say whose it is: required becomes constraints['required']."""
@@ -143,9 +191,17 @@ def _allowed(value: Any, name: str) -> Mapping[int, tuple[Any, ...]]:
         remedy = "write {0: ['name', 'O']}"
         raise InvalidInput(message(name, value, "a dict of token to labels", remedy))
     return {
-        whole(name, token, 0): _labels(labels, f"{name}[{token!r}]")
+        whole(name, token, 0): _some_labels(labels, f"{name}[{token!r}]")
         for token, labels in value.items()
     }
+
+
+def _some_labels(value: Any, name: str) -> tuple[Any, ...]:
+    labels = _labels(value, name)
+    if not labels:
+        remedy = "leave out tokens that may have any"
+        raise InvalidInput(message(name, value, "a label or several", remedy))
+    return labels
 
 
 def _labels(value: Any, name: str) -> tuple[Any, ...]:

@@ -215,11 +215,8 @@ class SemiCRF(Answers):
         return list(states)
 
     def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
-        outside = [s for s in rules.required if s[2] == self.outside]
-        others = [s for s in rules.required if s[2] != self.outside]
         with told_of(name):
-            _allow_outside(p, outside, self.outside)  # cut in one way only: told by its tokens
-            p.constrain(**rules._replace(required=tuple(others))._asdict())
+            p.constrain(**rules._asdict())
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         return [m.segment(*segment) for segment in segments]
@@ -229,10 +226,3 @@ class SemiCRF(Answers):
             return inference.viterbi(p.copy().constrain(forbidden=[segment])).segments
         except Impossible:
             return None
-
-
-def _allow_outside(p: Potentials, segments: Sequence[tuple[Any, ...]], outside: str) -> None:
-    """Leave the tokens of segments only the outside label."""
-    for segment in segments:
-        start, end, _ = p._segment("required", segment)
-        p.constrain(allowed={t: [outside] for t in range(start, end)})
