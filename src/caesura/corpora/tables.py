@@ -279,8 +279,7 @@ def _best(places: Iterable[int], length: int, document: Document) -> int | None:
     offsets, first = document.offsets or (), None
     for start in places:
         i, j = bisect_left(offsets, (start, 0)), bisect_left(offsets, (start + length, 0))
-        whole = i < j and (offsets[i][0], offsets[j - 1][1]) == (start, start + length)
-        if whole:
+        if i < j and (offsets[i][0], offsets[j - 1][1]) == (start, start + length):
             return start
         first = start if first is None else first
     return first
@@ -377,16 +376,12 @@ def _row(i: int, document: Document, text: str, labels: list[str] | None) -> _Ro
     except InvalidInput as error:
         raise InvalidInput(f"documents[{i}].{error}") from None
     cells = _cells(content, spans, "")
-    read = [(label, part) for label, parts in cells.items() for part in map(_unescaped, parts)]
+    read = [(label, part.replace("\\|", "|")) for label, some in cells.items() for part in some]
     try:
         right = sorted(_found(Document((), content), read, unique=True)) == sorted(spans)
     except InvalidInput:
         right = False
     return content, cells if right else _cells(content, spans, " @{}:{}")
-
-
-def _unescaped(part: str) -> str:
-    return part.replace("\\|", "|")
 
 
 def _cells(content: str, spans: Iterable[Span], place: str) -> dict[str, list[str]]:

@@ -30,7 +30,7 @@ __all__ = [
     "threads_of",
 ]
 
-MOST_AT_ONCE = 4  # labels with a limit: with more, to track those that break it is faster
+MOST_AT_ONCE = 8  # labels with a limit: with more, to track those that break it is faster
 
 S = TypeVar("S")
 T = TypeVar("T")

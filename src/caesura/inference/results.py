@@ -52,14 +52,13 @@ class Path(_Scored):
     [2, 3)  sings    other  0.653 ██████▌
     """
 
-    _origin: tuple[Potentials, _kernels.Problem] | None = None
+    _origin: tuple[Potentials, _kernels.Problem | None] | None = None
 
     @classmethod
     def of(cls, p: Potentials, segments: list[tuple[int, int, int]], score: float) -> Path:
         """Return the path of an answer about p, its segments by label index."""
         path = cls(named(segments, p), score)
-        if p._problem is not None:
-            path._origin = p, p._problem
+        path._origin = p, p._problem
         return path
 
     def _shown(self) -> render.Shown:
@@ -68,8 +67,8 @@ class Path(_Scored):
             return render.Shown(self.segments)
         p, problem = self._origin
         indexed = [p._segment("segments", segment) for segment in self.segments]
-        probabilities = None
-        if indexed and abs(problem.score(indexed) - self.score) <= 1e-9 * max(1.0, abs(self.score)):
+        probabilities, near = None, 1e-9 * max(1.0, abs(self.score))
+        if indexed and problem is not None and abs(problem.score(indexed) - self.score) <= near:
             lookup = _kernels.Lookup(problem, 0)
             probabilities = [lookup.segment(*segment) for segment in indexed]
         return render.Shown(self.segments, p.tokens, probabilities, p.labels)
