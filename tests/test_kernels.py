@@ -88,7 +88,7 @@ def test_the_variable_forces_a_build(build: str) -> None:
 
 def test_an_unknown_build_is_an_error() -> None:
     run = subprocess.run(
-        [sys.executable, "-c", "import caesura"],
+        [sys.executable, "-c", "import caesura.inference"],
         env={**os.environ, "CAESURA_KERNELS": "fastest"},
         capture_output=True,
         text=True,
