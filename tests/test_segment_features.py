@@ -507,3 +507,12 @@ def test_patterns_see_their_segment_alone(pattern: str, tokens: list[str], joine
         if re.fullmatch(pattern, joiner.join(words[s:e]))
     }
     assert found == expected
+
+
+def test_many_dictionaries_keep_one_number_for_each_word() -> None:
+    """Also where there are more of them than finders are kept."""
+    batch = batch_of([["a", "b"]])
+    for _ in range(3):
+        for k in range(20):
+            Dictionary(Lexicon(f"list {k}", [f"a{k}"])).firings(batch)
+    assert len(batch.words._numbers) == 20

@@ -41,7 +41,6 @@ WIDE = 1000  # columns where no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"
 OPTIONS = (  # what errors of the library advise, as it is said here
     ("align='expand' or 'contract'", "--align expand or contract"),
-    ("misaligned='widen'", "--align expand"),
     ("pass format=", "pass --to or --format "),
     ("pass another encoding, as 'latin-1'", "pass --encoding, as in --encoding latin-1"),
     ("n_threads: got", "--threads: got"),

@@ -34,6 +34,7 @@ class _Finder:
 
     def __init__(self, lexicon: Lexicon, casefold: bool, loose: bool) -> None:
         self.casefold, self.loose = casefold, loose
+        self._what = lexicon, casefold, loose
         self._ids: dict[str, int] = {}
         self._trie = Trie()
         kept: dict[tuple[str, ...], int] = {}  # what is one entry under casefold is one here
@@ -51,7 +52,7 @@ class _Finder:
     def _keys(self, batch: Batch) -> npt.NDArray[np.int32]:
         """Return the key of each token."""
         types = batch.types  # this may meet new words
-        return batch.words.numbers(self, self._number)[types].astype(np.int32)
+        return batch.words.numbers(self._what, self._number)[types].astype(np.int32)
 
     def _number(self, token: str) -> int:
         key = self._key(token)
