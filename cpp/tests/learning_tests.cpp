@@ -100,7 +100,7 @@ struct Case {
       gold.ptr.push_back(static_cast<std::int64_t>(gold.segments.size()));
     }
     const Choice choice{Y, 0.0, below(2) == 0, true};
-    Pairs pairs = observed_pairs(corpus, gold, choice, extractor->attributes.size(), layout);
+    Pairs pairs = observed_pairs(corpus, gold, choice, extractor->planes(), layout);
     parameters = std::make_shared<Parameters>(std::move(pairs), std::move(layout), extractor->planes());
     auto design = std::const_pointer_cast<Design>(parameters->compile(corpus));
     const std::vector<double> weight(corpus.n_sequences(), 1.0);
