@@ -379,6 +379,7 @@ void bind_learning(nb::module_& m) {
         make_objective(self, std::move(parameters), std::move(design), std::move(gold), weight, cost, std::move(automaton), order);
       }, "parameters"_a, "design"_a, "gold"_a, "weight"_a, "cost"_a.none(), "automaton"_a, "order"_a)
       .def("__len__", [](const BoundObjective& self) { return self.design->n_sequences(); })
+      .def_prop_ro("n_careful", [](const BoundObjective& self) { return self.objective->n_careful(); }, "How often the last evaluation had to ask the general sweeps.")
       .def("release", [](BoundObjective& self) { self.objective->release(); })
       .def("evaluate", &BoundObjective::evaluate, "w"_a, "sequences"_a.none(), "single"_a, "n_threads"_a);
 

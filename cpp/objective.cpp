@@ -308,10 +308,12 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   Buffer<double> extra;
   Unpacked<double> exact;
   bool any_failed = false;
+  n_careful_ = 0;
   Workspace work;
   for (Buffer<Real>& buffer : buffers) {
     loss += buffer.loss;
     for (const int code : buffer.failed) {
+      ++n_careful_;
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {

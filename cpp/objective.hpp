@@ -113,6 +113,9 @@ class Objective {
   double evaluate(const double* w, const double* observed, const std::int32_t* some, int count, bool single,
                   int n_threads, double* gradient);
 
+  // How often the last evaluation had to ask the general sweeps.
+  std::int64_t n_careful() const { return n_careful_; }
+
   // Gives back the memory that evaluations keep for the next one.
   void release();
 
@@ -134,6 +137,7 @@ class Objective {
   Scratch<Real>& scratch();
   std::shared_ptr<void> scratch_, single_scratch_;  // kept: fresh pages cost more than what is written to them
   int n_shards_ = 1;
+  std::int64_t n_careful_ = 0;
   std::mutex guard_;
 };
 

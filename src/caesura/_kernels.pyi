@@ -223,6 +223,10 @@ class Objective:
 
     def __len__(self) -> int: ...
 
+    @property
+    def n_careful(self) -> int:
+        """How often the last evaluation had to ask the general sweeps."""
+
     def release(self) -> None: ...
 
     def evaluate(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
