@@ -1,4 +1,4 @@
-"""Label histories in the learning kernels: states, and objective and gradient against the engine."""
+"""Label histories in the learning kernels: objective, gradient and best path against the engine."""
 
 from itertools import pairwise
 
