@@ -87,7 +87,12 @@ class Settings(NamedTuple):
     )
     max_length: Annotated[
         list[str] | None,
-        _option(MODEL, "--max-length", help="Longest segment. Repeatable.", metavar="N or LABEL=N"),
+        _option(
+            MODEL,
+            "--max-length",
+            help="Longest segment; observed: that of the data. Repeatable.",
+            metavar="N or LABEL=N",
+        ),
     ] = None
     same_label_adjacent: Annotated[
         Switch | None,
@@ -217,6 +222,8 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
 
 def _parsed(name: str, value: Any) -> Any:
     """Return the value of a parameter that an option gives."""
+    if name == "max_length" and value == ["observed"]:
+        return "observed"
     if name == "max_length":
         return _by_label(f"--{name.replace('_', '-')}", value, int)
     if name == "class_weight":
