@@ -43,7 +43,13 @@ class SemiCRF(Answers):
     features : list, str, or None
         Features (`caesura.features`), the name of a preset, or None: one that suits the data.
     order : int
-        How many labels before a segment's own its score may depend on.
+        How many labels before a segment's own its score may depend on: label patterns of the
+        training data up to ``order + 1`` labels have weights.
+    patterns : None, list of label tuples, or "grow"
+        The patterns of three labels or more that have weights: all that the training data has up
+        to `order`, those declared, or those selected, see the guide on high order.
+    pattern_min_freq : float
+        Patterns that the training data has less often have no weight.
     max_length : None, int, dict of label to int, or "observed"
         Longest segment; None is no bound, and costs nothing.  "observed": of each label, the
         longest in the training data.
@@ -61,7 +67,8 @@ class SemiCRF(Answers):
     c1, c2 : float
         The penalty ``c1 |w|_1 + c2 |w|_2^2``.
     penalties : dict, optional
-        Penalties of single features: their name or themselves, to c2 or (c1, c2).
+        Penalties of single features: their name or themselves, to c2 or (c1, c2).  "transitions"
+        are pairs of labels, "patterns" longer ones, "order2" those of three labels and so on.
     min_freq : float
         Pairs of an attribute and a label that are rarer have no weight.
     all_possible_states, all_possible_transitions : bool
@@ -108,6 +115,8 @@ class SemiCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
+        patterns: Sequence[Sequence[str]] | str | None = None,
+        pattern_min_freq: float = 1,
         max_length: int | Mapping[str, int] | str | None = None,
         outside: str = "O",
         outside_length: int | None = 1,
