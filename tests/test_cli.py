@@ -414,10 +414,6 @@ def test_segment_counts_empty_sequences_that_columns_cannot_hold(folder: Path) -
     assert "left out" not in good(*arguments, "csv", stdin=lines).err
 
 
-def test_no_option_is_offered_that_has_one_value() -> None:
-    assert "--order" not in good("train", "--help").out
-
-
 def test_segment_keeps_constraints(folder: Path, tmp_path: Path) -> None:
     model, lines = folder / "model", "7 Park Lane, York\n9 Mill Road, Bath\n"
     rules = tmp_path / "rules.json"

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,11 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.features import (
     Column,
+    Dictionary,
+    Length,
     Lexicon,
     Template,
+    Text,
     attributes,
     begin,
     bias,
@@ -26,11 +30,14 @@ from caesura.features import (
     end,
     first,
     folded,
+    from_spec,
     function,
+    history,
     hyphen,
     in_lexicon,
     inside,
     last,
+    lexicons_of,
     lower,
     matches,
     ngrams,
@@ -41,6 +48,7 @@ from caesura.features import (
     short_shape,
     single,
     suffix,
+    to_spec,
     window,
     within,
     word,
@@ -424,3 +432,50 @@ def test_rows_say_what_the_place_means(
             places = anchors(template.place, min(offsets), max(offsets), start, stop)
             names = (template.attribute([padded[t + o + 3] for o in offsets]) for t in places)
             assert totals(fired, start, stop) == Counter(names)
+
+
+# -- histories -----------------------------------------------------------------------------------
+
+
+def test_a_history_is_shown_kept_and_fires_in_the_same_places() -> None:
+    document = Document(("of", "ACM", "Press"))
+    for plain in (word[0] & word[1], first(word[0]), edge(word[0]), last(word[-1])):
+        high = history(plain, 2)
+        assert repr(high) == f"history({plain!r}, 2)"
+        assert high.prefix == "history2:" + plain.prefix
+        assert from_spec(to_spec([high, plain])) == [high, plain]
+        assert high != plain
+        for a, b in zip(rows(document, [high]), rows(document, [plain]), strict=True):
+            assert a == b._replace(attribute="history2:" + b.attribute)
+
+
+def test_a_history_of_a_segment_feature() -> None:
+    towns = Lexicon("towns", ["Leeds", "New Mill"])
+    for plain in (Length(at_least=2), Dictionary(towns), Text()):
+        high = history(plain, 1)
+        assert repr(high) == f"history({plain!r}, 1)"
+        assert high.learns == plain.learns == isinstance(plain, Text)
+        assert from_spec(to_spec([high, plain]), lexicons_of([high])) == [high, plain]
+    assert lexicons_of([history(Dictionary(towns), 1)]) == {"towns": towns}
+
+
+def test_one_label_before_is_what_an_edge_has() -> None:
+    assert history(edge(word[0]), 1) == edge(word[0])
+    assert history(word, 1) == history(word[0], 1)
+    assert "order" not in to_spec([word[0]])[0]  # as earlier versions read it
+
+
+@pytest.mark.parametrize("order", [0, -1, 1.5, True, None])
+def test_no_history_is_an_error(order: Any) -> None:
+    with pytest.raises(InvalidInput, match="order: got"):
+        history(word[0], order)
+    with pytest.raises(InvalidInput, match="order: got"):
+        history(Length(exact=2), order)
+
+
+def test_a_history_of_a_history_is_an_error() -> None:
+    for feature in (history(word[0], 1), history(Length(exact=2), 1), "word"):
+        with pytest.raises(InvalidInput, match="without a history"):
+            history(feature, 2)
+    with pytest.raises(InvalidInput, match="combine first"):
+        history(word[0], 1) & word[1]

@@ -158,7 +158,7 @@ def test_later_version(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(persistence, "VERSION", 3)
     write(file, "another", {}, {})
     monkeypatch.undo()
-    text = "got version 3 of the format, expected 1 or earlier; a later Caesura wrote it: update"
+    text = "got version 3 of the format, expected 2 or earlier; a later Caesura wrote it: update"
     with pytest.raises(InvalidInput, match=text):
         read(file, "small")
 

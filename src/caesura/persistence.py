@@ -2,7 +2,7 @@
 
 A file is a safetensors file whose metadata has one key, ``caesura``, with this JSON::
 
-    {"checksum": "<64 hex digits>", "version": 1, "kind": "SemiCRF", "header": {...}}
+    {"checksum": "<64 hex digits>", "version": 2, "kind": "SemiCRF", "header": {...}}
 
 The checksum is the SHA-256 of the whole file with zeros in the place of its digits, so that no bit
 can change unseen. This holds for every version; what is in the header may change with it.
@@ -24,7 +24,7 @@ from caesura.errors import InvalidInput, message
 
 __all__ = ["VERSION", "pack", "read", "unpack", "write"]
 
-VERSION = 1  # of the files written; later ones are refused
+VERSION = 2  # of the files written; later ones are refused
 Arrays = dict[str, npt.NDArray[Any]]
 
 _KEY = "caesura"

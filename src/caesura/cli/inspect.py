@@ -45,7 +45,7 @@ def inspect(
     families = _families(loaded)
     facts = _facts(loaded, model, families)
     best = _weights(loaded, label, top)
-    transitions = _transitions(loaded, top)
+    transitions, patterns = _transitions(loaded, top), _patterns(loaded, top)
     lengths = _lengths(loaded)
     if json:
         emit(
@@ -58,12 +58,14 @@ def inspect(
                     dict(zip(("from", "to", "weight"), t, strict=True)) for t in transitions
                 ]
             }
+            | {"patterns": [dict(zip(("pattern", "weight"), z, strict=True)) for z in patterns]}
             | {"lengths": lengths}
         )
         return
     _show(facts, _changed(loaded), _lexicons(loaded))
     _show_features(families, features)
     _show_weights(best, transitions, label)
+    _show_patterns(patterns, label)
     _show_lengths(lengths)
 
 
@@ -81,6 +83,7 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "weights": model.n_features_,
         "nonzero": sum(weight != 0 for weight in model._known.w.tolist()),
         "attributes": sum(one.attributes for one in families),
+        "patterns_by_order": _orders(model),
         "bytes": path.stat().st_size,
         "tokeniser": model.tokeniser,
         "calibration": None if calibration is None else calibration.method,
@@ -146,6 +149,27 @@ def _transitions(model: Any, count: int) -> list[tuple[str, str, float]]:
     return sorted(found, key=lambda one: -abs(one[2]))[:count]
 
 
+def _orders(model: Any) -> dict[str, int]:
+    """Return how many patterns of three labels or more have weights, by order."""
+    from caesura.models.patterns import counts_by_order
+
+    parameters = model._known.parameters
+    counts = counts_by_order(parameters.patterns[: parameters.n_plain])
+    return {str(order): count for order, count in counts.items()}
+
+
+def _patterns(model: Any, count: int) -> list[tuple[str, float]]:
+    """Return the patterns with the largest weights."""
+    from caesura.models.patterns import named
+    from caesura.models.structure import blocks_of
+
+    fitted = model._known
+    values = fitted.w[blocks_of(fitted.parameters).patterns].tolist()
+    plain = zip(fitted.parameters.patterns, values, strict=False)
+    found = [(named(pattern, fitted.structure.states), value) for pattern, value in plain]
+    return sorted(found, key=lambda one: -abs(one[1]))[:count]
+
+
 def _lengths(model: Any) -> dict[str, dict[str, float | int]]:
     """Return for each label the bound on its length, and the weights that lengths have."""
     if model.kind != "semi":
@@ -177,6 +201,9 @@ def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, in
     say(f"labels      {len(facts['labels'])}: {', '.join(facts['labels'])}{scheme}")
     kept = f"{facts['weights']:,} kept, {facts['nonzero']:,} of them not zero"
     say(f"weights     {kept}, on {facts['attributes']:,} attributes")
+    if facts["patterns_by_order"]:
+        counts = [f"{n:,} of order {order}" for order, n in facts["patterns_by_order"].items()]
+        say(f"patterns    {', '.join(counts)}")
     say(f"tokeniser   {facts['tokeniser']}")
     say(f"calibrated  {facts['calibration'] or 'no'}")
     if changed:
@@ -205,6 +232,12 @@ def _show_weights(
     if transitions and label is None:
         say("\nlargest transitions", "bold")
         table(["from", "to", "weight"], [(a, b, f"{w:+.3f}") for a, b, w in transitions])
+
+
+def _show_patterns(patterns: list[tuple[str, float]], label: str | None) -> None:
+    if patterns and label is None:
+        say("\nlargest patterns", "bold")
+        table(["labels", "weight"], [(_cut(name), f"{w:+.3f}") for name, w in patterns])
 
 
 def _cut(name: str) -> str:

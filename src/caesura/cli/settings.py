@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import inspect
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura.cli.reading import tokeniser_of
+from caesura.cli.values import parsed, pattern
 from caesura.errors import InvalidInput, message
 
 __all__ = [
@@ -36,10 +37,6 @@ OWN = ("model", "gazetteer")  # choices that are no parameters of the estimators
 NEVER = ("verbose", "warm_start")  # parameters that commands decide
 Choices = dict[str, Any]
 Switch = Literal["yes", "no"]
-SWITCHES = (
-    *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
-    "boundary_weights",
-)
 
 
 def _presets() -> list[str]:
@@ -82,12 +79,30 @@ class Settings(NamedTuple):
             metavar="FILE",
         ),
     ] = None
-    order: Annotated[int | None, _option(MODEL, "--order", help="Only 1 so far.", hidden=True)] = (
-        None
-    )
+    order: Annotated[
+        int | None,
+        _option(MODEL, "--order", help="Labels before a segment's own that count, default 1."),
+    ] = None
+    patterns: Annotated[
+        list[str] | None,
+        _option(
+            MODEL,
+            "--patterns",
+            help="Label patterns with weights: grow selects them. Repeatable.",
+            metavar="grow or A>B>C",
+        ),
+    ] = None
+    pattern_min_freq: Annotated[
+        float | None, _option(WEIGHTS, "--pattern-min-freq", help="Rarer patterns have no weight.")
+    ] = None
     max_length: Annotated[
         list[str] | None,
-        _option(MODEL, "--max-length", help="Longest segment. Repeatable.", metavar="N or LABEL=N"),
+        _option(
+            MODEL,
+            "--max-length",
+            help="Longest segment; observed: that of the data. Repeatable.",
+            metavar="N or LABEL=N",
+        ),
     ] = None
     same_label_adjacent: Annotated[
         Switch | None,
@@ -209,56 +224,10 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
     choices: Choices = {} if settings.config is None else _from_file(settings.config)
     for name, value in settings._asdict().items():
         if name != "config" and value not in (None, []):
-            choices[ALIASES.get(name, name)] = _parsed(name, value)
+            choices[ALIASES.get(name, name)] = parsed(name, value)
     if tokeniser is not None:
         choices["tokeniser"] = tokeniser_of(tokeniser)
     return choices
-
-
-def _parsed(name: str, value: Any) -> Any:
-    """Return the value of a parameter that an option gives."""
-    if name == "max_length":
-        return _by_label(f"--{name.replace('_', '-')}", value, int)
-    if name == "class_weight":
-        return _by_label("--class-weight", value, float)
-    if name == "penalty":
-        return dict(_penalty(one) for one in value)
-    if name in ("outside_length", "scheme") and str(value).lower() == "none":
-        return None
-    if name in SWITCHES:
-        return value == "yes"
-    return int(value) if name == "outside_length" else value
-
-
-def _by_label(name: str, given: Sequence[str], kind: type) -> Any:
-    """Return one number, or numbers by label, as 20 or author=20."""
-    found: dict[str, Any] = {}
-    for one in given:
-        label, mark, number = one.rpartition("=")
-        try:
-            value = kind(number)
-        except ValueError:
-            expected = "a number, or label=number"
-            raise InvalidInput(message(name, one, expected, "write author=20")) from None
-        if not mark and kind is int and len(given) == 1:
-            return value
-        if not mark:
-            remedy = "name the label, as author=20"
-            raise InvalidInput(message(name, one, "label=number", remedy))
-        found[label] = value
-    return found
-
-
-def _penalty(one: str) -> tuple[str, Any]:
-    name, _, numbers = one.rpartition("=")
-    try:
-        values = [float(number) for number in numbers.split(",")]
-    except ValueError:
-        values = []
-    if not name or len(values) not in (1, 2):
-        expected = "FEATURE=C2 or FEATURE=C1,C2"
-        raise InvalidInput(message("--penalty", one, expected, "write word[0]=0.1"))
-    return name, values[0] if len(values) == 1 else tuple(values)
 
 
 def _from_file(path: Path) -> Choices:
@@ -288,8 +257,10 @@ def _of_toml(name: str, value: Any, path: Path) -> Any:
         return [path.parent / one for one in listed]
     if name == "tokeniser" and isinstance(value, str):
         return tokeniser_of(value)
-    if name in ("outside_length", "scheme", "max_length") and value == "none":
+    if name in ("outside_length", "scheme", "max_length", "patterns") and value == "none":
         return None
+    if name == "patterns" and isinstance(value, list):
+        return [pattern(one) if isinstance(one, str) else one for one in value]
     if name == "penalties" and isinstance(value, Mapping):
         return {key: tuple(one) if isinstance(one, list) else one for key, one in value.items()}
     return value

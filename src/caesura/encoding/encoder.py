@@ -61,7 +61,12 @@ class Encoder:
         self.columns = list(index)
         # of each column, then of each feature of segments
         self.values = [_kernels.Interner() for _ in (*self.columns, *self._segments)]
-        self._extractor = _kernels.Extractor(self._plans)
+        orders = [feature.order for feature in self.features]
+        self._extractor = (
+            _kernels.Extractor(self._plans, orders)
+            if any(orders)
+            else _kernels.Extractor(self._plans)
+        )
         self._lock = Lock()
         per_word = [column for column in self.columns if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
@@ -253,7 +258,7 @@ def _check_offsets(template: Template) -> None:
 def _given_alone(template: Template) -> bool:
     """Say whether a template is just the attributes that users gave for a token."""
     (column, offset), *others = template.parts
-    alone = not others and offset == 0 and template.place == "token"
+    alone = not others and offset == 0 and template.place == "token" and not template.order
     return alone and isinstance(column, AttributesColumn)
 
 

@@ -31,6 +31,7 @@ from caesura.features.columns import (
 )
 from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.given import attributes, column, dense, function, position, repeats
+from caesura.features.history import history
 from caesura.features.lexicons import Lexicon
 from caesura.features.presets import PRESETS, default_for, preset
 from caesura.features.segment import (
@@ -88,6 +89,7 @@ __all__ = [
     "folded",
     "from_spec",
     "function",
+    "history",
     "hyphen",
     "in_lexicon",
     "inside",

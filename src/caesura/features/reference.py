@@ -1,4 +1,7 @@
-"""Which rows a template fires on: the definition, in plain Python."""
+"""Which rows a template fires on: the definition, in plain Python.
+
+A history changes what weights go with, not where a template fires; names of attributes show it.
+"""
 
 from __future__ import annotations
 

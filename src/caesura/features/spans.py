@@ -30,6 +30,12 @@ class SegmentFeature:
     """
 
     name: str  # attributes begin with it
+    order: int = 0  # how many labels before the segment's own its weights go with
+
+    @property
+    def learns(self) -> bool:
+        """Whether it learns from labelled documents."""
+        return type(self).fit is not SegmentFeature.fit
 
     def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> SegmentFeature:
         """Return the feature with what it learns from labelled documents; itself if nothing.

@@ -25,6 +25,7 @@ from caesura.features.given import (
     PositionColumn,
     RepeatColumn,
 )
+from caesura.features.history import SegmentHistory
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentFunction, SegmentShape, TokenAt
 from caesura.features.similar import Similar
@@ -39,6 +40,7 @@ _TYPES: dict[str, type] = {
         *(Template, WordColumn, NormalisedColumn, GivenColumn, PositionColumn, RepeatColumn),
         *(FunctionColumn, AttributesColumn, DenseColumn, MatchedColumn),
         *(Length, TokenAt, SegmentShape, Pattern, SegmentFunction, Dictionary, Text, Similar),
+        SegmentHistory,
     )
 }
 
@@ -175,6 +177,8 @@ def _written(value: Any) -> Any:
         return {"lexicon": value.name}
     if _TYPES.get(type(value).__name__) is type(value):
         parts = {name: _written(getattr(value, name)) for name in _arguments(type(value))}
+        if isinstance(value, Template) and not value.order:
+            del parts["order"]  # as versions without histories write and read it
         return {"type": type(value).__name__, **parts}
     if callable(value) and not isinstance(value, Column | SegmentFeature):
         return {"function": _import_name(value)}

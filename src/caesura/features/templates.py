@@ -6,6 +6,7 @@
     word[-1]                       a template: one column at an offset from the anchor
     word[-1] & word[0]             a template: the values together
     first(word[-1] & word[0])      the same, anchored at the first token of a segment
+    history(first(word[0]), 2)     its weights go with the last three labels, not with one
 
 A template fires on rows. A row has a core span [start, end), each side closed or open, and counts
 for every segment that begins at the core's start (open: there or before it) and ends at the core's
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 
@@ -104,6 +106,9 @@ class Template:
         What is looked at; `word[-1] & word[0]` makes it.
     place : str
         Where in a segment the anchor is, one of `PLACES`; `first(...)` and the like set it.
+    order : int
+        How many labels before the segment's own its weights go with; `history(...)` sets it.
+        0 at an edge is 1: its weights go with both labels around it anyway.
 
     Examples
     --------
@@ -116,8 +121,11 @@ class Template:
 
     parts: tuple[tuple[Column, int], ...]
     place: str = "token"
+    order: int = 0
 
     def __post_init__(self) -> None:
+        if whole("order", self.order, 0) == 1 and self.place == "edge":
+            object.__setattr__(self, "order", 0)
         if self.place not in PLACES:
             raise InvalidInput(message("place", self.place, ", ".join(PLACES), "pass one of them"))
         if not self.parts or not all(isinstance(column, Column) for column, _ in self.parts):
@@ -128,6 +136,7 @@ class Template:
     def prefix(self) -> str:
         """What its attributes begin with; the values follow, with `|` between them."""
         place = "" if self.place == "token" else f"{self.place}:"
+        place = f"history{self.order}:{place}" if self.order else place
         return place + "&".join(f"{column.name}[{offset}]" for column, offset in self.parts) + "="
 
     @property
@@ -152,11 +161,15 @@ class Template:
         if self.place != other.place:
             remedy = "combine first, then place: first(word[0] & word[1])"
             raise InvalidInput(message("place", other.place, repr(self.place), remedy))
+        if self.order != other.order:
+            remedy = "combine first: history(word[0] & word[1], 2)"
+            raise InvalidInput(message("order", other.order, str(self.order), remedy))
         return replace(self, parts=self.parts + other.parts)
 
     def __repr__(self) -> str:
         inner = " & ".join(f"{column!r}[{offset}]" for column, offset in self.parts)
-        return inner if self.place == "token" else f"{self.place}({inner})"
+        placed = inner if self.place == "token" else f"{self.place}({inner})"
+        return f"history({placed}, {self.order})" if self.order else placed
 
 
 def _placed(template: Template | Column, place: str) -> Template:

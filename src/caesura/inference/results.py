@@ -182,8 +182,11 @@ class Marginals:
         counts = [next(at_a_place) if placed else next(anywhere) for placed in self._placed]
         return np.array(counts, np.float64)
 
-    def segment(self, start: int, end: int, label: Label) -> float:
+    def segment(self, start: int, end: int, label: Label | tuple[Label, ...]) -> float:
         """Return the probability of the segment [start, end) with this label.
+
+        A tuple of labels is a history: the segment has the last of them, and the segments before
+        it have the others.  Each such question is a sweep of its own.
 
         Examples
         --------
@@ -191,7 +194,16 @@ class Marginals:
         >>> m = caesura.marginals(caesura.Potentials(2, ["name", "other"]))
         >>> round(m.segment(0, 2, "name"), 4)
         0.1667
+        >>> round(m.segment(1, 2, ("other", "name")), 4)
+        0.1667
         """
+        if isinstance(label, tuple) and len(label) != 1:
+            self._rows()  # the potentials must be those of these marginals
+            event = self._potentials.copy()
+            event.add_pattern(label, 0.0, start, end)
+            rows = _kernels.posterior([problem_of(event)], self._method, 1, False)
+            return Marginals(event, rows[0], self._method).patterns[-1]
+        label = label[0] if isinstance(label, tuple) else label
         return self._rows().segment(*self._potentials._segment("segment", (start, end, label)))
 
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:

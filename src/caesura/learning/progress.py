@@ -24,6 +24,8 @@ class ProgressLine:
         Of the optimiser; with it the time left is bounded.
     period, delta : int, float
         Of the optimiser; from them the time left is guessed.
+    title : str
+        What is shown first: which part of a longer work this is.
 
     Examples
     --------
@@ -38,7 +40,9 @@ class ProgressLine:
         max_iterations: int | None = None,
         period: int = 10,
         delta: float = 1e-5,
+        title: str = "",
     ) -> None:
+        self.title = title
         self.show = sys.stderr.isatty() if show is None else show
         self.max_iterations, self.period, self.delta = max_iterations, period, delta
         self._history: list[Progress] = []
@@ -83,7 +87,8 @@ class ProgressLine:
         """
         p = self._history[-1]
         left = seconds_left(self._history, self.period, self.delta, self.max_iterations)
-        parts = [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]  # most important first
+        parts = [self.title] if self.title else []
+        parts += [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]  # important first
         if p.dev_score is not None:
             parts.append(f"F1 {p.dev_score:.4f}")
         if left is not None:

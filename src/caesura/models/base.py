@@ -30,9 +30,12 @@ from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
+from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
+from caesura.models.growing import grown
+from caesura.models.patterns import GROW
 from caesura.models.reading import CHUNK, chunks, labelled, paired
 from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
@@ -121,8 +124,8 @@ class Model(Estimator):
             pairs = chain(head, pairs)
         self._check_features(features)
         some: Iterable[Chunk] = labelled(pairs, self.tokeniser)
-        learns = [f for f in features if isinstance(f, SegmentFeature)]
-        if before is None and any(type(f).fit is not SegmentFeature.fit for f in learns):
+        learns = any(isinstance(f, SegmentFeature) and f.learns for f in features)
+        if before is None and learns:
             some = list(some)  # these must see all segments first
             features = self._learnt(features, some)
         encoder = before.encoder if before else Encoder(features)
@@ -184,6 +187,8 @@ class Model(Estimator):
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
         examples = Examples(read.encoder, read.corpus, gold, rows, weight)
+        if self.patterns == GROW:
+            return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)
 
     def _gold(
@@ -216,7 +221,9 @@ def _same(now: Any, before: Any) -> bool:
     """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
     if type(now) is not type(before):
         return False
-    learns = isinstance(now, SegmentFeature) and type(now).fit is not SegmentFeature.fit
+    if isinstance(now, SegmentHistory):
+        return now.order == before.order and _same(now.feature, before.feature)
+    learns = isinstance(now, SegmentFeature) and now.learns
     if learns and hasattr(now, "lexicon"):
         now = replace(now, lexicon=before.lexicon)
     return bool(now == before)

@@ -49,6 +49,8 @@ class ChainCRF(Answers):
         data.
     order : int
         How many tags before a token's own its score may depend on.
+    patterns : None, list of tag tuples, or "grow"
+        As in `SemiCRF`, of tags.
     scheme : {"auto", None} or str
         How segments become tags, as "BIO", "BIOES" or "BCEU".  "auto": tags stay as they are given,
         and segments become BIO.  None: tags are labels and nothing more.
@@ -79,6 +81,8 @@ class ChainCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
+        patterns: Sequence[Sequence[str]] | str | None = None,
+        pattern_min_freq: float = 1,
         scheme: str | None = "auto",
         forbid_invalid: str = "predict",
         outside: str = "O",

@@ -17,6 +17,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, Template
 from caesura.learning import Progress
 from caesura.models.calibration import Calibration
+from caesura.models.patterns import check_orders
 from caesura.models.rules import Rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Bytes, Hint, Rows, Target
@@ -36,6 +37,8 @@ class Estimator:
 
     features: Any
     order: int
+    patterns: Sequence[Sequence[str]] | str | None
+    pattern_min_freq: float
     outside: str
     outside_bias: float
     learner: str
@@ -125,7 +128,8 @@ class Estimator:
             value = getattr(self, name)
             if not _is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
-        for name, known in (("learner", LEARNERS), ("precision", PRECISIONS), ("order", (1,))):
+        check_orders(self)
+        for name, known in (("learner", LEARNERS), ("precision", PRECISIONS)):
             value = getattr(self, name)
             if value not in known:
                 expected = " or ".join(map(repr, known))

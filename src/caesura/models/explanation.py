@@ -13,6 +13,7 @@ from caesura import inference
 from caesura.checks import whole
 from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
+from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanation", "Reason", "TopFeature", "explain", "top_features"]
 
 SHOWN = 12  # reasons in the text of an explanation
-Key = tuple[str, str]  # a feature, and a state or a pair of states
+Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
 
 
 class Reason(NamedTuple):
@@ -36,7 +37,7 @@ class Reason(NamedTuple):
     """
 
     feature: str
-    states: str  # a label, or a pair of labels
+    states: str  # a label, a pair of labels, or a pattern
     answer: float
     runner_up: float
 
@@ -97,7 +98,7 @@ class TopFeature(NamedTuple):
     """
 
     feature: str
-    label: str  # or a tag of a chain
+    label: str  # or a tag of a chain; of a history, all its labels
     weight: float
 
 
@@ -142,6 +143,9 @@ class _Reasons:
         fired = np.union1d(on_rows, on_edges).tolist()
         self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
         self.pairs = _by_one(parameters.transition, w[blocks.transitions])
+        self.patterns = {tuple(pattern): k for k, pattern in enumerate(parameters.patterns)}
+        self.plain = w[blocks.patterns].tolist()
+        self.sizes = sorted({len(pattern) for pattern in self.patterns})
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
         outside = model._outside_states(fitted.structure.states, fitted.scheme)
@@ -154,10 +158,10 @@ class _Reasons:
         def add(name: str, states: str, value: float) -> None:
             found[name, states] = found.get((name, states), 0.0) + value
 
-        over = [segment for segment in segments for _ in range(segment.length)]
-        for segment, a, value in self._fired(over):
-            weight = self.weights.get((a, self.states[segment.label]), 0.0)
-            add(self.names[a], segment.label, value * weight)
+        labels = [self._labels(segments, at) for at in range(len(segments))]
+        for at, a, value in self._fired(segments):
+            for code, shown in labels[at]:
+                add(self.names[a], shown, value * self.weights.get((a, code), 0.0))
         for segment in segments:
             add("outside_bias", segment.label, self.bias.get(self.states[segment.label], 0.0))
         if segments:
@@ -168,31 +172,54 @@ class _Reasons:
             add(name, states, value)
         return {key: value for key, value in found.items() if value}
 
-    def _fired(self, over: Sequence[Segment]) -> list[tuple[Segment, int, float]]:
+    def _histories(self, segments: Sequence[Segment], at: int) -> list[tuple[int, str]]:
+        """Return the patterns that end in a segment of a path, with their names."""
+        out = []
+        for size in self.sizes:
+            last = segments[max(at + 1 - size, 0) : at + 1]
+            k = self.patterns.get(tuple(self.states[segment.label] for segment in last))
+            if k is not None and len(last) == size:
+                out.append((k, named(range(size), [segment.label for segment in last])))
+        return out
+
+    def _labels(self, segments: Sequence[Segment], at: int) -> list[tuple[int, str]]:
+        """Return what attributes on a segment of a path may go with, with its name."""
+        label, Y = segments[at].label, len(self.states)
+        return [
+            (self.states[label], label),
+            *((Y + k, shown) for k, shown in self._histories(segments, at)),
+        ]
+
+    def _fired(self, segments: Sequence[Segment]) -> list[tuple[int, int, float]]:
         """Return the attributes on rows that count, with the segment they count for."""
         out = []
+        over = [at for at, segment in enumerate(segments) for _ in range(segment.length)]
         ptr, ids, values, starts, ends, flags = (
             array.tolist() for array in self.corpus.row_attributes(0)
         )
         for r, (begin, end) in enumerate(pairwise(ptr)):
-            segment = over[r if r < self.T else starts[r - self.T]]
-            if r < self.T or _applies(segment, *(a[r - self.T] for a in (starts, ends, flags))):
-                out += [(segment, ids[k], values[k]) for k in range(begin, end)]
+            at = over[r if r < self.T else starts[r - self.T]]
+            site = r - self.T
+            if site < 0 or _applies(segments[at], starts[site], ends[site], flags[site]):
+                out += [(at, ids[k], values[k]) for k in range(begin, end)]
         return out
 
     def _pairs(self, segments: Sequence[Segment]) -> list[tuple[str, str, float]]:
-        """Return what pairs of states add, by themselves and with attributes."""
-        out, at = [], {}
-        for before, after in pairwise(segments):
-            pair = self.states[before.label] * len(self.states) + self.states[after.label]
+        """Return what pairs of states and patterns add, by themselves and with attributes."""
+        out: list[tuple[str, str, float]] = []
+        codes: dict[int, list[tuple[int, str]]] = {}  # of each inner boundary
+        Y = len(self.states)
+        for at, (before, after) in enumerate(pairwise(segments), 1):
+            pair = self.states[before.label] * Y + self.states[after.label]
             shown = f"{before.label} -> {after.label}"
-            at[after.start] = pair, shown
             out.append(("transition", shown, self.pairs.get(pair, 0.0)))
+            ending = self._histories(segments, at)
+            out += [("pattern", name, self.plain[k]) for k, name in ending if k < len(self.plain)]
+            codes[after.start] = [(pair, shown), *((Y * Y + k, name) for k, name in ending)]
         positions, ids, values = (array.tolist() for array in self.corpus.edge_attributes(0))
         for t, a, value in zip(positions, ids, values, strict=True):
-            if t in at:
-                pair, shown = at[t]
-                out.append((self.names[a], shown, self.edges.get((a, pair), 0.0) * value))
+            for code, shown in codes.get(t, ()):
+                out.append((self.names[a], shown, self.edges.get((a, code), 0.0) * value))
         return out
 
 
@@ -217,18 +244,43 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     """Return the features with the largest weights, positive or negative."""
     fitted = model._known
     parameters, states = fitted.parameters, fitted.structure.states
-    labels = parameters.label
-    chosen = np.arange(len(labels))
+    shown = _Codes(states, parameters)
+    codes = shown.of_weights
+    chosen = np.arange(len(codes))
     if label is not None:
         said = model._labels_of_states(states, fitted.scheme)
         mine = [k for k, state in enumerate(states) if label in (state, said[k])]
         if not mine:
             expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"
             raise InvalidInput(message("label", label, expected, "correct it"))
-        chosen = np.flatnonzero(np.isin(labels, mine))
-    order = chosen[np.argsort(-np.abs(fitted.w[chosen]), kind="stable")][: whole("n", n, 0)]
-    names = fitted.encoder.names(parameters.attribute[order].tolist())
+        chosen = np.flatnonzero(np.isin(shown.last[codes], mine))
+    blocks = blocks_of(parameters)
+    w = np.concatenate([fitted.w[blocks.rows], fitted.w[blocks.patterns]])
+    order = chosen[np.argsort(-np.abs(w[chosen]), kind="stable")][: whole("n", n, 0)]
+    rows = order[order < len(parameters.attribute)]
+    names = iter(fitted.encoder.names(parameters.attribute[rows].tolist()))
     return [
-        TopFeature(name, states[int(labels[k])], float(fitted.w[k]))
-        for name, k in zip(names, order, strict=True)
+        TopFeature(
+            next(names) if k < len(parameters.attribute) else "pattern",
+            shown.name(int(codes[k])),
+            float(w[k]),
+        )
+        for k in order.tolist()
     ]
+
+
+class _Codes:
+    """What weights go with: states, and from Y on patterns."""
+
+    def __init__(self, states: Sequence[str], parameters: Any) -> None:
+        self.states, self.patterns = states, parameters.patterns
+        Y = len(states)
+        ends = [*range(Y), *(pattern[-1] for pattern in self.patterns)]
+        self.last = np.array(ends, np.int32)  # the state in which each ends
+        plain = Y + np.arange(parameters.n_plain)
+        self.of_weights = np.concatenate([parameters.label, plain])  # of rows, then patterns
+
+    def name(self, code: int) -> str:
+        """Return the name of one."""
+        Y = len(self.states)
+        return self.states[code] if code < Y else named(self.patterns[code - Y], self.states)

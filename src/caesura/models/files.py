@@ -19,6 +19,7 @@ from caesura.models.answers import Answers
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.estimator import Features
+from caesura.models.patterns import SHORTEST
 from caesura.models.semi import LONGEST, SemiCRF
 from caesura.models.structure import Fitted, Structure, blocks_of, scorer_of
 from caesura.models.training import feature_name
@@ -65,15 +66,22 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     kept, kept_edges = w[blocks.rows] != 0.0, w[blocks.edges] != 0.0
     attribute, edge = parameters.attribute[kept], parameters.edge_attribute[kept_edges]
     attributes, places = np.unique(np.concatenate([attribute, edge]), return_inverse=True)
-    rows, labels = places[: len(attribute)], parameters.label[kept]
-    edges, pairs = places[len(attribute) :], parameters.edge_pair[kept_edges]
+    Y, used = len(structure.states), _Used(parameters, w[blocks.patterns])
+    rows, labels = places[: len(attribute)], used.renumbered(parameters.label[kept], Y)
+    edges = places[len(attribute) :]
+    pairs = used.renumbered(parameters.edge_pair[kept_edges], Y * Y)
     order, edge_order = np.lexsort((labels, rows)), np.lexsort((pairs, edges))
     weights = [w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]]
-    at, ends = blocks.edges.stop, {}
-    for name in ("transition", "start", "end"):
-        states = getattr(parameters, name)
-        values, at = w[at : at + len(states)], at + len(states)
-        ends[name] = states[values != 0.0]
+    ends = {}
+    for name, block in (
+        ("transition", blocks.transitions),
+        ("patterns", blocks.patterns),
+        ("start", blocks.starts),
+        ("end", blocks.ends),
+    ):
+        values = w[block]
+        if name != "patterns":
+            ends[name] = getattr(parameters, name)[values != 0.0]
         weights.append(values[values != 0.0])
     arrays: Arrays = {
         "weights": np.concatenate(weights),
@@ -82,6 +90,7 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "edge_attribute": edges[edge_order].astype(np.int32),
         "edge_pair": pairs[edge_order],
         **ends,
+        **used.arrays(),
     }
     arrays |= {name: getattr(structure, name) for name in BARS}
     state = fitted.encoder.state(attributes.astype(np.int32))
@@ -93,9 +102,38 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "states": list(structure.states),
         "labels": list(fitted.labels),
         "scheme": fitted.scheme,
+        "plain_patterns": used.n_plain,
         "calibration": None if calibration is None else calibration.method,
     }
     return header, arrays
+
+
+class _Used:
+    """The patterns of a model that have weights other than zero, the plain ones first."""
+
+    def __init__(self, parameters: _kernels.Parameters, weights: npt.NDArray[np.float64]) -> None:
+        self.all, self.kept = parameters.patterns, np.flatnonzero(weights).tolist()
+        self.n_plain = len(self.kept)
+
+    def renumbered(self, codes: npt.NDArray[np.int32], first: int) -> npt.NDArray[np.int32]:
+        """Return codes with the new numbers of their patterns, which count from `first`."""
+        known = set(self.kept)
+        self.kept += [k for k in np.unique(codes - first).tolist() if k >= 0 and k not in known]
+        places = np.zeros(len(self.all), np.int32)
+        places[self.kept] = np.arange(len(self.kept))
+        if not len(places):
+            return codes
+        moved = first + places[np.maximum(codes - first, 0)]
+        return np.where(codes < first, codes, moved).astype(np.int32)
+
+    def arrays(self) -> Arrays:
+        """Return them as arrays."""
+        sizes = [len(self.all[k]) for k in self.kept]
+        labels = [y for k in self.kept for y in self.all[k]]
+        return {
+            "patterns": np.array(labels, np.int32),
+            "pattern_sizes": np.array(sizes, np.int32),
+        }
 
 
 def _options(model: Answers) -> dict[str, Any]:
@@ -196,9 +234,19 @@ def _restored(
     )
     structure, labels, scheme = _structure(model, header, arrays)
     pairs = {name: _array(arrays, name, np.int32) for name in PAIRS}
-    _check_pairs(pairs, len(structure.states))
+    Y, (patterns, n_plain) = len(structure.states), _patterns(header, arrays, structure)
+    _check_pairs(pairs, Y, len(patterns))
+    _check_histories(pairs, encoder, Y, patterns)
     parameters = _kernels.Parameters.restore(
-        len(structure.states), encoder.attributes, structure.bounds, None, None, None, **pairs
+        Y,
+        encoder.attributes,
+        structure.bounds,
+        None,
+        None,
+        None,
+        **pairs,
+        patterns=patterns,
+        n_plain=n_plain,
     )
     w = _array(arrays, "weights", np.float64)
     fits = len(w) == len(parameters) and bool((np.abs(w) <= LARGEST).all())  # NaN is not
@@ -228,20 +276,59 @@ def _structure(
     return Structure(states, *parts), labels, scheme
 
 
-def _check_pairs(pairs: Arrays, Y: int) -> None:
+def _patterns(
+    header: Mapping[str, Any], arrays: Arrays, structure: Structure
+) -> tuple[list[list[int]], int]:
+    """Return the patterns, and how many of them have a weight by themselves.
+
+    Version 1 has none.
+    """
+    if "patterns" not in arrays:
+        return [], 0
+    labels, sizes = (_array(arrays, name, np.int32) for name in ("patterns", "pattern_sizes"))
+    n_plain = header["plain_patterns"]
+    sums = bool((sizes >= 2).all()) and int(sizes.sum(dtype=np.int64)) == len(labels)
+    _require(sums, "pattern_sizes: wrong")
+    known = bool(((labels >= 0) & (labels < len(structure.states))).all())
+    _require(known, "patterns: out of range")
+    ends = np.cumsum(sizes).tolist()
+    found = [labels[end - n : end].tolist() for n, end in zip(sizes.tolist(), ends, strict=True)]
+    _require(len({*map(tuple, found)}) == len(found), "patterns: one is there twice")
+    counted = isinstance(n_plain, int) and not isinstance(n_plain, bool)
+    plain = counted and 0 <= n_plain <= len(found) and bool((sizes[:n_plain] >= SHORTEST).all())
+    _require(plain, "plain_patterns: wrong")
+    return found, n_plain
+
+
+def _check_pairs(pairs: Arrays, Y: int, P: int) -> None:
     """Raise if a weight is there twice, or where the kernels do not look for it."""
     wide = {name: array.astype(np.int64) for name, array in pairs.items()}
     _require(all(bool((array >= 0).all()) for array in wide.values()), "pairs: out of range")
     _require(len(wide["attribute"]) == len(wide["label"]), "label: wrong length")
     _require(len(wide["edge_attribute"]) == len(wide["edge_pair"]), "edge_pair: wrong length")
+    _require(bool((wide["label"] < Y + P).all()), "label: out of range")
+    _require(bool((wide["edge_pair"] < Y * Y + P).all()), "edge_pair: out of range")
     keys = {
-        "attribute": wide["attribute"] * Y + wide["label"],
-        "edge_attribute": wide["edge_attribute"] * (Y * Y) + wide["edge_pair"],
+        "attribute": wide["attribute"] * (Y + P) + wide["label"],
+        "edge_attribute": wide["edge_attribute"] * (Y * Y + P) + wide["edge_pair"],
         **{name: wide[name] for name in ("transition", "start", "end")},
     }
     for name, key in keys.items():
         _require(len(np.unique(key)) == len(key), f"{name}: a weight is there twice")
     _require(bool((np.diff(wide["edge_attribute"]) >= 0).all()), "edge_attribute: in another order")
+
+
+def _check_histories(pairs: Arrays, encoder: Encoder, Y: int, patterns: list[list[int]]) -> None:
+    """Raise if an attribute has a weight with more or fewer labels than its feature looks at."""
+    sizes = [len(pattern) for pattern in patterns]
+    orders = np.array([feature.order for feature in encoder.features], np.int64)
+    rows = np.array([*[1] * Y, *sizes]), orders, ""
+    edges = np.array([*[2] * Y**2, *sizes]), np.maximum(orders, 1), "edge_"
+    for (length, order, prefix), code in ((rows, "label"), (edges, "edge_pair")):
+        attribute = pairs[f"{prefix}attribute"]
+        _require(bool((attribute < len(encoder)).all()), f"{prefix}attribute: out of range")
+        expected = order[encoder.sources[attribute]] + 1 if len(attribute) else attribute
+        _require(np.array_equal(length[pairs[code]], expected), f"{code}: of another order")
 
 
 def _calibration(method: str | None, arrays: Arrays) -> Calibration | None:

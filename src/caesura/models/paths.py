@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import Impossible, TooLarge
+from caesura.models.histories import expanded
 from caesura.models.schemes import TagSet
 from caesura.potentials import Potentials
 from caesura.segments import Segment
@@ -48,15 +49,19 @@ class Chain:
     """
 
     def __init__(self, p: Potentials, tags: TagSet) -> None:
-        self.tags = tags
-        self.T, self.Y = p.length, len(p.labels)
+        states = expanded(p)
+        self.tags = tags if states is None else tags.repeated(states.last)
+        self.T, self.Y = p.length, len(self.tags.label_of)
+        emission, edges = p.emission, p._edges
+        self.start, self.end, self._transition = p.start, p.end, p.transition
         allowed = p._constraints.allowed
-        self.emission = p.emission if allowed is None else np.where(allowed, p.emission, -np.inf)
-        self.start, self.end = p.start, p.end
-        self._transition = p.transition
+        if states is not None:  # states that know the tags before them stand for tags
+            emission, self._transition, self.start, self.end, edges, last = states
+            allowed = None if allowed is None else allowed[:, last]
+        self.emission = emission if allowed is None else np.where(allowed, emission, -np.inf)
         self._edges: dict[int, Floats] = {}
-        for t, a, b, score in p._edges:
-            self._edges.setdefault(t, p.transition.copy())[a, b] += score
+        for t, a, b, score in edges:
+            self._edges.setdefault(t, self._transition.copy())[a, b] += score
         self._sum()
 
     def pair(self, t: int) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -114,6 +115,17 @@ class TagSet:
         self.bars = bars_of(states, scheme, outside)
         self.names = [t.label for t in self.tags]
         self._joined = self.joined.tolist()
+
+    def repeated(self, which: npt.NDArray[np.int64]) -> TagSet:
+        """Return tags that are some of these, each as often as it is named.
+
+        Only what they say about segments is there.
+        """
+        out = copy(self)
+        out.tags = [self.tags[k] for k in which.tolist()]
+        out.label_of = [self.label_of[k] for k in which.tolist()]
+        out.label, out.joined = self.label[which], self.joined[which][:, which]
+        return out
 
     def segments(self, path: Sequence[int]) -> list[Segment]:
         """Return the segments of some states; what is ill-formed is repaired, as `from_tags` does.

@@ -32,6 +32,7 @@ from caesura.segments import Segment, fill_gaps
 __all__ = ["SemiCRF"]
 
 LONGEST = 2**31 - 1  # of max_length; no sequence is longer
+OBSERVED = "observed"  # of max_length: what the training data has
 
 
 class SemiCRF(Answers):
@@ -42,9 +43,16 @@ class SemiCRF(Answers):
     features : list, str, or None
         Features (`caesura.features`), the name of a preset, or None: one that suits the data.
     order : int
-        How many labels before a segment's own its score may depend on.
-    max_length : None, int, or dict of label to int
-        Longest segment; None is no bound, and costs nothing.
+        How many labels before a segment's own its score may depend on: label patterns of the
+        training data up to ``order + 1`` labels have weights.
+    patterns : None, list of label tuples, or "grow"
+        The patterns of three labels or more that have weights: all that the training data has up
+        to `order`, those declared, or those selected, see the guide on high order.
+    pattern_min_freq : float
+        Patterns that the training data has less often have no weight.
+    max_length : None, int, dict of label to int, or "observed"
+        Longest segment; None is no bound, and costs nothing.  "observed": of each label, the
+        longest in the training data.
     outside : str
         The label of text outside segments, which is never returned.
     outside_length : {1, None}
@@ -59,7 +67,8 @@ class SemiCRF(Answers):
     c1, c2 : float
         The penalty ``c1 |w|_1 + c2 |w|_2^2``.
     penalties : dict, optional
-        Penalties of single features: their name or themselves, to c2 or (c1, c2).
+        Penalties of single features: their name or themselves, to c2 or (c1, c2).  "transitions"
+        are pairs of labels, "patterns" longer ones, "order2" those of three labels and so on.
     min_freq : float
         Pairs of an attribute and a label that are rarer have no weight.
     all_possible_states, all_possible_transitions : bool
@@ -98,7 +107,7 @@ class SemiCRF(Answers):
     """
 
     kind: ClassVar[str] = "semi"
-    max_length: int | Mapping[str, int] | None
+    max_length: int | Mapping[str, int] | str | None
     outside_length: int | None
     same_label_adjacent: bool
 
@@ -106,7 +115,9 @@ class SemiCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
-        max_length: int | Mapping[str, int] | None = None,
+        patterns: Sequence[Sequence[str]] | str | None = None,
+        pattern_min_freq: float = 1,
+        max_length: int | Mapping[str, int] | str | None = None,
         outside: str = "O",
         outside_length: int | None = 1,
         outside_bias: float = 0.0,
@@ -149,13 +160,16 @@ class SemiCRF(Answers):
         scheme = scheme_of(targets, self.outside)
         found = set() if before is None else set(before.structure.states)
         gaps = False  # without any in the training data, there is no text outside
+        longest = _Longest(self, before)
         for i, target in enumerate(targets):
             if isinstance(target, Partial):
                 found |= said_labels(target)
+                longest.see(target.segments)
                 continue
             segments = segments_of(target, scheme, self.outside, f"y[{i}]")
             found.update(segment.label for segment in segments)
             gaps = gaps or sum(segment.length for segment in segments) < lengths[i]
+            longest.see(segments, lengths[i])
         gaps = gaps or self.outside in found
         labels = tuple(sorted(found - {self.outside}))
         if not labels:
@@ -166,12 +180,12 @@ class SemiCRF(Answers):
             outside = state == self.outside
             barred[k, k] = self.outside_length is None if outside else not self.same_label_adjacent
         none = np.zeros(len(states), np.uint8)
-        structure = Structure(states, self._bounds(states), barred, none, none.copy())
+        structure = Structure(states, self._bounds(states, longest), barred, none, none.copy())
         return Labelling(structure, labels, None, scheme)
 
-    def _bounds(self, states: Sequence[str]) -> npt.NDArray[np.int32]:
+    def _bounds(self, states: Sequence[str], longest: _Longest) -> npt.NDArray[np.int32]:
         """Return the longest segment of each state."""
-        given = self.max_length
+        given = longest.of if self.max_length == OBSERVED else self.max_length
         each = given if isinstance(given, Mapping) else dict.fromkeys(states, given)
         for label in each:
             if label not in states:
@@ -180,7 +194,7 @@ class SemiCRF(Answers):
         for bound in each.values():
             whole = isinstance(bound, Integral) and not isinstance(bound, bool)
             if bound is not None and not (whole and int(bound) >= 1):
-                expected = "a number of tokens, 1 or more"
+                expected = "a number of tokens, 1 or more, or 'observed'"
                 raise InvalidInput(message("max_length", bound, expected, "None is no bound"))
         bounds = [min(int(each.get(state) or 0), LONGEST) for state in states]
         if self.outside_length is not None and states[-1] == self.outside:
@@ -226,3 +240,27 @@ class SemiCRF(Answers):
             return inference.viterbi(p.copy().constrain(forbidden=[segment])).segments
         except Impossible:
             return None
+
+
+class _Longest:
+    """The longest segment of each label, where that is asked for."""
+
+    def __init__(self, model: SemiCRF, before: Fitted | None) -> None:
+        self.model, self.asked = model, model.max_length == OBSERVED
+        self.of: dict[str, int | None] = {}  # None is no bound
+        if before is not None and self.asked:
+            bounds = before.structure.bounds.tolist()
+            states = zip(before.structure.states, bounds, strict=True)
+            self.of = {state: bound or None for state, bound in states}
+
+    def see(self, segments: Sequence[Segment], length: int | None = None) -> None:
+        """Take note of the segments of a sequence, and of the gaps in it if its length is given."""
+        if not self.asked:
+            return
+        if length is not None:
+            model = self.model
+            segments = fill_gaps(segments, length, model.outside, model.outside_length)
+        for start, end, label in segments:
+            known = self.of.setdefault(label, end - start)
+            if known is not None:
+                self.of[label] = max(known, end - start)

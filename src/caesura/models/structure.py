@@ -67,9 +67,10 @@ class Fitted(NamedTuple):
 class Blocks(NamedTuple):
     """Where in the vector of weights which ones are."""
 
-    rows: slice  # of attributes with a label
-    edges: slice  # of attributes with a pair of labels
+    rows: slice  # of attributes with a label or a pattern
+    edges: slice  # of attributes with a pair of labels or a longer pattern
     transitions: slice
+    patterns: slice  # of three states or more, by themselves
     starts: slice
     ends: slice
 
@@ -80,6 +81,7 @@ def blocks_of(parameters: _kernels.Parameters) -> Blocks:
         len(parameters.attribute),
         len(parameters.edge_attribute),
         len(parameters.transition),
+        parameters.n_plain,
         len(parameters.start),
         len(parameters.end),
     ]
@@ -141,4 +143,5 @@ def _biased(
     every = np.arange(Y * Y, dtype=np.int32)
     full = parameters.with_structure(bounds, every, every[:Y])
     before = w[: blocks.transitions.start]
-    return full, np.concatenate([before, transition.ravel(), start, w[blocks.ends]])
+    parts = [before, transition.ravel(), w[blocks.patterns], start, w[blocks.ends]]
+    return full, np.concatenate(parts)

@@ -19,6 +19,7 @@ from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
 from caesura.models.development import Development
+from caesura.models.patterns import Pattern, patterns_of
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -33,7 +34,16 @@ from caesura.models.warm import carried, merged
 if TYPE_CHECKING:
     from caesura.models.base import Model
 
-__all__ = ["Examples", "Training", "feature_name", "train"]
+__all__ = [
+    "Corpora",
+    "Examples",
+    "Training",
+    "feature_name",
+    "parameters_of",
+    "penalties",
+    "train",
+    "training_bars",
+]
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,13 +100,18 @@ class Training(NamedTuple):
 
     @classmethod
     def of(
-        cls, model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
+        cls,
+        model: Model,
+        labelling: Labelling,
+        examples: Examples,
+        before: Fitted | None,
+        parameters: _kernels.Parameters | None = None,
     ) -> Training:
-        """Compile labelled sequences for learning."""
-        structure, bars = labelling.structure, model._training_bars(labelling.structure)
-        longest = int(examples.corpus.lengths.max(initial=0))
-        bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
-        parameters = _parameters(model, bars, examples)
+        """Compile labelled sequences for learning; all weights that they ask for, or given ones."""
+        structure, bars = labelling.structure, training_bars(model, labelling, examples)
+        if parameters is None:
+            patterns = patterns_of(model, structure, examples.rows)
+            parameters = parameters_of(model, bars, examples, patterns)
         if before is not None:
             parameters = merged(parameters, before, bars, examples.encoder.attributes)
         objective = _kernels.Objective(
@@ -120,8 +135,17 @@ class Training(NamedTuple):
         )
 
 
-def _parameters(model: Model, bars: Structure, examples: Examples) -> _kernels.Parameters:
-    """Return the weights that the examples ask for."""
+def training_bars(model: Model, labelling: Labelling, examples: Examples) -> Structure:
+    """Return the structure in training, as the kernels want it for these sequences."""
+    bars = model._training_bars(labelling.structure)
+    longest = int(examples.corpus.lengths.max(initial=0))
+    return bars._replace(bounds=layout_bounds(bars.bounds, longest))
+
+
+def parameters_of(
+    model: Model, bars: Structure, examples: Examples, patterns: Sequence[Pattern]
+) -> _kernels.Parameters:
+    """Return the weights that the examples ask for, and those of some patterns by themselves."""
     return _kernels.Parameters(
         examples.corpus,
         examples.gold,
@@ -132,6 +156,7 @@ def _parameters(model: Model, bars: Structure, examples: Examples) -> _kernels.P
         bool(model.all_possible_states),
         bool(model.all_possible_transitions),
         bool(model.boundary_weights),
+        [list(pattern) for pattern in patterns],
     )
 
 
@@ -212,6 +237,7 @@ def _about(
     crc = 0
     for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
         crc = zlib.crc32(array.tobytes(), crc)
+    crc = zlib.crc32(repr(parameters.patterns).encode(), crc) if parameters.patterns else crc
     loss, gradient = objective(training.w0)  # the gradient knows labels and values too
     crc = zlib.crc32(gradient.tobytes(), crc)
     about = {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
@@ -234,11 +260,16 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
         remedy = "write {'word[0]': 0.1, 'transitions': (0.0, 0.01)}"
         raise InvalidInput(message("penalties", model.penalties, "a dict", remedy))
     parameters, features = training.parameters, training.encoder.features
-    n, first = len(parameters), blocks_of(parameters).transitions.start
+    n, blocks = len(parameters), blocks_of(parameters)
     sources = np.full(n, -1)
     attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
-    sources[:first] = training.encoder.sources[attributes]
+    sources[: blocks.transitions.start] = training.encoder.sources[attributes]
+    orders = [len(pattern) - 1 for pattern in parameters.patterns[: parameters.n_plain]]
+    sources[blocks.patterns] = -np.array(orders, np.int64)
+    highest = max([model.order, *orders])
     groups: dict[Any, list[int]] = {"transitions": [-1]}
+    groups["patterns"] = [-k for k in range(2, highest + 1)]
+    groups |= {f"order{k}": [-k] for k in range(2, highest + 1)}
     for k, feature in enumerate(features):
         groups.setdefault(feature_name(feature), []).append(k)
         groups[feature] = [k]
@@ -246,7 +277,7 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
     for group, value in model.penalties.items():
         if group not in groups:
             known = ", ".join(name for name in groups if isinstance(name, str))
-            remedy = "name a feature, or transitions"
+            remedy = "name a feature, transitions or patterns"
             raise InvalidInput(message("penalties", group, f"one of {known}", remedy))
         pair = tuple(value) if isinstance(value, tuple | list) else (model.c1, value)
         if len(pair) != 2 or not all(_is_penalty(one) for one in pair):

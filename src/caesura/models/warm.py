@@ -17,44 +17,65 @@ Longs = npt.NDArray[np.int64]
 
 
 class _Keys(NamedTuple):
-    """One number for each weight, by kind, that says what it belongs to."""
+    """One number for each weight, by kind, that says what it belongs to.
 
-    rows: Longs  # attribute * Y + label
-    edges: Longs  # (attribute * Y + previous label) * Y + label
+    In the order of the vector of weights.  P is the number of patterns of both models.
+    """
+
+    rows: Longs  # attribute * (Y + P) + label, or Y + pattern
+    edges: Longs  # attribute * (Y * Y + P) + pair, or Y * Y + pattern
     transitions: Longs
+    patterns: Longs  # by themselves
     starts: Longs
     ends: Longs
 
 
-def _keys(parameters: _kernels.Parameters, Y: int) -> _Keys:
-    wide = np.int64
-    return _Keys(
-        parameters.attribute.astype(wide) * Y + parameters.label,
-        parameters.edge_attribute.astype(wide) * (Y * Y) + parameters.edge_pair,
-        parameters.transition.astype(wide),
-        parameters.start.astype(wide),
-        parameters.end.astype(wide),
-    )
+class _Both:
+    """An earlier model and the weights of now, with the numbers that states have now."""
 
+    def __init__(
+        self, parameters: _kernels.Parameters, before: Fitted, structure: Structure
+    ) -> None:
+        states, old = structure.states, before.parameters
+        self.Y, Y0 = len(states), len(before.structure.states)
+        number = [states.index(state) for state in before.structure.states]
+        mine = [tuple(pattern) for pattern in parameters.patterns]
+        earlier = [tuple(number[y] for y in pattern) for pattern in old.patterns]
+        self.patterns = list(dict.fromkeys([*mine, *earlier]))
+        index = {pattern: k for k, pattern in enumerate(self.patterns)}
 
-def _keys_of(before: Fitted, structure: Structure) -> _Keys:
-    """Return the keys of an earlier model's weights, with the numbers that states have now."""
-    old, states = before.parameters, structure.states
-    Y0, Y = len(before.structure.states), len(states)
-    number = np.array([states.index(state) for state in before.structure.states], np.int64)
+        numbers = np.array(number, np.int64)
 
-    def pair(codes: npt.NDArray[Any]) -> Longs:
-        moved: Longs = number[codes // Y0] * Y + number[codes % Y0]
-        return moved
+        def pair(codes: npt.NDArray[Any]) -> Longs:
+            moved: Longs = numbers[codes // Y0] * self.Y + numbers[codes % Y0]
+            return moved
 
-    wide = np.int64
-    return _Keys(
-        old.attribute.astype(wide) * Y + number[old.label],
-        old.edge_attribute.astype(wide) * (Y * Y) + pair(old.edge_pair),
-        pair(old.transition),
-        number[old.start],
-        number[old.end],
-    )
+        same, same_pair = np.arange(self.Y), np.arange(self.Y**2)
+        places = np.array([index[pattern] for pattern in mine], np.int64)
+        self.now = self._keys(parameters, same, same_pair, places)
+        places = np.array([index[pattern] for pattern in earlier], np.int64)
+        self.then = self._keys(old, numbers, pair(np.arange(Y0**2)), places)
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """How many labels and patterns there are, and how many pairs and patterns."""
+        return self.Y + len(self.patterns), self.Y**2 + len(self.patterns)
+
+    def _keys(
+        self, parameters: _kernels.Parameters, label: Longs, pair: Longs, pattern: Longs
+    ) -> _Keys:
+        """Return the keys of weights whose labels, pairs and patterns have these numbers now."""
+        wide, edge_wide = self.widths
+        labels = np.concatenate([label, self.Y + pattern])
+        pairs = np.concatenate([pair, self.Y**2 + pattern])
+        return _Keys(
+            parameters.attribute.astype(np.int64) * wide + labels[parameters.label],
+            parameters.edge_attribute.astype(np.int64) * edge_wide + pairs[parameters.edge_pair],
+            pair[parameters.transition],
+            pattern[: parameters.n_plain],
+            label[parameters.start],
+            label[parameters.end],
+        )
 
 
 def merged(
@@ -67,19 +88,28 @@ def merged(
 
     The states of the earlier model are among those of the structure.
     """
-    Y = len(structure.states)
-    now, then = _keys(parameters, Y), _keys_of(before, structure)
-    if all(np.isin(old, new).all() for old, new in zip(then, now, strict=True)):
+    both = _Both(parameters, before, structure)
+    if all(np.isin(old, new).all() for old, new in zip(both.then, both.now, strict=True)):
         return parameters  # in the order that suits the data best
-    rows, edges, transitions, starts, ends = (
-        np.union1d(a, b) for a, b in zip(now, then, strict=True)
+    rows, edges, transitions, plain, starts, ends = (
+        np.union1d(a, b) for a, b in zip(both.now, both.then, strict=True)
     )
+    Y, (wide, edge_wide) = both.Y, both.widths
     barred = structure.barred.ravel().astype(bool)
-    edges, transitions = edges[~barred[edges % (Y * Y)]], transitions[~barred[transitions]]
+    possible = np.array([not _is_barred(z, structure) for z in both.patterns], bool)
+    rows = rows[np.concatenate([np.ones(Y, bool), possible])[rows % wide]]
+    edges = edges[np.concatenate([~barred, possible])[edges % edge_wide]]
+    transitions, plain = transitions[~barred[transitions]], plain[possible[plain]]
     starts = starts[structure.barred_start[starts] == 0]
     ends = ends[structure.barred_end[ends] == 0]
-    parts = (rows // Y, rows % Y, edges // (Y * Y), edges % (Y * Y), transitions, starts, ends)
-    attribute, label, edge, pair, transition, start, end = (p.astype(np.int32) for p in parts)
+    label, pair = rows % wide, edges % edge_wide
+    used = np.concatenate([label[label >= Y] - Y, pair[pair >= Y * Y] - Y * Y])
+    kept = np.concatenate([plain, np.setdiff1d(used, plain)])  # the plain ones first
+    places = np.zeros(len(both.patterns), np.int64)
+    places[kept] = np.arange(len(kept))
+    label = np.concatenate([np.arange(Y), Y + places])[label]
+    pair = np.concatenate([np.arange(Y * Y), Y * Y + places])[pair]
+    parts = (rows // wide, label, edges // edge_wide, pair, transitions, starts, ends)
     return _kernels.Parameters.restore(
         Y,
         attributes,
@@ -87,21 +117,22 @@ def merged(
         structure.barred,
         structure.barred_start,
         structure.barred_end,
-        attribute,
-        label,
-        edge,
-        pair,
-        transition,
-        start,
-        end,
+        *(part.astype(np.int32) for part in parts),
+        [list(both.patterns[k]) for k in kept.tolist()],
+        len(plain),
     )
+
+
+def _is_barred(pattern: tuple[int, ...], structure: Structure) -> bool:
+    """Say whether a pattern has two states that may not follow each other."""
+    return bool(structure.barred[list(pattern[:-1]), list(pattern[1:])].any())
 
 
 def carried(parameters: _kernels.Parameters, before: Fitted, structure: Structure) -> Floats:
     """Return weights to start from: those of an earlier model, and zeros for new ones."""
     out, at = [], 0
-    Y = len(structure.states)
-    for now, then in zip(_keys(parameters, Y), _keys_of(before, structure), strict=True):
+    both = _Both(parameters, before, structure)
+    for now, then in zip(both.now, both.then, strict=True):
         old = before.w[at : at + len(then)]
         at += len(then)
         weights = np.zeros(len(now))

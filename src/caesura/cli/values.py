@@ -1,0 +1,76 @@
+"""What the options of estimators mean: numbers by label, penalties, patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["parsed", "pattern"]
+
+SWITCHES = (
+    *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
+    "boundary_weights",
+)
+
+
+def parsed(name: str, value: Any) -> Any:
+    """Return the value of a parameter that an option gives.
+
+    Examples
+    --------
+    >>> parsed("patterns", ["author > title > date"]), parsed("patterns", ["grow"])
+    ([('author', 'title', 'date')], 'grow')
+    """
+    if name == "patterns":
+        return value[0] if value == ["grow"] else [pattern(one) for one in value]
+    if name == "max_length" and value == ["observed"]:
+        return "observed"
+    if name == "max_length":
+        return _by_label(f"--{name.replace('_', '-')}", value, int)
+    if name == "class_weight":
+        return _by_label("--class-weight", value, float)
+    if name == "penalty":
+        return dict(_penalty(one) for one in value)
+    if name in ("outside_length", "scheme") and str(value).lower() == "none":
+        return None
+    if name in SWITCHES:
+        return value == "yes"
+    return int(value) if name == "outside_length" else value
+
+
+def _by_label(name: str, given: Sequence[str], kind: type) -> Any:
+    """Return one number, or numbers by label, as 20 or author=20."""
+    found: dict[str, Any] = {}
+    for one in given:
+        label, mark, number = one.rpartition("=")
+        try:
+            value = kind(number)
+        except ValueError:
+            expected = "a number, or label=number"
+            raise InvalidInput(message(name, one, expected, "write author=20")) from None
+        if not mark and kind is int and len(given) == 1:
+            return value
+        if not mark:
+            remedy = "name the label, as author=20"
+            raise InvalidInput(message(name, one, "label=number", remedy))
+        found[label] = value
+    return found
+
+
+def _penalty(one: str) -> tuple[str, Any]:
+    name, _, numbers = one.rpartition("=")
+    try:
+        values = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        values = []
+    if not name or len(values) not in (1, 2):
+        expected = "FEATURE=C2 or FEATURE=C1,C2"
+        raise InvalidInput(message("--penalty", one, expected, "write word[0]=0.1"))
+    return name, values[0] if len(values) == 1 else tuple(values)
+
+
+def pattern(one: str) -> tuple[str, ...]:
+    """Return the labels of a pattern, as author > title > date."""
+    return tuple(label.strip() for label in one.split(">"))

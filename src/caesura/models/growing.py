@@ -1,0 +1,233 @@
+"""Patterns that are worth their weights: grown by gradient gain, pruned by a group penalty.
+
+Rounds, until none of the candidates gains::
+
+    candidates   patterns of the training data that extend an active one by a label at its left
+    gain         |d loss / d w_g| at w_g = 0 of the weights of a candidate g
+    active       those whose gain is more than their penalty, lambda_g
+    fit          loss + c2 |w|^2 + sum over active g of lambda_g |w_g|
+    prune        groups for which w_g = 0 is a minimum: |d loss / d w_g| <= lambda_g there
+
+The weights of a pattern are a group: its own, and those of attributes whose history it is. The sum
+of norms is minimised by the eta-trick: ``|w_g| = min over eta of |w_g|^2 / (2 eta) + eta / 2``, so
+fits with ``c2 + lambda_g / (2 eta_g)`` take turns with ``eta_g = |w_g|``. That finds small weights,
+never zeros; what is pruned is decided by the condition above, which is exact. ``lambda_g`` is c1
+times the square root of the size of the group (1 where c1 is 0). The model is then fitted to what
+is left, with its own penalties.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.inference.door import threads_of
+from caesura.learning import LBFGS, ProgressLine, minimise
+from caesura.models.patterns import SHORTEST, Pattern, seen_patterns
+from caesura.models.structure import Fitted, Labelling, Structure, blocks_of
+from caesura.models.training import (
+    Corpora,
+    Examples,
+    Training,
+    parameters_of,
+    penalties,
+    training_bars,
+)
+from caesura.models.warm import carried
+
+if TYPE_CHECKING:
+    from caesura.models.base import Model
+
+__all__ = ["grown"]
+
+Floats = npt.NDArray[np.float64]
+TURNS = 8  # of fitting and setting eta, in a round
+STEPS = 20  # iterations of one fit
+FIRST_STEPS = 100  # of the fit without patterns
+SMALLEST = 1e-3  # eta, and the norm below which a group may be pruned
+PENALTY = 1.0  # lambda of a single weight where c1 is 0: an expected count is wrong by one
+
+
+def grown(
+    model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
+) -> Training:
+    """Return everything that learning needs, with the patterns that are worth their weights.
+
+    Parameters
+    ----------
+    model : Model
+        With patterns="grow"; its order is the highest.
+    labelling, examples, before
+        As for `Training.of`.
+    """
+    growth = _Growth(model, labelling, examples, before)
+    growth.fit()
+    while growth.extend():
+        growth.fit()
+    return growth.now
+
+
+class _Growth:
+    """Active patterns and their weights."""
+
+    def __init__(
+        self, model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
+    ) -> None:
+        self.model, self.labelling, self.examples, self.before = model, labelling, examples, before
+        self.bars: Structure = training_bars(model, labelling, examples)
+        self.seen = seen_patterns(examples.rows, model.order, model.pattern_min_freq)
+        self.all = parameters_of(model, self.bars, examples, self.seen)
+        self.active: set[Pattern] = set() if before is None else self._earlier(before)
+        self.pruned: set[Pattern] = set()
+        self.now = self._compiled(self.active, before)  # with w0, the weights found so far
+
+    def _earlier(self, before: Fitted) -> set[Pattern]:
+        """Return the patterns of an earlier model that can be selected."""
+        states, earlier = self.bars.states, before.structure.states
+        patterns = before.parameters.patterns[: before.parameters.n_plain]
+        return {tuple(states.index(earlier[y]) for y in z) for z in patterns} & {*self.seen}
+
+    def extend(self) -> bool:
+        """Take in the candidates that gain; say whether there are any."""
+        tried = self.active | self.pruned
+        candidates = [
+            z for z in self.seen if z not in tried and (len(z) == SHORTEST or z[1:] in self.active)
+        ]
+        if not candidates:
+            return False
+        last = self.now.fitted(self.now.w0)
+        trial = self._compiled(self.active | {*candidates}, last)
+        _, gradient = self._objective(trial)(trial.w0)
+        groups = _Groups.of(self.model, trial, {*candidates})
+        gains = groups.norms(gradient) > groups.penalty
+        trial.objective.release()
+        new = {z for z, gained in zip(groups.patterns, gains.tolist(), strict=True) if gained}
+        if new:
+            self.active |= new
+            self.now = self._compiled(self.active, last)
+        return bool(new)
+
+    def fit(self) -> None:
+        """Fit the active patterns with the group penalty, and prune; at first there are none."""
+        groups = _Groups.of(self.model, self.now, self.active)
+        objective, w = self._objective(self.now), self.now.w0
+        c1, c2 = (np.broadcast_to(c, len(w)) for c in penalties(self.model, self.now))
+        c1 = np.where(groups.member >= 0, 0.0, c1)
+        eta = np.ones(len(groups.patterns))
+        for _ in range(TURNS if groups.patterns else 1):
+            w = self._fitted(objective, w, c1, c2 + groups.spread(groups.penalty / (2 * eta)))
+            eta = np.maximum(groups.norms(w), SMALLEST)
+        small = groups.norms(w) <= 10 * SMALLEST
+        w = np.where(groups.spread(small) > 0, 0.0, w)
+        _, gradient = objective(w)
+        zero = small & (groups.norms(gradient) <= groups.penalty)
+        self.now.objective.release()
+        gone = {z for z, is_zero in zip(groups.patterns, zero.tolist(), strict=True) if is_zero}
+        self.pruned |= gone
+        self.active -= gone
+        self.now = self._compiled(self.active, self.now.fitted(w))
+
+    def _fitted(self, objective: Corpora, w: Floats, c1: Floats, c2: Floats) -> Floats:
+        model, most = self.model, STEPS if self.active else FIRST_STEPS
+        optimiser = LBFGS(
+            objective,
+            c1,
+            c2,
+            memory=model.memory,
+            epsilon=model.epsilon,
+            period=model.period,
+            delta=model.delta,
+            max_iterations=most,
+            n_threads=threads_of(model.n_threads),
+        )
+        title = f"{len(self.active)} patterns"
+        with ProgressLine(show=model.verbose, max_iterations=most, title=title) as line:
+            return minimise(optimiser, w, callback=line).w
+
+    def _objective(self, training: Training) -> Corpora:
+        return Corpora(training.objective, threads_of(self.model.n_threads))
+
+    def _compiled(self, patterns: set[Pattern], last: Fitted | None) -> Training:
+        """Return the training of some patterns, with the weights found so far."""
+        kept = _restricted(self.all, patterns, {*self.seen}, self.bars, self.examples)
+        training = Training.of(self.model, self.labelling, self.examples, self.before, kept)
+        if last is None:
+            return training
+        w0 = carried(training.parameters, last, self.labelling.structure)
+        return training._replace(w0=w0)
+
+
+class _Groups(NamedTuple):
+    """The weights of some patterns, as groups."""
+
+    patterns: list[Pattern]
+    member: npt.NDArray[np.int64]  # (n,) the group of each weight, -1 for none
+    penalty: Floats  # lambda of each group
+
+    @classmethod
+    def of(cls, model: Model, training: Training, some: set[Pattern]) -> _Groups:
+        parameters, blocks = training.parameters, blocks_of(training.parameters)
+        Y = len(training.structure.states)
+        listed = [tuple(pattern) for pattern in parameters.patterns]
+        patterns = [z for z in listed if z in some]
+        index = {z: g for g, z in enumerate(patterns)}
+        group = np.array([index.get(z, -1) for z in listed], np.int64)
+        member = np.full(len(parameters), -1)
+        member[blocks.rows] = np.concatenate([np.full(Y, -1), group])[parameters.label]
+        member[blocks.edges] = np.concatenate([np.full(Y * Y, -1), group])[parameters.edge_pair]
+        member[blocks.patterns] = group[: parameters.n_plain]
+        sizes = np.bincount(member[member >= 0], minlength=len(patterns))
+        c1 = np.broadcast_to(penalties(model, training)[0], len(parameters))
+        plain = dict(zip(listed, c1[blocks.patterns].tolist(), strict=False))
+        each = np.array([plain[z] or PENALTY for z in patterns])
+        return cls(patterns, member, each * np.sqrt(sizes))
+
+    def norms(self, values: Floats) -> Floats:
+        """Return the norm of the values of each group."""
+        mine = self.member >= 0
+        squares = np.bincount(self.member[mine], values[mine] ** 2, len(self.patterns))
+        return np.sqrt(squares)
+
+    def spread(self, values: npt.ArrayLike) -> Floats:
+        """Return the value of its group for each weight, 0 for those in none."""
+        return np.concatenate([np.asarray(values, np.float64), [0.0]])[self.member]
+
+
+def _restricted(
+    parameters: _kernels.Parameters,
+    kept: set[Pattern],
+    selected_from: set[Pattern],
+    bars: Structure,
+    examples: Examples,
+) -> _kernels.Parameters:
+    """Return the weights without those of patterns that are selected from and not kept."""
+    Y, listed = len(bars.states), [tuple(pattern) for pattern in parameters.patterns]
+    stays = np.array([z in kept or z not in selected_from for z in listed], bool)
+    if stays.all():
+        return parameters
+    n_plain = int(stays[: parameters.n_plain].sum())
+    number = np.cumsum(stays) - 1
+    rows = np.concatenate([np.ones(Y, bool), stays])[parameters.label]
+    edges = np.concatenate([np.ones(Y * Y, bool), stays])[parameters.edge_pair]
+    label = np.concatenate([np.arange(Y), Y + number])[parameters.label[rows]]
+    pair = np.concatenate([np.arange(Y * Y), Y * Y + number])[parameters.edge_pair[edges]]
+    return _kernels.Parameters.restore(
+        Y,
+        examples.encoder.attributes,
+        bars.bounds,
+        bars.barred,
+        bars.barred_start,
+        bars.barred_end,
+        parameters.attribute[rows],
+        label.astype(np.int32),
+        parameters.edge_attribute[edges],
+        pair.astype(np.int32),
+        parameters.transition,
+        parameters.start,
+        parameters.end,
+        [list(z) for z, stay in zip(listed, stays.tolist(), strict=True) if stay],
+        n_plain,
+    )
