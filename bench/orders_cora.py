@@ -87,12 +87,9 @@ def model(kind: str, order: int, sigma: float = 1.0, **more: Any) -> Any:
         return caesura.ChainCRF([*TOKENS, *EDGES], scheme=None, **options)
     # The seed's semi-CRFs have each pair of labels twice, which is half the penalty.
     options.setdefault("penalties", {"transitions": options["c2"] / 2})
-    return caesura.SemiCRF(
-        [*TOKENS, *INSIDE, *EDGES],
-        max_length="observed",
-        same_label_adjacent=False,
-        **options,
-    )
+    options.setdefault("max_length", "observed")
+    features = [*TOKENS, *INSIDE, *EDGES]
+    return caesura.SemiCRF(features, same_label_adjacent=False, **options)
 
 
 def named(name: str, **more: Any) -> Any:
