@@ -148,8 +148,8 @@ def main() -> None:
             ],
         )
     )
-    for order, seconds in growth.items():
-        power = np.polyfit(np.log(lengths), np.log(seconds), 1)[0]
+    for order, times in growth.items():
+        power = np.polyfit(np.log(lengths), np.log(times), 1)[0]
         print(f"order {order}: as T^{power:.2f}")
     if arguments.plot:
         plot(arguments.plot, costs, growth, lengths)
