@@ -125,6 +125,9 @@ struct Weights {
   int row = 0;                       // numbers in a row of scores: stride, and the lanes of states after them if by_state
   const Real* entry = nullptr;       // [lanes] exp of what a state's patterns score, 0 where it is barred
   const Real* log_entry = nullptr;   // [lanes]
+  const Move* base = nullptr;        // pairs of labels that are transitions, and those of them that have a weight
+  const Move* weighted = nullptr;
+  int n_base = 0, n_weighted = 0;
 };
 
 template <class Real>

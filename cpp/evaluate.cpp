@@ -1,7 +1,6 @@
 // Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and back.
+#include "batches.hpp"
 #include "best.hpp"
-#include "feature_rows.hpp"
-#include "high_order_back.hpp"
 #include "high_order_best.hpp"
 #include "segmental_back.hpp"
 #include "trainers.hpp"
@@ -104,24 +103,6 @@ struct Evaluator : FeatureRows {
     }
   }
 
-  // What states gain at each boundary of a sequence, or null where it is the same everywhere.
-  real* entries(int i, bool* far) const {
-    if (d.edge_ptr.empty()) return nullptr;
-    ivec beyond = ivec{};
-    const int T = d.length(i), lanes = w.histories->lanes;
-    real* out = reals(work, static_cast<std::size_t>(T) * lanes);
-    for (int t = 1; t < T; ++t) {
-      real* scores = out + static_cast<std::ptrdiff_t>(t) * lanes;
-      entry_scores(i, t, scores);
-      for (int q = 0; q < lanes; q += W) {
-        const vec score = load(scores + q);
-        beyond |= (score > kFarthest) | (score < -kFarthest);
-        store(scores + q, exp(score) * load(w.entry + q));
-      }
-    }
-    *far = any(beyond);
-    return out;
-  }
   void entry_scores(int i, int t, real* out) const {
     fill(out, w.histories->lanes, 0);
     for_entries(i, t, [&](std::int32_t id, int q, real value) { out[q] += w.edge[id] * value; });
@@ -137,49 +118,23 @@ struct Evaluator : FeatureRows {
     }
   }
 
-  // The scores of sequence i as HighOrder wants them; raw: those of labels and patterns.
+  // The scores of sequence i as BestHistory wants them.
   template <bool kByState>
-  real* history_scores(int i, const Known& known, real** raw) const {
+  const real* history_scores(int i) const {
     const int T = d.length(i), rows = T + d.n_sites(i), lanes = w.histories->lanes;
     const std::int64_t first = d.first_row(i);
-    *raw = reals(work, static_cast<std::size_t>(rows) * w.row);
-    gather(first, rows, *raw);
-    for (int t = 0; t < T && known.any(); ++t) apply(known, t, d.Y, *raw + static_cast<std::ptrdiff_t>(t) * w.row);
-    if (!kByState) return *raw;
+    real* raw = reals(work, static_cast<std::size_t>(rows) * w.row);
+    gather(first, rows, raw);
+    if (!kByState) return raw;
     real* x = reals(work, static_cast<std::size_t>(rows) * lanes);
-    for (std::ptrdiff_t r = 0; r < rows; ++r) to_states(first + r, r < T, *raw + r * w.row, x + r * lanes);
+    for (std::ptrdiff_t r = 0; r < rows; ++r) to_states(first + r, r < T, raw + r * w.row, x + r * lanes);
     return x;
-  }
-
-  // As add, with patterns of labels.
-  template <bool kByState>
-  bool add_histories(int i, const Known& known, double weight, double* objective) const {
-    const int T = d.length(i), rows = T + d.n_sites(i), lanes = w.histories->lanes;
-    real* raw;
-    real* x = history_scores<kByState>(i, known, &raw);
-    bool far = false;
-    real* m = entries(i, &far);
-    if (far) return false;
-    HighOrder<kByState> kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), known, work);
-    double log_z;
-    if (!kernel.forward(x, m, &log_z)) return false;
-    *objective += weight * log_z;
-    if (gradient == nullptr) return true;
-    kernel.backward(static_cast<real>(weight), *gradient);
-    for (std::ptrdiff_t r = 0; kByState && r < rows; ++r) from_states(d.first_row(i) + r, x + r * lanes, raw + r * w.row);
-    scatter(d.first_row(i), rows, raw);
-    for (int t = 1; m != nullptr && t < T; ++t) {
-      real* begun = m + static_cast<std::ptrdiff_t>(t) * lanes;
-      w.histories->add_longer(begun);
-      for_entries(i, t, [&](std::int32_t id, int q, real value) { gradient->edge[id] += begun[q] * value; });
-    }
-    return true;
   }
 
   template <bool kByState>
   int best_history(int i, LabelledSegment* out) const {
-    real *raw, *scores = reals(work, w.histories->lanes);
-    const real* x = history_scores<kByState>(i, Known{}, &raw);
+    real* scores = reals(work, w.histories->lanes);
+    const real* x = history_scores<kByState>(i);
     BestHistory<kByState> kernel(w, d.length(i), d.site.data() + d.sites[i], d.n_sites(i), x, work);
     if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_entry; }, out);
     return kernel.run([&](int t) -> const real* {
@@ -193,9 +148,6 @@ struct Evaluator : FeatureRows {
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     if (T == 0) return true;
-    if (w.histories != nullptr) {
-      return w.by_state ? add_histories<true>(i, known, weight, objective) : add_histories<false>(i, known, weight, objective);
-    }
     if (d.tagged && !known.any()) return add_tagged(i, weight, objective);
     const std::int64_t rows = T + d.n_sites(i);
     real* x = reals(work, rows * n);
@@ -224,6 +176,15 @@ bool evaluate(const Design& d, const Weights<real>& w, int i, const Known& known
               Gradient<real>* gradient, Workspace& work) {
   work.clear();
   return Evaluator{{d, w, gradient, work, w.stride}}.add(i, known, weight, objective);
+}
+
+void evaluate_many(const Design& d, const Weights<real>& w, const std::int32_t* sequences, const Known* known,
+                   const double* weights, int count, double* log_z, Gradient<real>* gradient, Workspace& work) {
+  work.clear();
+  Batch batch{{d, w, gradient, work, w.stride}};
+  for (int b = 0; b < count; ++b) batch.add(b, sequences[b], known[b]);
+  if (w.by_state) batch.evaluate<true>(weights, log_z);
+  else batch.evaluate<false>(weights, log_z);
 }
 
 void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspace& work) {
@@ -280,6 +241,6 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
 }  // namespace caesura::CAESURA_ISA
 
 namespace caesura {
-extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::scores,
+extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::evaluate_many, CAESURA_ISA::scores,
                                                             CAESURA_ISA::best_chain, CAESURA_ISA::best, CAESURA_ISA::add};
 }  // namespace caesura

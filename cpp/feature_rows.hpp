@@ -200,9 +200,7 @@ struct FeatureRows {
     real* own = out + w.stride;
     fill(out, w.stride, 0);
     for (int y = 0; y < h.Y; ++y) {
-      vec total = vec{};
-      for (int q = h.first[y]; q < h.first[y + 1]; q += W) total += load(counts + q);
-      out[y] = sum(total);
+      for (int q = h.first[y]; q < h.last[y]; ++q) out[y] += counts[q];
     }
     if (!has_patterns(row)) return;
     std::memcpy(own, counts, sizeof(real) * h.lanes);

@@ -1,19 +1,20 @@
 // Forward-backward over segments and label histories, for learning with patterns of labels.
 //
-// As segmental.hpp, with states (histories.hpp) in place of labels where a segment begins or ends.  What a segment
+// As segmental.hpp, with states (histories.hpp) in place of labels where a segment begins or ends, and with a
+// sequence in each lane of a vector: what one state does to another is then the same for all lanes.  What a segment
 // from s to e gains of its own, term[s, e], is the same for all states with one label, or for each state its own
 // where features of its content look at the labels before it:
 //
-//   alpha[e][q] = sum over s of hat[s][q] term[s, e]  +  open[e - 1][q] g[e] closing[e]
-//   hat[e]      = entry * in(alpha[e])        entry: what a state's patterns gain
+//   alpha[e][q] = sum over s of hat[s][q] term[s, e]  +  going[e][q] closing[e]
+//   hat[e]      = entry * in(alpha[e])                          entry: what a state's patterns gain
 //
-// and back, with ratio[s][q] = P(a segment starts at s in state q) / hat[s][q]:
+// going: segments that have joined, and gain what all of them gain.  They are a queue: a label with a longest
+// segment leaves out its oldest.  Back, with ratio[s][q] = P(a segment starts at s in state q) / hat[s][q]:
 //
-//   ratio[s]    = sum over e of term[s, e] back[e]  +  joined[s] beyond[A^-1(s)]
+//   ratio[s]    = sum over e of term[s, e] back[e]  +  joined[s] beyond[s]
 //   back[e]     = in'(entry * ratio[e])
-//   beyond[e - 1] = g[e] (beyond[e] + closing[e] back[e])       for segments that are open at e and go on
 //
-// Returns false where a number leaves the safe range; then the general sweeps must answer.
+// beyond[s]: what is ahead of a segment that has joined, a queue of its ends.
 #pragma once
 
 #include "histories.hpp"
@@ -23,93 +24,115 @@ namespace caesura::CAESURA_ISA {
 
 constexpr real kLeastState = kDouble ? 1e-200 : 1e-30f;
 
+inline vec most(vec value) { return min(value, splat(kMost)); }
+
 // kByState: rows are of states, else of labels.
 template <bool kByState>
 class HighOrder {
  public:
-  HighOrder(const Weights<real>& weights, int length, const Site* sites, int n_sites, const Known& known, Workspace& workspace)
-      : w(weights), h(*weights.histories), T(length), n(h.lanes), c(kByState ? h.lanes : weights.stride), sites(sites),
-        n_sites(n_sites), known(known), work(workspace), spans(length, sites, n_sites, weights.longest, weights.has_open, workspace) {}
+  // lengths, known: of each lane; length 0: nobody is there.  The sites are those of any of them.
+  HighOrder(const Weights<real>& weights, const std::int32_t* lengths, const Known* known, const Site* sites, int n_sites,
+            Workspace& workspace)
+      : w(weights), h(*weights.histories), T(*std::max_element(lengths, lengths + W)), n(h.lanes), c(kByState ? h.lanes : h.Y),
+        lengths(lengths), known(known), sites(sites), n_sites(n_sites), work(workspace), spans(T, sites, n_sites, 0, true, workspace) {}
 
-  // rows: [T + n_sites][c] scores, replaced by exps; entries: [T][n] what states gain at each boundary, or null
-  // where it is the same everywhere.
-  bool forward(real* rows, real* entries, double* log_z) {
-    x = rows;
-    entry = entries;
-    prepare();
-    return exponentials(x, T, n_sites, c, kByState ? c : w.Y, &log_scale) && sweep() && finish(log_z);
-  }
+  // rows: [T + n_sites][c][W] and entries: [T][entry classes][W], what states gain at each boundary, or null; scores,
+  // replaced by exps.  log_z: [W]; NaN: a number left the safe range, ask the general sweeps.
+  void forward(real* rows, real* entries, double* log_z);
 
-  // Replaces the rows by expected counts times `weight`, and adds those of pairs, states, starts and ends.
-  // Entries too become expected counts of states.
-  void backward(real weight, Gradient<real>& gradient);
+  // Replaces the rows by expected counts times the weight of each lane, and adds those of pairs, states, starts and
+  // ends.  Entries too become expected counts.  Lanes of weight 0 count nothing.
+  void backward(const real* weight, Gradient<real>& gradient);
 
  private:
   const Weights<real>& w;
   const Histories& h;
   const int T, n, c;
+  const std::int32_t* lengths;
+  const Known* known;
   const Site* sites;
   const int n_sites;
-  const Known& known;
   Workspace& work;
   const Spans spans;
 
+  // All rows are of vectors.
   real* x = nullptr;        // [rows][c]
-  real* entry = nullptr;    // [T][n]
-  real* hat = nullptr;      // [T][n]
-  real* open = nullptr;     // [T + 1][n]
+  real* entry = nullptr;    // [T][entry classes]
+  real* hat = nullptr;      // [T + 1][n]
+  real* going = nullptr;    // [T + 1][n]
   real* alpha = nullptr;    // [n] of the current end
   real* endings = nullptr;  // [n] S
-  real* labels = nullptr;   // [T][stride] S of single labels
+  real* singles = nullptr;  // [T + 1][Y] S of single labels
   real* gain = nullptr;     // [T + 1][c] g[e], with the scale
+  real* grow = nullptr;     // [T + 1][c] and for segments that started before e - 1; where nothing is forced, the same
   real* closing = nullptr;  // [T + 1][c]
   real* terms = nullptr;    // [by e, s][c]
-  real* joined = nullptr;   // [T][c] what a segment from s has gained when it joins the open ones
+  real* joined = nullptr;   // [T][c] what a segment from s has gained when it joins
   real* live = nullptr;     // [ring][c]
-  real* base = nullptr;     // [stride]
-  std::int32_t* joins = nullptr;  // [T] where s joins, 0: nowhere
-  std::int32_t* until = nullptr;  // [T] last e with a term of s
+  std::int32_t* joins = nullptr;  // [T] where s joins, T + 1: nowhere
   std::int64_t* at = nullptr;     // [T + 1] terms
   int ring = 1;
-  double log_scale = 0.0, masses = 1.0;
-  real mass = 1, last_mass = 1;
-  ivec bad = ivec{};  // lanes with an entry that is too small or too large
+  real scale[W];                  // of each lane, at the current end
+  double log_scale[W] = {}, masses[W];
+  real last_mass[W] = {};
+  ivec bad = ivec{};
 
-  real* states(real* table, std::int64_t t) const { return table + t * n; }
-  real* row(real* table, std::int64_t t) const { return table + t * c; }
-  real* term(int s, int e) const { return terms + (at[e] + s - spans.low[e]) * c; }
-  const real* entry_at(int t) const { return entry == nullptr ? w.entry : entry + static_cast<std::ptrdiff_t>(t) * n; }
-  bool marked(int e, BoundaryMarks mark) const { return known.boundary != nullptr && (known.boundary[e] & mark); }
-  bool is_open(int y) const { return w.bounds[y] == 0; }
-  // The first start of segments with label y that end at e and have a term of their own.
-  int earliest(int e, int y) const {
-    const int s = is_open(y) ? spans.reach[e - 1] + 1 : e - w.bounds[y];
-    return s < spans.low[e] ? spans.low[e] : s;
+  // A queue of starts, or of ends on the way back, for each label: sums from the younger to each of the older ones, as
+  // they were when it was turned, and one sum over those that came since.
+  struct Queue {
+    std::int32_t* oldest;  // [Y]
+    std::int32_t* turn;    // [Y] where the younger ones begin
+    std::int64_t* first;   // [Y] rows of `older`
+    real* older;           // [by label, position modulo its longest][states of the label]
+    real* since;           // [c] gained since they were turned
+    real* younger;         // [n]
+  };
+  Queue queue;
+
+  real* states(real* table, std::int64_t t) const { return table + t * n * W; }
+  real* row(real* table, std::int64_t t) const { return table + t * c * W; }
+  real* term(int s, int e) const { return terms + (at[e] + s - spans.low[e]) * c * W; }
+  // Where label y, or its state q, has its number in a row of gains.
+  static int of(int y, int q) { return (kByState ? q : y) * W; }
+  int bound(int y) const { return w.bounds[y] == 0 || w.bounds[y] > T ? T : w.bounds[y]; }
+  real* older(int y, int position) const {
+    return queue.older + (queue.first[y] + position % bound(y) * (h.last[y] - h.first[y])) * W;
   }
-  // Vector q of a row of gains, of label y.
-  static vec of(const real* gains, int y, int q) { return kByState ? load(gains + q) : splat(gains[y]); }
-  // Calls visit(y, q) for each vector of states.
-  template <class Visit>
-  void each(Visit visit) const {
-    for (int y = 0; y < h.Y; ++y) {
-      for (int q = h.first[y]; q < h.first[y + 1]; q += W) visit(y, q);
+  bool is_hinted() const {
+    return std::any_of(known, known + W, [](const Known& one) { return one.boundary != nullptr; });
+  }
+  // 0 in the lanes where a boundary has the mark, else 1.
+  vec without(int e, BoundaryMarks mark) const {
+    vec out = splat(1);
+    for (int b = 0; b < W; ++b) {
+      if (known[b].boundary != nullptr && e > 0 && e < lengths[b] && (known[b].boundary[e] & mark)) out[b] = 0;
     }
+    return out;
+  }
+  template <class Visit>
+  void for_numbers(int y, Visit visit) const {  // of a row of gains
+    for (int q = kByState ? h.first[y] : y; q < (kByState ? h.last[y] : y + 1); ++q) visit(q * W);
   }
 
   void prepare();
-  bool sweep();
+  void clear(int oldest, int turn);
+  void exponentials();
   void gain_step(int e);
-  template <int B>
-  void ending(int e, int y, int q);
   void state_step(int e);
-  bool carry(int e);
+  void turn(int y, int e);
+  void gain_since(int y, const real* gains);
+  void carry(int e);
   void enter(int e);
-  bool finish(double* log_z);
+  void finish(int e, double* log_z);
 
-  void begin_back(int s, const real* back, const real* beyond, real* ratio);
-  void leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered);
-  void open_counts(int e, const real* back, const real* beyond, real* stops, real* goes);
-  void row_counts(const real* stops, const real* goes);
+  vec closed(const real* back, int e, int y, int q) const;
+  void turn_back(int y, int e, real* back);
+  void ahead(int s, real* back, real* beyond);
+  void end_back(int e, real* back, real* stops);
+  void begin_back(int s, real* back, const real* beyond, real* ratio);
+  void leave(int e, const real* ratio, real* into, real* passed, real* back);
+  void count_begun(int s, const real* ratio, real* entered);
+  void row_counts(real* stops, const ivec& counted, Gradient<real>& gradient);
 };
 
 template <bool kByState>
@@ -117,61 +140,114 @@ void HighOrder<kByState>::prepare() {
   ring = spans.ring();
   at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
   joins = work.ints(T + 1);
-  until = work.ints(T + 1);
+  std::fill(joins, joins + T + 1, T + 1);
   std::int64_t total = 0;
-  for (int s = 0; s < T; ++s) joins[s] = 0;
   for (int e = 0; e <= T; ++e) {
     at[e] = total;
     total += e - spans.low[e];
-    for (int s = spans.low[e]; s < e; ++s) until[s] = e;
-    if (e > 0 && w.has_open) {
-      for (int s = spans.reach[e - 1] + 1; s <= spans.reach[e]; ++s) joins[s] = e;
+    for (int s = e > 0 ? spans.reach[e - 1] + 1 : 0; s <= spans.reach[e]; ++s) joins[s] = e;
+  }
+  const std::size_t size = static_cast<std::size_t>(T + 1) * n * W, gains = static_cast<std::size_t>(T + 1) * c * W;
+  hat = reals(work, size);
+  going = reals(work, size);
+  alpha = reals(work, n * W);
+  endings = reals(work, n * W);
+  singles = reals(work, static_cast<std::size_t>(T + 1) * h.Y * W);
+  gain = reals(work, gains);
+  grow = is_hinted() ? reals(work, gains) : gain;
+  terms = reals(work, total * c * W);
+  joined = reals(work, gains);
+  live = reals(work, static_cast<std::size_t>(ring) * c * W);
+  if (spans.closes) closing = reals(work, gains);
+  queue.oldest = work.ints(h.Y);
+  queue.turn = work.ints(h.Y);
+  queue.first = reinterpret_cast<std::int64_t*>(work.doubles(h.Y));
+  std::int64_t rows = 0;
+  for (int y = 0; y < h.Y; ++y) {
+    queue.first[y] = rows;
+    if (bound(y) > 1 && bound(y) < T) rows += static_cast<std::int64_t>(bound(y)) * (h.last[y] - h.first[y]);
+  }
+  queue.older = reals(work, rows * W);
+  queue.since = reals(work, c * W);
+  queue.younger = reals(work, n * W);
+}
+
+template <bool kByState>
+void HighOrder<kByState>::clear(int oldest, int turn) {
+  std::fill(queue.oldest, queue.oldest + h.Y, oldest);
+  std::fill(queue.turn, queue.turn + h.Y, turn);
+  fill(queue.since, c * W, 1);
+  fill(queue.younger, n * W, 0);
+}
+
+// The exps of all scores, those of a token scaled by their maximum.
+template <bool kByState>
+void HighOrder<kByState>::exponentials() {
+  for (int t = 0; t < T; ++t) {
+    real* scores = row(x, t);
+    vec top = splat(-kInfinity);
+    for (int q = 0; q < c; ++q) top = max(top, load(scores + q * W));
+    const ivec none = ~(top > -std::numeric_limits<real>::max());  // nothing is possible, or nobody is there
+    top = none ? vec{} : top;
+    for (int b = 0; b < W; ++b) {
+      if (t >= lengths[b]) continue;
+      log_scale[b] += top[b];
+      bad[b] |= none[b];
+    }
+    for (int q = 0; q < c; ++q) {
+      const vec gap = load(scores + q * W) - top;
+      bad |= (gap < -kFarthest) & (gap > -kInfinity);
+      store(scores + q * W, exp(gap));
     }
   }
-  const std::size_t size = static_cast<std::size_t>(T + 1) * n, gains = static_cast<std::size_t>(T + 1) * c;
-  hat = reals(work, size);
-  alpha = reals(work, n);
-  endings = reals(work, n);
-  base = reals(work, w.stride);
-  labels = reals(work, static_cast<std::size_t>(T + 1) * w.stride);
-  gain = reals(work, gains);
-  terms = reals(work, total * c);
-  live = reals(work, static_cast<std::size_t>(ring) * c);
-  if (spans.closes) closing = reals(work, gains);
-  if (w.has_open) {
-    open = reals(work, size);
-    joined = reals(work, gains);
+  real* scores = row(x, T);
+  for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * c; ++q) {
+    const vec score = load(scores + q * W);
+    bad |= (score < -kFarthestSite) | (score > kFarthestSite);
+    store(scores + q * W, exp(score));
+  }
+  for (std::ptrdiff_t q = h.n_classes(); entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * h.n_classes(); ++q) {
+    const vec score = load(entry + q * W);
+    bad |= (score < -kFarthest) | (score > kFarthest);
+    store(entry + q * W, exp(score));
   }
 }
 
 template <bool kByState>
-bool HighOrder<kByState>::sweep() {
-  fill(hat, n, 0);
-  for (int y = 0; y < h.Y; ++y) hat[h.single[y]] = w.first[y];
-  if (w.has_open) fill(open, n, 0);
+void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
+  x = rows;
+  entry = entries;
+  prepare();
+  exponentials();
+  clear(0, 0);
+  for (int b = 0; b < W; ++b) {
+    scale[b] = 1;
+    masses[b] = 1.0;
+    log_z[b] = std::numeric_limits<double>::quiet_NaN();
+  }
+  fill(hat, n * W, 0);
+  for (int y = 0; y < h.Y; ++y) store(hat + h.single[y] * W, splat(w.first[y]));
   for (int e = 1; e <= T; ++e) {
     gain_step(e);
     state_step(e);
-    if (e < T && marked(e, kBarred)) fill(alpha, n, 0);
-    if (e < T && marked(e, kForced)) {
-      fill(live, static_cast<std::ptrdiff_t>(ring) * c, 0);
-      if (w.has_open) fill(states(open, e), n, 0);
-    }
+    finish(e, log_z);
     if (e == T) break;
-    if (!carry(e)) return false;
+    carry(e);
     enter(e);
   }
-  return !any(bad);
+  for (int b = 0; b < W; ++b) {
+    if (bad[b] || !std::isfinite(log_z[b])) log_z[b] = std::numeric_limits<double>::quiet_NaN();
+  }
 }
 
 // What segments that end at e, or go on, gain of their own.
 template <bool kByState>
 void HighOrder<kByState>::gain_step(int e) {
-  const real scale = 1 / mass;
   real *g = row(gain, e), *close = spans.closes ? row(closing, e) : nullptr;
   const real* token = row(x, e - 1);
-  for (int q = 0; q < c; q += W) store(g + q, load(token + q) * scale);
-  if (close != nullptr) fill(close, c, 1);
+  const vec by = load(scale), passes = grow == gain ? splat(1) : without(e - 1, kForced);
+  for (int q = 0; q < c * W; q += W) store(g + q, load(token + q) * by);
+  if (close != nullptr) fill(close, c * W, 1);
   int k = spans.by_end[e];
   const int end = spans.by_end[e + 1];
   for (int s = e - 1; s >= spans.low[e]; --s) {
@@ -179,15 +255,15 @@ void HighOrder<kByState>::gain_step(int e) {
     while (k < end && sites[k].start > s) ++k;
     for (; k < end && sites[k].start == s; ++k) {
       const real* values = row(x, T + k);
-      if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, c);
-      else if (sites[k].flags == kOpenStart) multiply(close, values, c);
+      if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, c * W);
+      else if (sites[k].flags == kOpenStart) multiply(close, values, c * W);
       else if (sites[k].flags == kOpenEnd) own = values;
       else exact = values;
     }
     real *l = row(live, s & (ring - 1)), *ended = term(s, e);
     const bool begins = s == e - 1;
-    for (int q = 0; q < c; q += W) {
-      vec value = begins ? load(g + q) : load(l + q) * load(g + q);
+    for (int q = 0; q < c * W; q += W) {
+      vec value = begins ? load(g + q) : load(l + q) * load(g + q) * passes;
       if (own != nullptr) value *= load(own + q);
       bad |= value > kMost;
       store(l + q, value);
@@ -195,101 +271,150 @@ void HighOrder<kByState>::gain_step(int e) {
       if (exact != nullptr) value *= load(exact + q);
       store(ended + q, value);
     }
-    if (w.has_open && spans.joins_at(s, e)) std::memcpy(row(joined, s), l, sizeof(real) * c);
+    if (joins[s] == e) std::memcpy(row(joined, s), l, sizeof(real) * c * W);
   }
+  for (int q = 0; grow != gain && q < c * W; q += W) store(row(grow, e) + q, load(g + q) * passes);
 }
 
-// alpha and open at e, over B vectors of states of label y.
+// The sums over the older starts of label y, from all that are there, as they are at e.
 template <bool kByState>
-template <int B>
-void HighOrder<kByState>::ending(int e, int y, int q) {
-  vec sums[B], going[B];
-  for (int b = 0; b < B; ++b) sums[b] = going[b] = vec{};
-  for (int s = earliest(e, y); s < e; ++s) {
-    const real *ended = term(s, e), *from = states(hat, s) + q;
-    for (int b = 0; b < B; ++b) sums[b] += load(from + b * W) * of(ended, y, q + b * W);
-  }
-  if (is_open(y)) {
-    const real *before = states(open, e - 1) + q, *g = row(gain, e), *close = spans.closes ? row(closing, e) : nullptr;
-    for (int b = 0; b < B; ++b) {
-      going[b] = load(before + b * W) * of(g, y, q + b * W);
-      sums[b] += close == nullptr ? going[b] : going[b] * of(close, y, q + b * W);
+void HighOrder<kByState>::turn(int y, int e) {
+  for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
+  for (int q = h.first[y]; q < h.last[y]; ++q) store(queue.younger + q * W, vec{});
+  int r = e;
+  const real* after = nullptr;
+  for (int s = spans.reach[e]; s >= queue.oldest[y]; --s) {
+    for (; r > joins[s]; --r) gain_since(y, row(grow, r));
+    real* to = older(y, s);
+    const real *from = states(hat, s) + h.first[y] * W, *gained = row(joined, s);
+    for (int k = 0; k < h.last[y] - h.first[y]; ++k) {
+      const int number = of(y, h.first[y] + k);
+      const vec value = load(from + k * W) * (load(gained + number) * load(queue.since + number));
+      store(to + k * W, after == nullptr ? value : load(after + k * W) + value);
     }
-    for (int s = spans.reach[e - 1] + 1; s <= spans.reach[e]; ++s) {
-      for (int b = 0; b < B; ++b) going[b] += load(states(hat, s) + q + b * W) * of(row(joined, s), y, q + b * W);
-    }
+    after = to;
   }
-  for (int b = 0; b < B; ++b) {
-    store(alpha + q + b * W, sums[b]);
-    if (w.has_open) store(states(open, e) + q + b * W, going[b]);
-  }
+  for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
+  queue.turn[y] = spans.reach[e] + 1;
 }
 
+template <bool kByState>
+void HighOrder<kByState>::gain_since(int y, const real* gains) {
+  for_numbers(y, [&](int q) {
+    const vec gained = load(queue.since + q) * load(gains + q);
+    bad |= gained > kMost;
+    store(queue.since + q, most(gained));
+  });
+}
+
+// alpha at e, and the segments that go on.
 template <bool kByState>
 void HighOrder<kByState>::state_step(int e) {
+  const real *g = row(grow, e), *close = spans.closes ? row(closing, e) : nullptr;
   for (int y = 0; y < h.Y; ++y) {
-    int q = h.first[y];
-    for (; q + 4 * W <= h.first[y + 1]; q += 4 * W) ending<4>(e, y, q);
-    for (; q < h.first[y + 1]; q += W) ending<1>(e, y, q);
+    const int L = bound(y);
+    if (L == 1) {  // none goes on
+      for (int q = h.first[y]; q < h.last[y]; ++q) {
+        store(alpha + q * W, load(states(hat, e - 1) + q * W) * load(term(e - 1, e) + of(y, q)));
+        store(states(going, e) + q * W, vec{});
+      }
+      continue;
+    }
+    if (e - L > queue.oldest[y]) {
+      queue.oldest[y] = e - L;
+      if (queue.oldest[y] > queue.turn[y]) turn(y, e - 1);
+    }
+    const real* old = queue.oldest[y] < queue.turn[y] ? older(y, queue.oldest[y]) : nullptr;
+    if (old != nullptr) gain_since(y, g);
+    const int first = std::max(spans.low[e], e - L);
+    for (int q = h.first[y]; q < h.last[y]; ++q) {
+      const int number = of(y, q);
+      vec gone = load(queue.younger + q * W) * load(g + number);
+      store(queue.younger + q * W, gone);
+      if (old != nullptr) gone += load(old + (q - h.first[y]) * W) * load(queue.since + number);
+      store(states(going, e) + q * W, gone);
+      vec total = close == nullptr ? gone : gone * load(close + number);
+      for (int s = first; s < e; ++s) total += load(states(hat, s) + q * W) * load(term(s, e) + number);
+      store(alpha + q * W, total);
+    }
+    for (int s = std::max(spans.reach[e - 1] + 1, e - L + 1); s <= spans.reach[e]; ++s) {
+      for (int q = h.first[y]; q < h.last[y]; ++q) {
+        const vec value = load(states(hat, s) + q * W) * load(row(joined, s) + of(y, q));
+        store(queue.younger + q * W, load(queue.younger + q * W) + value);
+      }
+    }
   }
+  const vec passes = without(e, kBarred);
+  for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
 }
 
 // The scale of what comes after e.
 template <bool kByState>
-bool HighOrder<kByState>::carry(int e) {
-  const real* o = w.has_open ? states(open, e) : nullptr;
+void HighOrder<kByState>::carry(int e) {
   vec total = vec{};
-  for (int q = 0; q < n; q += W) {
-    const vec value = load(alpha + q);
+  auto count = [&](vec value) {
     bad |= (value < kLeastState) & (value > 0);
     total += value;
-    if (o == nullptr) continue;
-    const vec going = load(o + q);
-    bad |= (going < kLeastState) & (going > 0);
-    total += going;
+  };
+  for (int y = 0; y < h.Y; ++y) {
+    for (int q = h.first[y]; q < h.last[y]; ++q) {
+      count(load(alpha + q * W));
+      total += load(states(going, e) + q * W);
+    }
   }
-  mass = sum(total);
-  if (!(mass > kLeast && mass < 1 / kLeast)) {
-    if (mass != 0) return false;
-    mass = 1;  // all segments are still live
+  for (int b = 0; b < W; ++b) {
+    real mass = total[b];
+    if (!(mass > kLeast && mass < 1 / kLeast)) {
+      bad[b] |= mass != 0 && e < lengths[b] ? -1 : 0;
+      mass = 1;  // all segments are still live
+    }
+    masses[b] *= mass;
+    scale[b] = 1 / mass;
+    if (masses[b] < 1e-100 || masses[b] > 1e100) {
+      log_scale[b] += std::log(masses[b]);
+      masses[b] = 1.0;
+    }
   }
-  masses *= mass;
-  if (masses < 1e-100 || masses > 1e100) {
-    log_scale += std::log(masses);
-    masses = 1.0;
-  }
-  return true;
 }
 
 // From alpha[e] to hat[e].
 template <bool kByState>
 void HighOrder<kByState>::enter(int e) {
-  std::memcpy(endings, alpha, sizeof(real) * n);
-  h.add_longer(endings);
-  real *sums = labels + static_cast<std::ptrdiff_t>(e) * w.stride, *to = states(hat, e);
-  fill(sums, w.stride, 0);
-  for (int y = 0; y < h.Y; ++y) sums[y] = endings[h.single[y]];
-  product(w.panels, w.n_panels, sums, w.transition, w.stride, base);
-  fill(to, n, 0);
-  const real* by = entry_at(e);
-  for (const std::int32_t q : h.rising) to[q] = alpha[h.before[q]];
-  for (const Move& move : h.leading) to[move.to] += endings[move.from];
-  for (int q = 0; q < n; q += W) {
-    const vec value = load(to + q) * load(by + q);
-    bad |= (value < kLeastState) & (value > 0);
-    store(to + q, value);
+  std::memcpy(endings, alpha, sizeof(real) * n * W);
+  for (const Move& move : h.longer) add(endings + move.to * W, endings + move.from * W, W);
+  real *to = states(hat, e), *labels = singles + static_cast<std::ptrdiff_t>(e) * h.Y * W;
+  for (int y = 0; y < h.Y; ++y) {
+    store(labels + y * W, load(endings + h.single[y] * W));
+    store(to + h.single[y] * W, vec{});
   }
-  for (int y = 0; y < h.Y; ++y) to[h.single[y]] = base[y];
+  for (int k = 0; k < w.n_base; ++k) {
+    const Move& pair = w.base[k];
+    real* into = to + h.single[pair.to] * W;
+    store(into, load(into) + load(labels + pair.from * W) * splat(w.transition[pair.from * w.stride + pair.to]));
+  }
+  for (const std::int32_t q : h.rising) store(to + q * W, load(alpha + h.before[q] * W));
+  for (const Move& move : h.leading) add(to + move.to * W, endings + move.from * W, W);
+  const real* own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
+  for (const std::int32_t q : h.rising) {
+    vec value = load(to + q * W) * splat(w.entry[q]);
+    if (own != nullptr) value *= load(own + h.entry_class[q] * W);
+    bad |= (value < kLeastState) & (value > 0);
+    store(to + q * W, value);
+  }
 }
 
 template <bool kByState>
-bool HighOrder<kByState>::finish(double* log_z) {
+void HighOrder<kByState>::finish(int e, double* log_z) {
+  if (std::none_of(lengths, lengths + W, [&](int length) { return length == e; })) return;
   vec total = vec{};
-  each([&](int y, int q) { total += load(alpha + q) * splat(w.last[y]); });
-  last_mass = sum(total);
-  if (!(last_mass > kLeast)) return false;
-  *log_z = log_scale + std::log(masses) + std::log(static_cast<double>(last_mass));
-  return std::isfinite(*log_z);
+  for (int y = 0; y < h.Y; ++y) {
+    for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.last[y]);
+  }
+  for (int b = 0; b < W; ++b) {
+    if (lengths[b] != e) continue;
+    last_mass[b] = total[b];
+    if (total[b] > kLeast) log_z[b] = log_scale[b] + std::log(masses[b]) + std::log(static_cast<double>(total[b]));
+  }
 }
 
 }  // namespace caesura::CAESURA_ISA

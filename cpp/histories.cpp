@@ -20,10 +20,12 @@ void take_turns(std::vector<Move>& moves, int lanes) {
 
 // All parts of all patterns, and every label, with their lanes; shorter ones first, so that the order is settled.
 std::map<std::pair<std::size_t, Sequence>, std::int32_t> parts_of(int Y, const std::vector<Sequence>& patterns,
-                                                                  const std::vector<std::int32_t>& pairs) {
+                                                                  const std::vector<std::int32_t>& entries) {
   std::map<std::pair<std::size_t, Sequence>, std::int32_t> out;
   for (std::int32_t y = 0; y < Y; ++y) out[{1, {y}}] = -1;
-  for (const std::int32_t pair : pairs) out[{2, {pair / Y, pair % Y}}] = -1;
+  for (const std::int32_t pair : entries) {
+    if (pair < Y * Y) out[{2, {pair / Y, pair % Y}}] = -1;
+  }
   for (const Sequence& pattern : patterns) {
     for (std::size_t i = 0; i < pattern.size(); ++i) {
       for (std::size_t j = i + 1; j <= pattern.size(); ++j) {
@@ -36,9 +38,9 @@ std::map<std::pair<std::size_t, Sequence>, std::int32_t> parts_of(int Y, const s
 
 }  // namespace
 
-Histories::Histories(int labels, const std::vector<Sequence>& patterns, const std::vector<std::int32_t>& pairs, int width)
+Histories::Histories(int labels, const std::vector<Sequence>& patterns, const std::vector<std::int32_t>& entries, int width)
     : Y(labels) {
-  auto states = parts_of(Y, patterns, pairs);
+  auto states = parts_of(Y, patterns, entries);
   Q = static_cast<int>(states.size());
   std::vector<std::int32_t> count(Y, 0);
   for (const auto& [key, lane] : states) ++count[key.second.back()];
@@ -53,6 +55,7 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
     lane = next[key.second.back()]++;
     label[lane] = key.second.back();
   }
+  last = std::move(next);
   auto find = [&](const Sequence& sequence) {
     const auto found = states.find({sequence.size(), sequence});
     return found == states.end() ? -1 : found->second;
@@ -100,6 +103,24 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
   for (std::int32_t x = 0; x < Y; ++x) {
     for (std::int32_t y = 0; y < Y; ++y) pair.push_back(find({x, y}));
   }
+  classify(entries);
+}
+
+// The classes of states at boundaries; shorter ones come first, as `rising` does.
+void Histories::classify(const std::vector<std::int32_t>& entries) {
+  std::vector<std::uint8_t> told(lanes, 0);
+  for (const std::int32_t code : entries) told[code < Y * Y ? pair[code] : pattern[code - Y * Y]] = 1;
+  entry_class.assign(lanes, 0);
+  shorter_class.assign(1, 0);
+  for (const std::int32_t q : rising) {
+    entry_class[q] = entry_class[shorter[q]];
+    if (!told[q]) continue;
+    shorter_class.push_back(entry_class[q]);
+    entry_class[q] = n_classes() - 1;
+  }
+  auto own = [&](std::int32_t q) { return q >= 0 && told[q] ? entry_class[q] : 0; };
+  for (const std::int32_t q : pair) pair_class.push_back(own(q));
+  for (const std::int32_t q : pattern) pattern_class.push_back(own(q));
 }
 
 std::int32_t Histories::next(std::int32_t q, int y) const {

@@ -26,13 +26,14 @@ struct Move {
 };
 
 struct Histories {
-  // Patterns have two labels or more; pairs (previous * Y + label) are states too.  Lanes come in vectors of `width`,
-  // those of one label together.
-  Histories(int Y, const std::vector<std::vector<std::int32_t>>& patterns, const std::vector<std::int32_t>& pairs, int width);
+  // Patterns have two labels or more.  entries: what attributes at boundaries go with, pairs (previous * Y + label) or
+  // Y * Y + a pattern.  Lanes come in vectors of `width`, those of one label together.
+  Histories(int Y, const std::vector<std::vector<std::int32_t>>& patterns, const std::vector<std::int32_t>& entries, int width);
 
   int Y, Q = 0;
   int lanes = 0;                     // of a row of states; some belong to none
-  std::vector<std::int32_t> first;   // [Y + 1] the lanes of each label
+  std::vector<std::int32_t> first;   // [Y + 1] the lanes of each label,
+  std::vector<std::int32_t> last;    // [Y] and where its states end
   std::vector<std::int32_t> label;   // [lanes] last label, -1: no state
   std::vector<std::int32_t> single;  // [Y] the state of one label
   std::vector<std::int32_t> shorter;  // [lanes] the state without the first label, -1: there is none
@@ -44,6 +45,14 @@ struct Histories {
   std::vector<std::int32_t> rising;  // states of two labels or more, shorter ones first
   std::vector<Move> longer;          // from each state to that without its first label, longer ones first
   std::vector<Move> leading;         // from x h, where its S goes, to h y
+
+  // Attributes at boundaries tell apart only what they go with: classes of states, by the longest of these that a state
+  // ends in.  The first is: none.
+  std::vector<std::int32_t> entry_class;    // [lanes]
+  std::vector<std::int32_t> shorter_class;  // [classes] those that a class ends in, which come before it
+  std::vector<std::int32_t> pair_class;     // [Y][Y] and those of pairs and patterns, 0: none
+  std::vector<std::int32_t> pattern_class;  // [patterns]
+  int n_classes() const { return static_cast<int>(shorter_class.size()); }
 
   // The state after a label; q -1: it is the first.
   std::int32_t next(std::int32_t q, int y) const;
@@ -65,6 +74,7 @@ struct Histories {
   }
 
  private:
+  void classify(const std::vector<std::int32_t>& entries);
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> following_;  // state and label, where that is a state
 };
 

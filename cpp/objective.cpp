@@ -266,6 +266,36 @@ Objective::Scratch<Real>& Objective::scratch() {
   return *static_cast<Scratch<Real>*>(kept.get());
 }
 
+// Sequences about as long as each other together.
+template <class Real>
+double Objective::add_batches(std::vector<int>& codes, const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
+                              std::vector<int>& failed) {
+  const Trainer<Real>& kernel = trainer<Real>();
+  auto length = [&](int code) { return design_->length(code < 0 ? -1 - code : code); };
+  codes.erase(std::remove_if(codes.begin(), codes.end(), [&](int code) { return length(code) == 0; }), codes.end());
+  std::stable_sort(codes.begin(), codes.end(), [&](int a, int b) { return length(a) < length(b); });
+  double loss = 0.0;
+  for (std::size_t first = 0; first < codes.size(); first += kernel.width) {
+    const int count = static_cast<int>(std::min<std::size_t>(kernel.width, codes.size() - first));
+    constexpr int kWidest = 16;
+    std::int32_t sequences[kWidest];
+    Known known[kWidest];
+    double signed_weight[kWidest], log_z[kWidest];
+    for (int b = 0; b < count; ++b) {
+      const int code = codes[first + b];
+      sequences[b] = code < 0 ? -1 - code : code;
+      known[b] = known_of(sequences[b], code < 0);
+      signed_weight[b] = code < 0 ? -weight[sequences[b]] : weight[sequences[b]];
+    }
+    kernel.evaluate_many(*design_, w, sequences, known, signed_weight, count, log_z, gradient, work);
+    for (int b = 0; b < count; ++b) {
+      if (std::isnan(log_z[b])) failed.push_back(codes[first + b]);
+      else loss += signed_weight[b] * log_z[b];
+    }
+  }
+  return loss;
+}
+
 template <class Real>
 double Objective::run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient) {
   const Trainer<Real>& kernel = trainer<Real>();
@@ -291,6 +321,16 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
     Buffer<Real>& buffer = buffers[s];
     buffer.make(*layout_, *design_, weights.view());
     Gradient<Real>* g = gradient == nullptr ? nullptr : &buffer.view;
+    if (layout_->histories != nullptr) {
+      std::vector<int> codes;  // -1 - i: what is known of sequence i
+      for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
+        codes.push_back(sequence(k));
+        if (hints[codes.back()] != nullptr) codes.push_back(-1 - codes.back());
+      }
+      if (near) buffer.loss = add_batches(codes, weights.view(), g, work, buffer.failed);
+      else buffer.failed = std::move(codes);
+      return;
+    }
     for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
       const int i = sequence(k);
       double loss = 0.0;

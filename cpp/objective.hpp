@@ -75,6 +75,7 @@ class Unpacked {
   Table<Real> dense_, sparse_;
   std::vector<Real> edge_, entry_, log_entry_;
   std::vector<std::int32_t> bounds_;
+  std::vector<Move> base_, weighted_;
   std::shared_ptr<const Histories> histories_;
   Labels<Real> labels_, tags_;
 };
@@ -125,6 +126,9 @@ class Objective {
  private:
   template <class Real>
   double run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient);
+  template <class Real>
+  double add_batches(std::vector<int>& codes, const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
+                     std::vector<int>& failed);
   bool add_carefully(int i, const Known& known, double sign, const Unpacked<double>& weights, double* loss,
                      Gradient<double>* gradient, Workspace& work);
   Known known_of(int i, bool constrained) const;

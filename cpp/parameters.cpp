@@ -235,9 +235,7 @@ Parameters::Parameters(Pairs pairs, Layout layout, Planes planes)
 void Parameters::make_histories() {
   Layout& l = *layout_;
   if (l.patterns.empty()) return;
-  std::vector<std::int32_t> pairs;
-  std::copy_if(pairs_.edge_pair.begin(), pairs_.edge_pair.end(), std::back_inserter(pairs), [&](std::int32_t pair) { return pair < l.Y * l.Y; });
-  auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs, trainer<double>().width);
+  auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, trainer<double>().width);
   l.row_patterns.clear();
   for (const std::int32_t target : pairs_.label) {
     if (target >= l.Y) l.row_patterns.push_back(target - l.Y);

@@ -16,6 +16,10 @@ struct Trainer {
   bool (*evaluate)(const Design&, const Weights<Real>&, int i, const Known&, double weight, double* objective,
                    Gradient<Real>*, Workspace&);
 
+  // The same for up to `width` sequences of a model with patterns of labels, where log_z is NaN if one left the range.
+  void (*evaluate_many)(const Design&, const Weights<Real>&, const std::int32_t* sequences, const Known*, const double* weights,
+                        int count, double* log_z, Gradient<Real>*, Workspace&);
+
   // The scores of all rows of sequence i.
   void (*scores)(const Design&, const Weights<Real>&, int i, Real* rows, Workspace&);
 

@@ -86,6 +86,20 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
     entry_[q] = static_cast<Real>(std::exp(score[q]));
     log_entry_[q] = static_cast<Real>(score[q]);
   }
+  base_.clear();
+  weighted_.clear();
+  for (int x = 0; x < h.Y; ++x) {
+    for (int y = 0; y < h.Y; ++y) {
+      if (h.pair[x * h.Y + y] < 0 && transition[x * h.Y + y] > kMinusInfinity) base_.push_back({y, x});
+    }
+  }
+  for (const std::int32_t k : layout.transition) {
+    if (h.pair[k] < 0) weighted_.push_back({k % h.Y, k / h.Y});
+  }
+  view_.base = base_.data();
+  view_.n_base = static_cast<int>(base_.size());
+  view_.weighted = weighted_.data();
+  view_.n_weighted = static_cast<int>(weighted_.size());
   view_.histories = &h;
   view_.by_state = !layout.row_patterns.empty();
   if (view_.by_state) view_.row += h.lanes;

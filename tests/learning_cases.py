@@ -21,9 +21,10 @@ class Case:
     ) -> None:
         self.rng = rng = np.random.default_rng(seed)
         self.Y = int(rng.integers(1, 5))
-        self.lengths = rng.integers(0 if seed % 3 else 1, 7, size=int(rng.integers(1, 4)))
+        many, longest, bound = (7, 12, 7) if order else (4, 7, 4)
+        self.lengths = rng.integers(0 if seed % 3 else 1, longest, size=int(rng.integers(1, many)))
         self.offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
-        self.bounds = rng.integers(0, 4, size=self.Y).astype(np.int32)
+        self.bounds = rng.integers(0, bound, size=self.Y).astype(np.int32)
         if rng.random() < 0.2:
             self.bounds[:] = 1  # a chain
         self.barred = (rng.random((self.Y, self.Y)) < 0.2).astype(np.uint8)
