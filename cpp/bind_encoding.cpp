@@ -309,17 +309,21 @@ void bind_encoding(nb::module_& m) {
       }, "i"_a);
 
   nb::class_<Extractor>(m, "Extractor", "Templates over columns of numbers make attributes on rows.")
-      .def("__init__", [](Extractor* self, const std::vector<std::pair<std::vector<std::pair<int, int>>, int>>& templates) {
+      .def("__init__", [](Extractor* self, const std::vector<std::pair<std::vector<std::pair<int, int>>, int>>& templates,
+                          const std::optional<std::vector<int>>& orders) {
+        require(!orders || orders->size() == templates.size(), "orders: one for each template");
         std::vector<Template> made;
         for (const auto& [parts, place] : templates) {
           require(place >= 0 && place <= static_cast<int>(Place::kEdge), "place: out of range");
           Template one;
           for (const auto& [column, offset] : parts) one.parts.push_back({column, offset});
           one.place = static_cast<Place>(place);
+          if (orders) one.order = (*orders)[made.size()];
+          require(one.order >= 0 && one.order < 256, "orders: out of range");
           made.push_back(std::move(one));
         }
         new (self) Extractor(std::move(made));
-      }, "templates"_a)
+      }, "templates"_a, "orders"_a.none() = nb::none())
       .def("__len__", [](const Extractor& self) { return self.attributes.size(); })
       .def("extract", &extract, "corpus"_a, "offsets"_a, "columns"_a, "starts"_a, "ends"_a, "flags"_a, "sources"_a,
            "ids"_a, "values"_a, "grow"_a)

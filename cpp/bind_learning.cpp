@@ -59,6 +59,21 @@ Layout make_layout(int n_labels, Vector<std::int32_t> bounds, const std::optiona
   return layout;
 }
 
+using Patterns = std::vector<std::vector<std::int32_t>>;
+
+void add_patterns(Layout& layout, const Patterns& patterns, std::int64_t n_plain, std::size_t shortest) {
+  require(n_plain >= 0 && n_plain <= static_cast<std::int64_t>(patterns.size()), "n_plain: out of range");
+  for (const auto& pattern : patterns) {
+    require(pattern.size() >= shortest && pattern.size() <= 256, "patterns: too short or too long");
+    for (const std::int32_t y : pattern) require(y >= 0 && y < layout.Y, "patterns: label out of range");
+  }
+  Patterns sorted = patterns;
+  std::sort(sorted.begin(), sorted.end());
+  require(std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end(), "patterns: one comes twice");
+  layout.patterns = patterns;
+  layout.n_plain = n_plain;
+}
+
 // Weights for the first and last labels that may be there.
 void add_ends(Layout& layout) {
   for (int y = 0; y < layout.Y; ++y) {
@@ -110,8 +125,9 @@ void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters
   objective.observed = std::move(observed);
   objective.weight = copied(weight);
   if (cost) objective.cost.assign(cost->data(), cost->data() + cost->size());
-  objective.automaton = std::move(automaton);
   objective.order = copied(order);
+  const Layout& layout = *parameters->layout();
+  objective.automaton = layout.histories == nullptr ? std::move(automaton) : automaton_of(layout, objective.order);
   objective.hints = gold->hints;
 }
 
@@ -142,15 +158,15 @@ void make_scorer(Scorer* self, const Parameters& parameters, Vector<double> w, c
   if (barred_end) layout.barred_end = copied(*barred_end);
   self->weights.set(layout, Design{}, w.data(), trainer<double>().width);
   self->layout = std::make_shared<Layout>(std::move(layout));
-  self->automaton = std::move(automaton);
   self->order = copied(order);
+  self->automaton = self->layout->histories == nullptr ? std::move(automaton) : automaton_of(*self->layout, self->order);
 }
 
 std::vector<Answer> answers_of(const Scorer& self, const Design& d, int n_threads) {
   const int n = d.n_sequences();
   std::vector<Answer> answers(n);
   const std::vector<std::int32_t>& bounds = self.layout->bounds;
-  const bool chain = d.site.empty() && d.edge_ptr.empty() && d.planes == 1 &&
+  const bool chain = d.site.empty() && d.edge_ptr.empty() && d.planes == 1 && self.layout->histories == nullptr &&
                      std::all_of(bounds.begin(), bounds.end(), [](std::int32_t bound) { return bound == 1; });
   {
     const nb::gil_scoped_release release;
@@ -234,14 +250,19 @@ nb::list problems(const Scorer& self, const Design& d) {
   return out;
 }
 
-// The scores of all rows of one sequence, (rows, Y), and the sites.
+// The scores of all rows of one sequence, (rows, labels and row_patterns), and the sites.
 nb::tuple rows(const Scorer& self, const Design& d, int i) {
   require(i >= 0 && i < d.n_sequences(), "i: out of range");
-  const int Y = self.layout->Y, stride = self.weights.view().stride, n = d.length(i) + d.n_sites(i);
+  const Layout& l = *self.layout;
+  const int Y = l.Y, stride = self.weights.view().row, n = d.length(i) + d.n_sites(i);
   std::vector<double> padded(static_cast<std::size_t>(n) * stride), scores;
   Workspace work;
   trainer<double>().scores(d, self.weights.view(), i, padded.data(), work);
-  for (int r = 0; r < n; ++r) scores.insert(scores.end(), padded.begin() + r * stride, padded.begin() + r * stride + Y);
+  for (int r = 0; r < n; ++r) {
+    const auto row = padded.begin() + static_cast<std::ptrdiff_t>(r) * stride;
+    scores.insert(scores.end(), row, row + Y);
+    for (const std::int32_t p : l.row_patterns) scores.push_back(row[self.weights.view().stride + l.histories->pattern[p]]);
+  }
   std::vector<std::int32_t> starts, ends, flags;
   for (std::int64_t k = d.sites[i]; k < d.sites[i + 1]; ++k) {
     starts.push_back(d.site[k].start);
@@ -290,21 +311,25 @@ void bind_learning(nb::module_& m) {
       .def(nb::new_([](const Corpus& corpus, const Gold& gold, int n_labels, Extractor& attributes, Vector<std::int32_t> bounds,
                        const std::optional<Matrix<std::uint8_t>>& barred, const std::optional<Vector<std::uint8_t>>& barred_start,
                        const std::optional<Vector<std::uint8_t>>& barred_end, double min_frequency, bool all_states,
-                       bool all_transitions, bool ends) {
+                       bool all_transitions, bool ends, const Patterns& patterns) {
              Layout layout = make_layout(n_labels, bounds, barred, barred_start, barred_end);
+             add_patterns(layout, patterns, patterns.size(), 3);
              Planes planes = attributes.planes();
              if (ends) add_ends(layout);
              const nb::gil_scoped_release release;
-             Pairs pairs = observed_pairs(corpus, gold, {n_labels, min_frequency, all_states, all_transitions}, planes.n_attributes, layout);
+             Pairs pairs = observed_pairs(corpus, gold, {n_labels, min_frequency, all_states, all_transitions}, planes, layout);
              return std::make_shared<Parameters>(std::move(pairs), std::move(layout), std::move(planes));
            }),
            "corpus"_a, "gold"_a, "n_labels"_a, "attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(),
-           "barred_end"_a.none(), "min_frequency"_a, "all_states"_a, "all_transitions"_a, "ends"_a)
+           "barred_end"_a.none(), "min_frequency"_a, "all_states"_a, "all_transitions"_a, "ends"_a, "patterns"_a = Patterns{})
       .def_static("restore", [](int n_labels, Extractor& attributes, Vector<std::int32_t> bounds, const std::optional<Matrix<std::uint8_t>>& barred,
                                 const std::optional<Vector<std::uint8_t>>& barred_start, const std::optional<Vector<std::uint8_t>>& barred_end,
                                 Vector<std::int32_t> attribute, Vector<std::int32_t> label, Vector<std::int32_t> edge_attribute,
-                                Vector<std::int32_t> edge_pair, Vector<std::int32_t> transition, Vector<std::int32_t> start, Vector<std::int32_t> end) {
+                                Vector<std::int32_t> edge_pair, Vector<std::int32_t> transition, Vector<std::int32_t> start, Vector<std::int32_t> end,
+                                const Patterns& patterns, std::int64_t n_plain) {
         Layout layout = make_layout(n_labels, bounds, barred, barred_start, barred_end);
+        add_patterns(layout, patterns, n_plain, 2);
+        const auto n_patterns = static_cast<std::int64_t>(patterns.size());
         auto below = [](const Vector<std::int32_t>& values, std::int64_t limit, const char* what) {
           for (std::size_t k = 0; k < values.shape(0); ++k) require(values(k) >= 0 && values(k) < limit, what);
         };
@@ -312,8 +337,8 @@ void bind_learning(nb::module_& m) {
         require(attribute.shape(0) == label.shape(0) && edge_attribute.shape(0) == edge_pair.shape(0), "pairs: lengths differ");
         below(attribute, attributes.attributes.size(), "attribute: out of range");
         below(edge_attribute, attributes.attributes.size(), "edge_attribute: out of range");
-        below(label, n_labels, "label: out of range");
-        below(edge_pair, square, "edge_pair: out of range");
+        below(label, n_labels + n_patterns, "label: out of range");
+        below(edge_pair, square + n_patterns, "edge_pair: out of range");
         below(transition, square, "transition: out of range");
         below(start, n_labels, "start: out of range");
         below(end, n_labels, "end: out of range");
@@ -323,7 +348,8 @@ void bind_learning(nb::module_& m) {
         return std::make_shared<Parameters>(Pairs{copied(attribute), copied(label), copied(edge_attribute), copied(edge_pair)},
                                             std::move(layout), attributes.planes());
       }, "n_labels"_a, "attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(), "barred_end"_a.none(),
-         "attribute"_a, "label"_a, "edge_attribute"_a, "edge_pair"_a, "transition"_a, "start"_a, "end"_a)
+         "attribute"_a, "label"_a, "edge_attribute"_a, "edge_pair"_a, "transition"_a, "start"_a, "end"_a,
+         "patterns"_a = Patterns{}, "n_plain"_a = 0)
       .def("__len__", [](const Parameters& self) { return self.layout()->size(); })
       .def("with_structure", [](const Parameters& self, Vector<std::int32_t> bounds, Vector<std::int32_t> transition,
                                 Vector<std::int32_t> start) {
@@ -339,6 +365,10 @@ void bind_learning(nb::module_& m) {
       .def_prop_ro("edge_attribute", [](const Parameters& self) { return given(std::vector<std::int32_t>(self.pairs().edge_attribute)); }, nb::rv_policy::automatic)
       .def_prop_ro("edge_pair", [](const Parameters& self) { return given(std::vector<std::int32_t>(self.pairs().edge_pair)); }, nb::rv_policy::automatic)
       .def_prop_ro("transition", [](const Parameters& self) { return given(std::vector<std::int32_t>(self.layout()->transition)); }, nb::rv_policy::automatic)
+      .def_prop_ro("patterns", [](const Parameters& self) { return self.layout()->patterns; }, "Label sequences; the first n_plain have a weight of their own.")
+      .def_prop_ro("n_plain", [](const Parameters& self) { return self.layout()->n_plain; })
+      .def_prop_ro("row_patterns", [](const Parameters& self) { return given(std::vector<std::int32_t>(self.layout()->row_patterns)); }, nb::rv_policy::automatic)
+      .def_prop_ro("n_states", [](const Parameters& self) { return self.layout()->histories == nullptr ? self.layout()->Y : self.layout()->histories->Q; })
       .def_prop_ro("start", [](const Parameters& self) { return given(std::vector<std::int32_t>(self.layout()->start)); }, nb::rv_policy::automatic)
       .def_prop_ro("end", [](const Parameters& self) { return given(std::vector<std::int32_t>(self.layout()->end)); }, nb::rv_policy::automatic);
 
@@ -349,6 +379,7 @@ void bind_learning(nb::module_& m) {
         make_objective(self, std::move(parameters), std::move(design), std::move(gold), weight, cost, std::move(automaton), order);
       }, "parameters"_a, "design"_a, "gold"_a, "weight"_a, "cost"_a.none(), "automaton"_a, "order"_a)
       .def("__len__", [](const BoundObjective& self) { return self.design->n_sequences(); })
+      .def_prop_ro("n_careful", [](const BoundObjective& self) { return self.objective->n_careful(); }, "How often the last evaluation had to ask the general sweeps.")
       .def("release", [](BoundObjective& self) { self.objective->release(); })
       .def("evaluate", &BoundObjective::evaluate, "w"_a, "sequences"_a.none(), "single"_a, "n_threads"_a);
 

@@ -123,6 +123,9 @@ void Extractor::add_form(int low, int high, std::uint8_t flags, int source, doub
 Planes Extractor::planes() {
   Planes out;
   out.n_attributes = attributes.size();
+  if (std::any_of(templates_.begin(), templates_.end(), [](const Template& one) { return one.order > 0; })) {
+    for (const std::int32_t k : attributes.sources()) out.order.push_back(static_cast<std::uint8_t>(templates_[k].order));
+  }
   std::vector<int> token(templates_.size(), -1), plane(templates_.size(), 0);  // of each template
   for (const Form& form : forms_) {
     if (form.low != 0 || form.high != 1 || form.flags == (kOpenStart | kOpenEnd)) continue;
@@ -131,7 +134,9 @@ Planes Extractor::planes() {
     for (const auto& [k, sign] : form.templates) {
       const Place place = templates_[k].place;
       if (place != Place::kFirst && place != Place::kLast && place != Place::kSingle) continue;
+      if (templates_[k].order > 0) continue;
       for (const auto& [other, same] : forms_[0].templates) {
+        if (templates_[other].order > 0) continue;
         if (templates_[other].place != Place::kToken || templates_[other].parts != templates_[k].parts) continue;
         if (taken[other]) continue;
         taken[other] = any = true;

@@ -32,6 +32,7 @@ struct Part {
 struct Template {
   std::vector<Part> parts;  // none: the attributes come from outside (see Firing)
   Place place = Place::kToken;
+  int order = 0;  // so many labels before the segment's own go with its attributes; at an edge at least one
 };
 
 // A feature of segments that fires: the value names its attribute.
@@ -99,6 +100,8 @@ struct Planes {
   std::uint8_t flags[4] = {kOpenStart | kOpenEnd};  // of each plane
   std::vector<std::int32_t> base;   // [attributes] that of the token, or itself; empty: all are themselves
   std::vector<std::uint8_t> plane;  // [attributes] 0: it is its own base
+  std::vector<std::uint8_t> order;  // [attributes] labels before the segment's own; empty: none, but one at an edge
+  int order_of(std::int32_t attribute) const { return order.empty() ? 0 : order[attribute]; }
 };
 
 class Extractor {

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "histories.hpp"
+
 namespace caesura {
 
 struct Site {
@@ -48,13 +50,13 @@ struct Design {
   std::vector<std::int32_t> content;        // [table rows] the row that is there, or -1 - its sum; empty: in order
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
   std::vector<std::int32_t> sparse;         // weights, and kFarAhead zeros at the end
-  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label
+  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label; of a pattern: of its state, see Weights::row
   std::vector<double> sparse_value;  // empty: all are 1
 
   // Weights of pairs of labels at the boundary before each token; all empty where there are none.
   std::vector<std::int64_t> edge_ptr;   // [tokens + 1]
   std::vector<std::int32_t> edge;       // weights
-  std::vector<std::int32_t> edge_pair;  // previous label * Y + label
+  std::vector<std::int32_t> edge_pair;  // previous label * Y + label; Y * Y + pattern
   std::vector<double> edge_value;
 
   bool is_empty(std::int64_t row) const {
@@ -114,7 +116,15 @@ struct Weights {
   const Real* open = nullptr;   // [stride] 1 for labels without a bound
   int longest = 0;              // of the labels with a bound
   const Real* fits = nullptr;   // [longest + 1][stride] 1 for labels that may have length k
+  const std::int32_t* bounds = nullptr;  // [Y] longest segment, 0 for none
   const Weights* tags = nullptr;  // the same for the chain over tags, or null
+
+  // Patterns of labels.  Pairs that are states are no transitions then.
+  const Histories* histories = nullptr;  // null: first order
+  bool by_state = false;             // some row has weights of patterns
+  int row = 0;                       // numbers in a row of scores: stride, and the lanes of states after them if by_state
+  const Real* entry = nullptr;       // [lanes] exp of what a state's patterns score, 0 where it is barred
+  const Real* log_entry = nullptr;   // [lanes]
 };
 
 template <class Real>
@@ -126,6 +136,8 @@ struct Gradient {
   Real* pairs = nullptr;   // [stride][stride] expected pairs where edges have weights
   Real* starts = nullptr;  // [stride]
   Real* ends = nullptr;    // [stride]
+  Real* entered = nullptr;   // [lanes] expected segments in each state, but for first ones
+  Real* patterns = nullptr;  // [plain patterns] expected counts that are not in `entered`
   Gradient* tags = nullptr;  // outer, starts and ends of tags
 };
 

@@ -1,85 +1,13 @@
 // Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and back.
-#include <algorithm>
-
 #include "best.hpp"
+#include "feature_rows.hpp"
+#include "high_order_back.hpp"
+#include "high_order_best.hpp"
 #include "segmental_back.hpp"
 #include "trainers.hpp"
 
 namespace caesura::CAESURA_ISA {
 namespace {
-
-// Rows of the table are far away: ask for one some attributes before it is used.  The ids of a design end
-// with kAhead more, for this.
-inline void expect(const std::int32_t* ids, const real* table, int stride, int width) {
-  const real* row = table + static_cast<std::ptrdiff_t>(ids[Design::kAhead]) * stride;
-  for (int q = 0; q < width; q += 64 / static_cast<int>(sizeof(real))) __builtin_prefetch(row + q);
-}
-
-// out += the rows of the table named by ids, B vectors at a time.
-template <int B, bool kValues>
-inline void gather_panel(const std::int32_t* ids, const double* values, int count, const real* table, int stride,
-                         real* out) {
-  vec sums[B];
-  for (int b = 0; b < B; ++b) sums[b] = vec{};
-  for (int k = 0; k < count; ++k) {
-    const real* row = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
-    expect(ids + k, table, stride, B * W);
-    for (int b = 0; b < B; ++b) {
-      if (kValues) sums[b] += load(row + b * W) * static_cast<real>(values[k]);
-      else sums[b] += load(row + b * W);
-    }
-  }
-  for (int b = 0; b < B; ++b) store(out + b * W, sums[b]);
-}
-
-// The rows of the table named by ids += row, B vectors at a time.
-template <int B, bool kValues>
-inline void scatter_panel(const std::int32_t* ids, const double* values, int count, const real* row, int stride,
-                          real* table) {
-  vec held[B];
-  for (int b = 0; b < B; ++b) held[b] = load(row + b * W);
-  for (int k = 0; k < count; ++k) {
-    real* to = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
-    expect(ids + k, table, stride, B * W);
-    for (int b = 0; b < B; ++b) {
-      if (kValues) store(to + b * W, load(to + b * W) + held[b] * static_cast<real>(values[k]));
-      else store(to + b * W, load(to + b * W) + held[b]);
-    }
-  }
-}
-
-struct Gather {
-  template <int B, bool kValues, class... Rest>
-  static void run(Rest... rest) { gather_panel<B, kValues>(rest...); }
-};
-struct Scatter {
-  template <int B, bool kValues, class... Rest>
-  static void run(Rest... rest) { scatter_panel<B, kValues>(rest...); }
-};
-
-// One of the two above, over all panels of a row.
-template <class Move, class From, class To>
-inline void panels(const std::int32_t* ids, const double* values, int count, From* from, int stride, To* to) {
-  for (int begin = 0; begin < stride; begin += 6 * W) {
-    const int width = std::min(6, (stride - begin) / W);
-    From* f = from + begin;
-    To* t = to + begin;
-#define CAESURA_PANEL(B) \
-  case B: \
-    values != nullptr ? Move::template run<B, true>(ids, values, count, f, stride, t) \
-                      : Move::template run<B, false>(ids, values, count, f, stride, t); \
-    break;
-    switch (width) {
-      CAESURA_PANEL(1)
-      CAESURA_PANEL(2)
-      CAESURA_PANEL(3)
-      CAESURA_PANEL(4)
-      CAESURA_PANEL(5)
-      CAESURA_PANEL(6)
-    }
-#undef CAESURA_PANEL
-  }
-}
 
 // Where the planes are in the row of a token; those that are not there are the first, times 0.
 struct Lanes {
@@ -98,106 +26,7 @@ struct Lanes {
   }
 };
 
-struct Evaluator {
-  const Design& d;
-  const Weights<real>& w;
-  Gradient<real>* gradient;  // null: the objective alone
-  Workspace& work;
-  const int n;
-
-  const double* dense_values(std::int64_t k) const { return d.dense_value.empty() ? nullptr : d.dense_value.data() + k; }
-
-  // out: [rows][wide]
-  void gather(std::int64_t first, std::int64_t rows, real* out) const {
-    const int wide = w.wide;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
-      panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, wide, out + r * wide);
-    }
-    if (d.sparse_ptr[first] == d.sparse_ptr[first + rows]) return;
-    // Weights of one label often follow each other: every second goes to a row of its own, so that an addition
-    // need not wait for the one before.
-    real* second = reals(work, rows * wide);
-    fill(second, rows * wide, 0);
-    const bool values = !d.sparse_value.empty();
-    for (std::int64_t r = 0; r < rows; ++r) {
-      real *even = out + r * wide, *odd = second + r * wide;
-      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
-        __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
-        real weight = w.sparse[d.sparse[k]];
-        if (values) weight *= static_cast<real>(d.sparse_value[k]);
-        (k % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
-      }
-    }
-    caesura::CAESURA_ISA::add(out, second, rows * wide);
-  }
-
-  // expected: [rows][wide]
-  void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
-    const int wide = w.wide;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
-      panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), expected + r * wide, wide,
-                      gradient->dense);
-      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
-        const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
-        __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
-        gradient->sparse[d.sparse[k]] += expected[r * wide + d.sparse_lane[k]] * value;
-      }
-    }
-  }
-
-  // The scores of the rows of sequence i.  out: [T + sites][stride]
-  void scores(int i, real* out) const {
-    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
-    const std::int64_t first = d.first_row(i);
-    if (d.planes == 1) {
-      gather(first, T + sites, out);
-      return;
-    }
-    real* wide = reals(work, static_cast<std::size_t>(T + 1) * w.wide);
-    real* own = wide + static_cast<std::ptrdiff_t>(T) * w.wide;
-    gather(first, T, wide);
-    fill(out, static_cast<std::ptrdiff_t>(T + sites) * n, 0);
-    for (int t = 0; t < T; ++t) std::memcpy(out + t * n, wide + t * w.wide, sizeof(real) * Y);
-    for (int k = 0; k < sites; ++k) {
-      const Site& site = d.site[d.sites[i] + k];
-      real* to = out + static_cast<std::ptrdiff_t>(T + k) * n;
-      if (!d.is_empty(first + T + k)) {
-        gather(first + T + k, 1, own);
-        std::memcpy(to, own, sizeof(real) * Y);
-      }
-      if (site.plane == 0) continue;
-      const real* from = wide + static_cast<std::ptrdiff_t>(site.start) * w.wide + site.plane * Y;
-      for (int y = 0; y < Y; ++y) to[y] += from[y];
-    }
-  }
-
-  // The way back: expected counts of the rows of sequence i to the gradient.
-  void add_gradient(int i, const real* expected) const {
-    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
-    const std::int64_t first = d.first_row(i);
-    if (d.planes == 1) {
-      scatter(first, T + sites, expected);
-      return;
-    }
-    real* wide = reals(work, static_cast<std::size_t>(T + 1) * w.wide);
-    real* own = wide + static_cast<std::ptrdiff_t>(T) * w.wide;
-    fill(wide, static_cast<std::ptrdiff_t>(T + 1) * w.wide, 0);
-    for (int t = 0; t < T; ++t) std::memcpy(wide + t * w.wide, expected + t * n, sizeof(real) * Y);
-    for (int k = 0; k < sites; ++k) {
-      const Site& site = d.site[d.sites[i] + k];
-      const real* from = expected + static_cast<std::ptrdiff_t>(T + k) * n;
-      if (!d.is_empty(first + T + k)) {
-        std::memcpy(own, from, sizeof(real) * Y);
-        scatter(first + T + k, 1, own);
-      }
-      if (site.plane == 0) continue;
-      std::memcpy(wide + static_cast<std::ptrdiff_t>(site.start) * w.wide + site.plane * Y, from, sizeof(real) * Y);
-    }
-    scatter(first, T, wide);
-  }
-
+struct Evaluator : FeatureRows {
   // Scores of tags from those of planes: a feature of first tokens fires at begin and unit, and so on.
   // A label of one token has no other tag than unit.
   void to_tags(int T, const real* wide, real* out) const {
@@ -275,10 +104,98 @@ struct Evaluator {
     }
   }
 
+  // What states gain at each boundary of a sequence, or null where it is the same everywhere.
+  real* entries(int i, bool* far) const {
+    if (d.edge_ptr.empty()) return nullptr;
+    ivec beyond = ivec{};
+    const int T = d.length(i), lanes = w.histories->lanes;
+    real* out = reals(work, static_cast<std::size_t>(T) * lanes);
+    for (int t = 1; t < T; ++t) {
+      real* scores = out + static_cast<std::ptrdiff_t>(t) * lanes;
+      entry_scores(i, t, scores);
+      for (int q = 0; q < lanes; q += W) {
+        const vec score = load(scores + q);
+        beyond |= (score > kFarthest) | (score < -kFarthest);
+        store(scores + q, exp(score) * load(w.entry + q));
+      }
+    }
+    *far = any(beyond);
+    return out;
+  }
+  void entry_scores(int i, int t, real* out) const {
+    fill(out, w.histories->lanes, 0);
+    for_entries(i, t, [&](std::int32_t id, int q, real value) { out[q] += w.edge[id] * value; });
+    w.histories->add_shorter(out);
+  }
+  template <class Visit>
+  void for_entries(int i, int t, Visit visit) const {
+    const int square = d.Y * d.Y;
+    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      const int code = d.edge_pair[k];
+      const std::int32_t q = code < square ? w.histories->pair[code] : w.histories->pattern[code - square];
+      visit(d.edge[k], q, static_cast<real>(d.edge_value[k]));
+    }
+  }
+
+  // The scores of sequence i as HighOrder wants them; raw: those of labels and patterns.
+  template <bool kByState>
+  real* history_scores(int i, const Known& known, real** raw) const {
+    const int T = d.length(i), rows = T + d.n_sites(i), lanes = w.histories->lanes;
+    const std::int64_t first = d.first_row(i);
+    *raw = reals(work, static_cast<std::size_t>(rows) * w.row);
+    gather(first, rows, *raw);
+    for (int t = 0; t < T && known.any(); ++t) apply(known, t, d.Y, *raw + static_cast<std::ptrdiff_t>(t) * w.row);
+    if (!kByState) return *raw;
+    real* x = reals(work, static_cast<std::size_t>(rows) * lanes);
+    for (std::ptrdiff_t r = 0; r < rows; ++r) to_states(first + r, r < T, *raw + r * w.row, x + r * lanes);
+    return x;
+  }
+
+  // As add, with patterns of labels.
+  template <bool kByState>
+  bool add_histories(int i, const Known& known, double weight, double* objective) const {
+    const int T = d.length(i), rows = T + d.n_sites(i), lanes = w.histories->lanes;
+    real* raw;
+    real* x = history_scores<kByState>(i, known, &raw);
+    bool far = false;
+    real* m = entries(i, &far);
+    if (far) return false;
+    HighOrder<kByState> kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), known, work);
+    double log_z;
+    if (!kernel.forward(x, m, &log_z)) return false;
+    *objective += weight * log_z;
+    if (gradient == nullptr) return true;
+    kernel.backward(static_cast<real>(weight), *gradient);
+    for (std::ptrdiff_t r = 0; kByState && r < rows; ++r) from_states(d.first_row(i) + r, x + r * lanes, raw + r * w.row);
+    scatter(d.first_row(i), rows, raw);
+    for (int t = 1; m != nullptr && t < T; ++t) {
+      real* begun = m + static_cast<std::ptrdiff_t>(t) * lanes;
+      w.histories->add_longer(begun);
+      for_entries(i, t, [&](std::int32_t id, int q, real value) { gradient->edge[id] += begun[q] * value; });
+    }
+    return true;
+  }
+
+  template <bool kByState>
+  int best_history(int i, LabelledSegment* out) const {
+    real *raw, *scores = reals(work, w.histories->lanes);
+    const real* x = history_scores<kByState>(i, Known{}, &raw);
+    BestHistory<kByState> kernel(w, d.length(i), d.site.data() + d.sites[i], d.n_sites(i), x, work);
+    if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_entry; }, out);
+    return kernel.run([&](int t) -> const real* {
+      entry_scores(i, t, scores);
+      caesura::CAESURA_ISA::add(scores, w.log_entry, w.histories->lanes);
+      return scores;
+    }, out);
+  }
+
   // Adds weight * ln Z to the objective, and its gradient.  False: out of range.
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     if (T == 0) return true;
+    if (w.histories != nullptr) {
+      return w.by_state ? add_histories<true>(i, known, weight, objective) : add_histories<false>(i, known, weight, objective);
+    }
     if (d.tagged && !known.any()) return add_tagged(i, weight, objective);
     const std::int64_t rows = T + d.n_sites(i);
     real* x = reals(work, rows * n);
@@ -306,11 +223,11 @@ struct Evaluator {
 bool evaluate(const Design& d, const Weights<real>& w, int i, const Known& known, double weight, double* objective,
               Gradient<real>* gradient, Workspace& work) {
   work.clear();
-  return Evaluator{d, w, gradient, work, w.stride}.add(i, known, weight, objective);
+  return Evaluator{{d, w, gradient, work, w.stride}}.add(i, known, weight, objective);
 }
 
 void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspace& work) {
-  Evaluator{d, w, nullptr, work, w.stride}.scores(i, rows);
+  Evaluator{{d, w, nullptr, work, w.stride}}.scores(i, rows);
 }
 
 bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* labels, Workspace& work) {
@@ -319,7 +236,7 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
   real* x = reals(work, static_cast<std::size_t>(T) * n);     // scores, then those of the best way there
   real* from = reals(work, static_cast<std::size_t>(T) * n);
   real* reached = reals(work, n);
-  Evaluator{d, w, nullptr, work, n}.gather(d.first_row(i), T, x);
+  Evaluator{{d, w, nullptr, work, n}}.gather(d.first_row(i), T, x);
   caesura::CAESURA_ISA::add(x, w.log_first, n);
   for (int t = 1; t < T; ++t) {
     const real* before = x + static_cast<std::ptrdiff_t>(t - 1) * n;
@@ -342,7 +259,8 @@ bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* la
 int best(const Design& d, const Weights<real>& w, int i, LabelledSegment* out, Workspace& work) {
   work.clear();
   const int T = d.length(i), n = w.stride, size = n * n;
-  const Evaluator evaluator{d, w, nullptr, work, n};
+  const Evaluator evaluator{{d, w, nullptr, work, n}};
+  if (w.histories != nullptr) return w.by_state ? evaluator.best_history<true>(i, out) : evaluator.best_history<false>(i, out);
   real* x = reals(work, static_cast<std::size_t>(T + d.n_sites(i)) * n);
   evaluator.scores(i, x);
   Best kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), x, work);
@@ -356,7 +274,7 @@ int best(const Design& d, const Weights<real>& w, int i, LabelledSegment* out, W
 }
 
 void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradient<real>& gradient, Workspace& work) {
-  Evaluator{d, w, &gradient, work, w.stride}.add_gradient(i, rows);
+  Evaluator{{d, w, &gradient, work, w.stride}}.add_gradient(i, rows);
 }
 
 }  // namespace caesura::CAESURA_ISA

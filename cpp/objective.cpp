@@ -21,9 +21,11 @@ struct Buffer {
   void make(const Layout& layout, const Design& design, const Weights<Real>& w) {
     const int stride = w.stride, tagged = w.tags == nullptr ? 0 : w.tags->stride;
     const std::size_t dense = design.table_rows() * w.wide, square = stride * stride;
+    const std::size_t lanes = w.histories == nullptr ? 0 : w.histories->lanes;
     loss = 0.0;
     failed.clear();
-    memory.assign(dense + layout.n_sparse + layout.n_edges + 2 * square + 2 * stride + tagged * (tagged + 2), Real{0});
+    memory.assign(dense + layout.n_sparse + layout.n_edges + 2 * square + 2 * stride + tagged * (tagged + 2) + lanes +
+                      layout.n_plain, Real{0});
     Real* at = memory.data();
     view.dense = at;
     view.sparse = at += dense;
@@ -32,8 +34,10 @@ struct Buffer {
     view.pairs = at += square;
     view.starts = at += square;
     view.ends = at += stride;
+    view.entered = at += stride;
+    view.patterns = at += lanes;
     if (tagged == 0) return;
-    tags.outer = at += stride;
+    tags.outer = at += layout.n_plain;
     tags.starts = at += tagged * tagged;
     tags.ends = at += tagged;
     view.tags = &tags;
@@ -88,20 +92,55 @@ void add_packed(const Layout& layout, const Design& design, const Weights<Real>&
   });
   over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
   over(layout.first_transition(), layout.transition.size(), [&](std::int64_t k) {
+    const std::int32_t state = w.histories == nullptr ? -1 : w.histories->pair[layout.transition[k]];
     const int at = layout.transition[k] / Y * stride + layout.transition[k] % Y;
-    const double pairs = g.pairs[at];
+    const double pairs = g.pairs[at] + (state < 0 ? 0.0 : static_cast<double>(g.entered[state]));
     return g.outer[at] == 0 ? pairs : static_cast<double>(g.outer[at]) * w.transition[at] + pairs;
+  });
+  over(layout.first_pattern(), layout.n_plain, [&](std::int64_t k) {
+    return static_cast<double>(g.entered[w.histories->pattern[k]]) + g.patterns[k];
   });
   over(layout.first_start(), layout.start.size(), [&](std::int64_t k) { return g.starts[layout.start[k]]; });
   over(layout.first_end(), layout.end.size(), [&](std::int64_t k) { return g.ends[layout.end[k]]; });
 }
 
+// Calls visit(site, pattern, weight, value, edge?) for what goes with patterns in sequence i.
+template <class Visit>
+void for_patterns(const Layout& layout, const Design& d, int stride, int i, Visit visit) {
+  if (layout.histories == nullptr) return;
+  const int T = d.length(i), square = layout.Y * layout.Y;
+  for (int r = 0; r < T + d.n_sites(i); ++r) {
+    const Site site = r < T ? Site{r, r + 1, kOpenStart | kOpenEnd} : d.site[d.sites[i] + r - T];
+    const std::int64_t row = d.first_row(i) + r;
+    for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
+      if (d.sparse_lane[k] < stride) continue;
+      visit(site, layout.histories->pattern_at[d.sparse_lane[k] - stride], d.sparse[k], d.sparse_value.empty() ? 1.0 : d.sparse_value[k], false);
+    }
+  }
+  for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
+    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      if (d.edge_pair[k] >= square) visit(Site{t, t + 1, kOpenEnd}, d.edge_pair[k] - square, d.edge[k], d.edge_value[k], true);
+    }
+  }
+}
+
 }  // namespace
+
+std::shared_ptr<const Automaton> automaton_of(const Layout& layout, const std::vector<std::int32_t>& order) {
+  std::vector<std::int32_t> rank(order.size());
+  for (std::size_t r = 0; r < order.size(); ++r) rank[order[r]] = static_cast<std::int32_t>(r);
+  std::vector<std::vector<std::int32_t>> histories = layout.patterns;
+  for (auto& history : histories) {
+    for (std::int32_t& y : history) y = rank[y];
+  }
+  constexpr std::int64_t kMostStates = std::int64_t{1} << 30;
+  return std::make_shared<Automaton>(Automaton::build(layout.Y, histories, {}, true, kMostStates));
+}
 
 std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d, const Unpacked<double>& w, int i,
                                               const Known& known, std::shared_ptr<const Automaton> automaton,
                                               const std::vector<std::int32_t>& order, Workspace& work) {
-  const int T = d.length(i), Y = layout.Y, stride = w.view().stride, n_sites = d.n_sites(i);
+  const int T = d.length(i), Y = layout.Y, stride = w.view().row, n_sites = d.n_sites(i);
   auto out = std::make_unique<ScoredProblem>();
   std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride);
   work.clear();
@@ -133,8 +172,18 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
       in.potentials.push_back({site.start, site.end, y, site.flags, static_cast<std::int32_t>(in.potentials.size()), row[y]});
     }
   }
+  in.histories = layout.patterns;
+  for_patterns(layout, d, w.view().stride, i, [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
+    const double score = value * (edge ? w.view().edge : w.view().sparse)[id];
+    in.potentials.push_back({site.start, site.end, Y + pattern, site.flags, static_cast<std::int32_t>(in.potentials.size()), score});
+  });
+  for (std::int32_t k = 0; k < layout.n_plain; ++k) {
+    in.static_targets.push_back(Y + k);
+    in.static_scores.push_back(w.pattern[k]);
+  }
   for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
     for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      if (d.edge_pair[k] >= Y * Y) continue;
       in.edges.push_back({t, d.edge_pair[k] / Y, d.edge_pair[k] % Y, static_cast<std::int32_t>(in.edges.size()),
                           w.view().edge[d.edge[k]] * d.edge_value[k]});
     }
@@ -173,7 +222,7 @@ bool Objective::add_carefully(int i, const Known& known, double sign, const Unpa
   if (answer.log_z == kMinusInfinity) return false;
   *loss += sign * answer.log_z;
   if (gradient == nullptr) return true;
-  const int T = d.length(i), Y = layout_->Y, stride = weights.view().stride, n_sites = d.n_sites(i);
+  const int T = d.length(i), Y = layout_->Y, stride = weights.view().row, n_sites = d.n_sites(i);
   std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride, 0.0);
   for (int t = 0; t < T; ++t) {
     for (int y = 0; y < Y; ++y) rows[static_cast<std::size_t>(t) * stride + y] = sign * answer.counts.tokens[static_cast<std::ptrdiff_t>(t) * Y + y];
@@ -187,11 +236,17 @@ bool Objective::add_carefully(int i, const Known& known, double sign, const Unpa
   for (int a = 0; a < Y; ++a) {
     gradient->starts[a] += sign * answer.counts.starts[a];
     gradient->ends[a] += sign * answer.counts.ends[a];
-    for (int b = 0; b < Y; ++b) gradient->pairs[a * stride + b] += sign * answer.counts.transitions[a * Y + b];
+    for (int b = 0; b < Y; ++b) gradient->pairs[a * weights.view().stride + b] += sign * answer.counts.transitions[a * Y + b];
   }
+  std::ptrdiff_t potential = static_cast<std::ptrdiff_t>(n_sites) * Y;
+  for_patterns(*layout_, d, weights.view().stride, i, [&](const Site&, std::int32_t, std::int32_t id, double value, bool edge) {
+    (edge ? gradient->edge : gradient->sparse)[id] += sign * value * answer.counts.potentials[potential++];
+  });
+  for (std::int64_t k = 0; k < layout_->n_plain; ++k) gradient->patterns[k] += sign * answer.patterns[k];
   int at = 0;
   for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
     for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+      if (d.edge_pair[k] >= Y * Y) continue;
       gradient->edge[d.edge[k]] += sign * answer.counts.edges[at++] * d.edge_value[k];
     }
   }
@@ -253,10 +308,12 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   Buffer<double> extra;
   Unpacked<double> exact;
   bool any_failed = false;
+  n_careful_ = 0;
   Workspace work;
   for (Buffer<Real>& buffer : buffers) {
     loss += buffer.loss;
     for (const int code : buffer.failed) {
+      ++n_careful_;
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {
@@ -281,6 +338,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   });
   total.unshare(*design_, weights.view().wide);
   total.untag(weights.view());
+  if (layout_->histories != nullptr) layout_->histories->add_longer(total.view.entered);
   if (any_failed) extra.unshare(*design_, exact.view().wide);
   for_blocks(layout_->size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
     std::fill(gradient + begin, gradient + end, 0.0);
@@ -299,6 +357,7 @@ void Objective::release() {
 double Objective::evaluate(const double* w, const double* gold, const std::int32_t* some, int count, bool single,
                            int n_threads, double* gradient) {
   const std::lock_guard<std::mutex> lock(guard_);
+  single &= layout_->histories == nullptr;  // states of long histories are too rare for it
   (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
   double loss = single ? run<float>(w, some, count, n_threads, gradient) : run<double>(w, some, count, n_threads, gradient);
   Total gold_score;

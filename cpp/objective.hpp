@@ -1,6 +1,6 @@
 // The objective of learning: weights in, negative log-likelihood and gradient out.
 //
-// The vector of weights is [rows | edges | transitions | starts | ends]: only what has been seen in the training
+// The vector of weights is [rows | edges | transitions | patterns | starts | ends]: only what has been seen in the training
 // data (or was asked for) has a weight.
 #pragma once
 
@@ -27,13 +27,18 @@ struct Layout {
   std::vector<Slot> slot;                   // [weights of rows]
   std::vector<std::int32_t> transition;     // previous * Y + label
   std::vector<std::int32_t> start, end;     // labels
+  std::vector<std::vector<std::int32_t>> patterns;  // of labels; the first n_plain have a weight of their own
+  std::int64_t n_plain = 0;
+  std::vector<std::int32_t> row_patterns;            // those that attributes on rows go with
+  std::shared_ptr<const Histories> histories;        // null: there is no pattern
   std::vector<std::int32_t> bounds;         // [Y] longest segment, 0 for none
   std::vector<std::uint8_t> barred;         // [Y][Y] pairs that may not be adjacent
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
 
   std::int64_t first_edge() const { return static_cast<std::int64_t>(slot.size()); }
   std::int64_t first_transition() const { return first_edge() + n_edges; }
-  std::int64_t first_start() const { return first_transition() + static_cast<std::int64_t>(transition.size()); }
+  std::int64_t first_pattern() const { return first_transition() + static_cast<std::int64_t>(transition.size()); }
+  std::int64_t first_start() const { return first_pattern() + n_plain; }
   std::int64_t first_end() const { return first_start() + static_cast<std::int64_t>(start.size()); }
   std::int64_t size() const { return first_end() + static_cast<std::int64_t>(end.size()); }
 };
@@ -60,14 +65,17 @@ class Unpacked {
   // False: a transition is out of the kernels' range, ask the general sweeps.
   bool set(const Layout& layout, const Design& design, const double* w, int width);
   const Weights<Real>& view() const { return view_; }
-  // Transitions, starts and ends as they are, -inf where barred.
-  std::vector<double> transition, start, end;
+  // Transitions, plain patterns, starts and ends as they are, -inf where barred.
+  std::vector<double> transition, pattern, start, end;
 
  private:
   void set_tags(const Layout& layout, int width);
+  bool set_histories(const Layout& layout);
   Weights<Real> view_, tag_view_;
   Table<Real> dense_, sparse_;
-  std::vector<Real> edge_;
+  std::vector<Real> edge_, entry_, log_entry_;
+  std::vector<std::int32_t> bounds_;
+  std::shared_ptr<const Histories> histories_;
   Labels<Real> labels_, tags_;
 };
 
@@ -86,6 +94,9 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, cons
                                               const Known&, std::shared_ptr<const Automaton>,
                                               const std::vector<std::int32_t>& order, Workspace&);
 
+// The automaton of the general sweeps where there are patterns; order: the labels by their longest segment.
+std::shared_ptr<const Automaton> automaton_of(const Layout& layout, const std::vector<std::int32_t>& order);
+
 class Objective {
  public:
   Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design);
@@ -101,6 +112,9 @@ class Objective {
   // theirs.  Throws std::domain_error with the number of a sequence for which nothing is possible.
   double evaluate(const double* w, const double* observed, const std::int32_t* some, int count, bool single,
                   int n_threads, double* gradient);
+
+  // How often the last evaluation had to ask the general sweeps.
+  std::int64_t n_careful() const { return n_careful_; }
 
   // Gives back the memory that evaluations keep for the next one.
   void release();
@@ -123,6 +137,7 @@ class Objective {
   Scratch<Real>& scratch();
   std::shared_ptr<void> scratch_, single_scratch_;  // kept: fresh pages cost more than what is written to them
   int n_shards_ = 1;
+  std::int64_t n_careful_ = 0;
   std::mutex guard_;
 };
 

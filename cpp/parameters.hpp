@@ -20,8 +20,8 @@ struct Gold {
 
 // Pairs that have a weight, in the order of the weights.
 struct Pairs {
-  std::vector<std::int32_t> attribute, label;            // attributes on rows
-  std::vector<std::int32_t> edge_attribute, edge_pair;   // attributes at boundaries; previous * Y + label
+  std::vector<std::int32_t> attribute, label;            // attributes on rows; a label, or Y + a pattern
+  std::vector<std::int32_t> edge_attribute, edge_pair;   // at boundaries; previous * Y + label, or Y * Y + a pattern
 };
 
 struct Choice {
@@ -31,13 +31,13 @@ struct Choice {
   bool all_transitions = true;
 };
 
-// The pairs that occur in a corpus.  Fills the transitions of `layout` too.
-Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choice, std::int32_t n_attributes,
-                     Layout& layout);
+// The pairs that occur in a corpus.  Fills the transitions of `layout` too, and adds to its patterns those that only
+// attributes go with.
+Pairs observed_pairs(const Corpus& corpus, const Gold& gold, const Choice& choice, const Planes& planes, Layout& layout);
 
 class Parameters {
  public:
-  // layout: Y, transitions, starts, ends, bounds and bars; the rest is made here.
+  // layout: Y, transitions, patterns, starts, ends, bounds and bars; the rest is made here.
   Parameters(Pairs pairs, Layout layout, Planes planes);
   // The same weights of rows and edges with other bounds, transitions and starts.
   std::shared_ptr<Parameters> with(std::vector<std::int32_t> bounds, std::vector<std::int32_t> transition,
@@ -58,8 +58,11 @@ class Parameters {
   struct Group {
     std::int32_t first = 0;  // row of the table, or first single weight, or first weight of edges
     std::int32_t count = 0;
+    bool dense = false;
   };
   void place_weights();
+  void make_histories();
+  std::int32_t lane_of(std::int64_t k) const;  // of the weight of pair k, in its row
   int plane_of(std::int32_t attribute) const { return planes_.plane.empty() ? 0 : planes_.plane[attribute]; }
 
   Pairs pairs_;

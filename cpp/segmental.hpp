@@ -52,6 +52,46 @@ inline void add(real* row, const real* more, std::ptrdiff_t n) {
   for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
 }
 
+// Adds what is known of token t to its scores.
+inline void apply(const Known& known, int t, int Y, real* scores) {
+  if (known.cost != nullptr) {
+    for (int y = 0; y < Y; ++y) scores[y] += static_cast<real>(known.cost[static_cast<std::ptrdiff_t>(t) * Y + y]);
+  }
+  if (known.allowed != nullptr) {
+    for (int y = 0; y < Y; ++y) {
+      if (!known.allowed[static_cast<std::ptrdiff_t>(t) * Y + y]) scores[y] = -kInfinity;
+    }
+  }
+}
+
+// The exps of all scores, in rows of n lanes of which some are used.  Each token lies in just one segment, so its
+// row may be scaled by its maximum.  False: one is out of range.
+inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* log_scale) {
+  ivec far = ivec{};
+  const int tail = n - W;  // the last vector, with lanes that are not used
+  for (int t = 0; t < T; ++t) {
+    real* scores = x + static_cast<std::ptrdiff_t>(t) * n;
+    const vec last = lanes_in(tail, 0, used) ? load(scores + tail) : splat(-kInfinity);
+    vec top = last;
+    for (int q = 0; q < tail; q += W) top = max(top, load(scores + q));
+    const real most = max_of(top);
+    if (!(most > -std::numeric_limits<real>::max())) return false;
+    *log_scale += most;
+    for (int q = 0; q < n; q += W) {
+      const vec gap = (q < tail ? load(scores + q) : last) - most;
+      far |= (gap < -kFarthest) & (gap > -kInfinity);
+      store(scores + q, exp(gap));
+    }
+  }
+  real* sites = x + static_cast<std::ptrdiff_t>(T) * n;
+  for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * n; q += W) {
+    const vec score = load(sites + q);
+    far |= (score < -kFarthestSite) | (score > kFarthestSite);
+    store(sites + q, exp(score));
+  }
+  return !any(far);
+}
+
 class Segmental {
  public:
   Segmental(const Weights<real>& weights, int length, const Site* sites, int n_sites, const Known& known,
@@ -171,44 +211,9 @@ inline void Segmental::prepare() {
   }
 }
 
-// The exps of all scores.  Each token lies in just one segment, so its row may be scaled by its maximum.
 inline bool Segmental::exps() {
-  ivec far = ivec{};
-  const int Y = w.Y;
-  for (int t = 0; t < T; ++t) {
-    real* scores = row(x, t);
-    if (known.cost != nullptr) {
-      for (int y = 0; y < Y; ++y) scores[y] += static_cast<real>(known.cost[static_cast<std::ptrdiff_t>(t) * Y + y]);
-    }
-    if (known.allowed != nullptr) {
-      for (int y = 0; y < Y; ++y) {
-        if (!known.allowed[static_cast<std::ptrdiff_t>(t) * Y + y]) {
-          scores[y] = -kInfinity;
-        }
-      }
-    }
-    const int tail = n - W;  // the last vector, with lanes that are no label
-    const vec last = lanes_in(tail, 0, Y) ? load(scores + tail) : splat(-kInfinity);
-    vec top = last;
-    for (int q = 0; q < tail; q += W) top = max(top, load(scores + q));
-    const real most = max_of(top);
-    if (!(most > -std::numeric_limits<real>::max())) return false;
-    log_scale += most;
-    for (int q = 0; q < n; q += W) {
-      const vec gap = (q < tail ? load(scores + q) : last) - most;
-      far |= (gap < -kFarthest) & (gap > -kInfinity);
-      store(scores + q, exp(gap));
-    }
-  }
-  for (std::int64_t i = T; i < T + n_sites; ++i) {
-    real* scores = row(x, i);
-    for (int q = 0; q < n; q += W) {
-      const vec score = load(scores + q);
-      far |= (score < -kFarthestSite) | (score > kFarthestSite);
-      store(scores + q, exp(score));
-    }
-  }
-  return !any(far);
+  for (int t = 0; t < T && known.any(); ++t) apply(known, t, w.Y, row(x, t));
+  return exponentials(x, T, n_sites, n, w.Y, &log_scale);
 }
 
 inline bool Segmental::sweep() {

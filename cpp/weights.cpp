@@ -33,6 +33,7 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design, const doubl
   edge_.assign(w + layout.first_edge(), w + layout.first_transition());
 
   transition.assign(static_cast<std::size_t>(Y) * Y, 0.0);
+  pattern.assign(w + layout.first_pattern(), w + layout.first_start());
   start.assign(Y, 0.0);
   end.assign(Y, 0.0);
   for (std::size_t k = 0; k < layout.transition.size(); ++k) {
@@ -50,11 +51,46 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design, const doubl
   bar(transition, layout.barred);
   bar(start, layout.barred_start);
   bar(end, layout.barred_end);
-  labels_.set(transition, start, end, layout.bounds, width, view_);
+  std::vector<double> pairs = transition;  // but for those that are states
+  for (std::size_t k = 0; layout.histories != nullptr && k < pairs.size(); ++k) {
+    if (layout.histories->pair[k] >= 0) pairs[k] = kMinusInfinity;
+  }
+  labels_.set(pairs, start, end, layout.bounds, width, view_);
+  view_.row = view_.stride;
+  if (layout.histories != nullptr) near &= set_histories(layout);
+  bounds_ = layout.bounds;
+  view_.bounds = bounds_.data();
   if (design.tagged) set_tags(layout, width);
   view_.dense = dense_.data();
   view_.sparse = sparse_.data();
   view_.edge = edge_.data();
+  return near;
+}
+
+// What each state gains when it is entered: its last pair, and the patterns that it ends in.
+template <class Real>
+bool Unpacked<Real>::set_histories(const Layout& layout) {
+  histories_ = layout.histories;
+  const Histories& h = *histories_;
+  std::vector<double> score(h.lanes, 0.0);
+  for (std::size_t k = 0; k < h.pair.size(); ++k) {
+    if (h.pair[k] >= 0) score[h.pair[k]] = transition[k];
+  }
+  for (std::int64_t k = 0; k < layout.n_plain; ++k) score[h.pattern[k]] += pattern[k];
+  h.add_shorter(score.data());
+  bool near = true;
+  entry_.assign(h.lanes, Real{0});
+  log_entry_.assign(h.lanes, -std::numeric_limits<Real>::infinity());
+  for (const std::int32_t q : h.rising) {
+    near &= score[q] == kMinusInfinity || std::abs(score[q]) <= kFarthest;
+    entry_[q] = static_cast<Real>(std::exp(score[q]));
+    log_entry_[q] = static_cast<Real>(score[q]);
+  }
+  view_.histories = &h;
+  view_.by_state = !layout.row_patterns.empty();
+  if (view_.by_state) view_.row += h.lanes;
+  view_.entry = entry_.data();
+  view_.log_entry = log_entry_.data();
   return near;
 }
 

@@ -30,7 +30,7 @@ void check(bool ok, const char* what, int seed) {
 
 struct Case {
   std::mt19937 random;
-  int Y;
+  int Y, order;
   std::vector<std::int64_t> offsets{0};
   std::unique_ptr<Extractor> extractor;
   Corpus corpus;
@@ -41,12 +41,13 @@ struct Case {
 
   int below(int n) { return static_cast<int>(random() % n); }
 
-  Case(int seed, int n_sequences) : random(seed), Y(1 + below(5)) {
+  Case(int seed, int n_sequences, int order) : random(seed), Y(1 + below(5)), order(order) {
     std::vector<Template> templates;
     for (int k = 1 + below(5); k > 0; --k) {
       Template one;
       for (int parts = 1 + below(2); parts > 0; --parts) one.parts.push_back({below(2), below(5) - 2});
       one.place = static_cast<Place>(below(9));
+      if (order > 1) one.order = below(order + 1);
       templates.push_back(one);
     }
     templates.push_back({});
@@ -89,6 +90,9 @@ struct Case {
       layout.start.push_back(y);
       layout.end.push_back(y);
     }
+    if (order > 1) layout.patterns = {{0, Y - 1, 0}, {Y - 1, 0, Y - 1, Y / 2}};
+    if (Y == 1 && order > 1) layout.patterns = {{0, 0, 0}, {0, 0, 0, 0}};
+    layout.n_plain = static_cast<std::int64_t>(layout.patterns.size());
     gold.hints.resize(corpus.n_sequences());
     for (int i = 0; i < corpus.n_sequences(); ++i) {
       for (int t = 0; t < corpus.length(i);) {
@@ -100,7 +104,7 @@ struct Case {
       gold.ptr.push_back(static_cast<std::int64_t>(gold.segments.size()));
     }
     const Choice choice{Y, 0.0, below(2) == 0, true};
-    Pairs pairs = observed_pairs(corpus, gold, choice, extractor->attributes.size(), layout);
+    Pairs pairs = observed_pairs(corpus, gold, choice, extractor->planes(), layout);
     parameters = std::make_shared<Parameters>(std::move(pairs), std::move(layout), extractor->planes());
     auto design = std::const_pointer_cast<Design>(parameters->compile(corpus));
     const std::vector<double> weight(corpus.n_sequences(), 1.0);
@@ -114,7 +118,7 @@ struct Case {
       const auto length = [&](int y) { return bounds[y] == 0 ? 1000 : bounds[y]; };
       return length(a) > length(b);
     });
-    objective->automaton = std::make_shared<Automaton>(Automaton::build(Y, {}, {}, true, 1000));
+    objective->automaton = automaton_of(*parameters->layout(), objective->order);
   }
 
   double loss(const std::vector<double>& at, std::vector<double>* gradient, bool single = false, int threads = 1) {
@@ -124,8 +128,8 @@ struct Case {
   }
 };
 
-void check_case(int seed) {
-  Case one(seed, 1 + seed % 4);
+void check_case(int seed, int order) {
+  Case one(seed, 1 + seed % 4, order);
   std::vector<double> gradient, near;
   const double loss = one.loss(one.w, &gradient);
   check(std::isfinite(loss) && loss > -1e-9, "the loss of gold labels is not negative", seed);
@@ -144,8 +148,8 @@ void check_case(int seed) {
 }
 
 // Enough sequences for several shards: the same bits on any number of threads.
-void check_threads() {
-  Case many(7, 20000);
+void check_threads(int order) {
+  Case many(7, order > 1 ? 2000 : 20000, order);
   std::vector<double> first, second;
   const double a = many.loss(many.w, &first, false, 1), b = many.loss(many.w, &second, false, 3);
   check(a == b && first == second, "threads give the same bits", 7);
@@ -168,8 +172,8 @@ void check_strings() {
 
 int main() {
   const int count = 150;
-  for (int seed = 0; seed < count; ++seed) check_case(seed);
-  check_threads();
+  for (int seed = 0; seed < count; ++seed) check_case(seed, 1 + seed % 4);
+  for (const int order : {1, 3}) check_threads(order);
   check_strings();
   std::printf("%s kernels: %d corpora, %d failures\n", kernels().name, count, failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -1,0 +1,123 @@
+"""Label histories in the learning kernels: objective, gradient and best path against the engine."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learning_cases import Case, numeric_gradient
+
+import caesura
+from caesura import _kernels
+
+SEEDS = st.integers(0, 10**6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.booleans())
+def test_objective_and_gradient(seed: int, order: int, partial: bool) -> None:
+    case = Case(seed, partial=partial, order=order)
+    loss, gradient = case.objective().evaluate(case.w, None, False, 1)
+    assert loss == pytest.approx(case.loss(case.w), rel=1e-9, abs=1e-9)
+    chosen = case.rng.permutation(len(case.w))[:12]
+    assert gradient[chosen] == pytest.approx(numeric_gradient(case, case.w, chosen), abs=2e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.integers(1, 4), st.sampled_from([30.0, 300.0]))
+def test_scores_beyond_the_fast_range(seed: int, order: int, scale: float) -> None:
+    case = Case(seed, scale=scale, order=order)
+    loss, gradient = case.objective().evaluate(case.w, None, False, 1)
+    assert loss == pytest.approx(case.loss(case.w), rel=1e-9, abs=1e-7)
+    assert np.isfinite(gradient).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.integers(1, 4))
+def test_scores_beyond_the_fast_range_have_the_same_gradient(seed: int, order: int) -> None:
+    """The weights are far apart, so that the general sweeps answer; the gradient is still exact."""
+    case = Case(seed, scale=20.0, order=order)
+    _, gradient = case.objective().evaluate(case.w, None, False, 1)
+    chosen = case.rng.permutation(len(case.w))[:8]
+    assert gradient[chosen] == pytest.approx(numeric_gradient(case, case.w, chosen), abs=1e-4)
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, st.integers(1, 4))
+def test_best_segments(seed: int, order: int) -> None:
+    case = Case(seed, order=order)
+    bars = (case.barred, case.barred_start, None)
+    ranks = np.array(sorted(range(case.Y), key=lambda y: -(case.bounds[y] or 10**6)), np.int32)
+    automaton = _kernels.Automaton(case.Y, [], [], True, 1000)
+    scorer = _kernels.Scorer(case.parameters, case.w, *bars, automaton, ranks)
+    paths = scorer.best(case.parameters.compile(case.corpus), 1)
+    for i, path in enumerate(paths):
+        if case.lengths[i] == 0:
+            continue
+        p = case.potentials(i, case.w)
+        assert path is not None
+        best = caesura.viterbi(p).score
+        assert caesura.score(p, path) == pytest.approx(best, rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_threads_change_nothing(seed: int) -> None:
+    case = Case(seed, order=3)
+    objective = case.objective()
+    loss, gradient = objective.evaluate(case.w, None, False, 1)
+    again, same = objective.evaluate(case.w, None, False, 2)
+    assert loss == again
+    assert gradient.tolist() == same.tolist()
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS)
+def test_batches_add_up(seed: int) -> None:
+    case = Case(seed, order=3)
+    objective = case.objective()
+    loss, gradient = objective.evaluate(case.w, None, False, 1)
+    parts = [
+        objective.evaluate(case.w, np.array([i], np.int32), False, 1)
+        for i in range(len(case.lengths))
+    ]
+    assert sum(part[0] for part in parts) == pytest.approx(loss, rel=1e-9, abs=1e-9)
+    assert sum(part[1] for part in parts) == pytest.approx(gradient, rel=1e-9, abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_patterns_without_weight_change_nothing(seed: int) -> None:
+    """A first-order model is the same whether its states are labels or histories."""
+    plain = Case(seed)
+    high = Case(seed)
+    labels = [y for y in range(plain.Y) if not plain.barred[y, y]]
+    if not labels:
+        return
+    pattern = [labels[0]] * 3
+    assert not any(high.barred[a, b] for a, b in pairwise(pattern))
+    high.parameters = _kernels.Parameters.restore(
+        high.Y,
+        high.extractor,
+        high.bounds,
+        high.barred,
+        high.barred_start,
+        None,
+        plain.parameters.attribute,
+        plain.parameters.label,
+        plain.parameters.edge_attribute,
+        plain.parameters.edge_pair,
+        plain.parameters.transition,
+        plain.parameters.start,
+        plain.parameters.end,
+        [pattern],
+        1,
+    )
+    P = plain.parameters
+    at = len(P.attribute) + len(P.edge_attribute) + len(P.transition)
+    w = np.insert(plain.w, at, 0.0)
+    loss, gradient = plain.objective().evaluate(plain.w, None, False, 1)
+    again, same = high.objective().evaluate(w, None, False, 1)
+    assert again == pytest.approx(loss, rel=1e-9, abs=1e-9)
+    assert np.delete(same, at) == pytest.approx(gradient, rel=1e-9, abs=1e-9)
