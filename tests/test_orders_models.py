@@ -28,6 +28,8 @@ from caesura.features import (
     within,
     word,
 )
+from caesura.models.structure import blocks_of
+from caesura.models.warm import carried, merged
 
 X, Y = addresses(40, seed=1)
 X_NEW, Y_NEW = addresses(20, seed=2)
@@ -78,17 +80,18 @@ def test_a_longest_segment_of_one_is_a_chain(order: int) -> None:
     one = chain._training(chain._read(X, tags, None), None, None)
     two = semi._training(semi._read(X, segments, None), None, None)
     assert {*one.structure.states} == {*two.structure.states}
-    for x in X[:3]:
-        a, b = chain.fit(X, tags).potentials(x), semi.fit(X, segments).potentials(x)
-        assert close(caesura.log_partition(a), caesura.log_partition(b), 1e-4)
     w = np.random.default_rng(0).normal(size=len(one.parameters)) / 3
-    from caesura.models.warm import carried
-
     moved = carried(two.parameters, one.fitted(w), two.structure)
     loss, gradient = one.objective.evaluate(w, None, False, 1)
     same, slope = two.objective.evaluate(moved, None, False, 1)
     assert close(loss, same)
     assert close(carried(two.parameters, one.fitted(gradient), two.structure), slope)
+    chain._set_fitted(one.fitted(w))
+    semi._set_fitted(two.fitted(moved))
+    assert chain.predict_tags(X_NEW, scheme=None) == semi.predict_tags(X_NEW, scheme=None)
+    for x in X_NEW[:5]:
+        p, q = chain.potentials(x), semi.potentials(x)
+        assert close(caesura.log_partition(p), caesura.log_partition(q))
 
 
 # -- which patterns --------------------------------------------------------------------------------
@@ -134,8 +137,6 @@ def test_penalties_of_orders() -> None:
     none = SemiCRF(BASE, order=3, c2=0.1, penalties={"patterns": (1e4, 0.1)}).fit(X, Y)
 
     def sizes(model: Any, order: int) -> float:
-        from caesura.models.structure import blocks_of
-
         parameters = model._known.parameters
         w = model._known.w[blocks_of(parameters).patterns]
         mine = [len(z) == order + 1 for z in parameters.patterns[: parameters.n_plain]]
@@ -146,6 +147,78 @@ def test_penalties_of_orders() -> None:
     assert sizes(none, 2) == sizes(none, 3) == 0.0
     with pytest.raises(InvalidInput, match=r"penalties: got 'order5', expected one of .*order3"):
         SemiCRF(BASE, order=3, penalties={"order5": 1.0}).fit(X, Y)
+
+
+# -- selected patterns -----------------------------------------------------------------------------
+
+
+def cycles(n: int, seed: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Tags that mostly follow from the two before them; words say little."""
+    rng = np.random.default_rng(seed)
+    xs, ys = [], []
+    for _ in range(n):
+        tags = [str(tag) for tag in rng.choice(["first", "second"], 2)]
+        for t in range(2, 20):
+            same = (tags[t - 1] == tags[t - 2]) != (rng.random() < 0.1)
+            tags.append("first" if same else "second")
+        ys.append(tags)
+        xs.append([tag[0] if rng.random() < 0.3 else "?" for tag in tags])
+    return xs, ys
+
+
+def test_patterns_grow_where_they_help() -> None:
+    xs, ys = cycles(40, 0)
+    options: dict[str, Any] = {"scheme": None, "outside": "none", "c2": 0.1}
+    grown = ChainCRF([word[0]], order=6, patterns="grow", **options).fit(xs, ys)
+    whole = ChainCRF([word[0]], order=6, **options).fit(xs, ys)
+    first_order = ChainCRF([word[0]], **options).fit(xs, ys)
+    assert patterns_of(grown) < patterns_of(whole)
+    assert 0 < len(patterns_of(grown)) < len(patterns_of(whole)) / 3
+    assert any(pattern.count(" > ") == 6 for pattern in patterns_of(whole))
+    news, gold = cycles(200, 1)
+
+    def right(model: Any) -> float:
+        return float(np.mean(np.array(model.predict_tags(news, scheme=None)) == np.array(gold)))
+
+    assert right(grown) > right(first_order) + 0.1
+    assert right(grown) > right(whole)
+
+
+def test_nothing_grows_where_the_penalty_is_high() -> None:
+    xs, ys = cycles(40, 0)
+    options: dict[str, Any] = {"scheme": None, "outside": "none", "c2": 0.1, "order": 3}
+    penalties = {"patterns": (1e5, 0.1)}
+    model = ChainCRF([word[0]], patterns="grow", penalties=penalties, **options).fit(xs, ys)
+    assert not patterns_of(model)
+    plain = ChainCRF([word[0]], patterns=[], **options).fit(xs, ys)
+    assert close(model.history_[-1].objective, plain.history_[-1].objective, 1e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_selection_is_the_same_on_any_number_of_threads(kind: Any) -> None:
+    one, two = (fitted(kind, patterns="grow", n_threads=n) for n in (1, 2))
+    assert patterns_of(one) == patterns_of(two)
+    assert np.array_equal(one._known.w, two._known.w)
+    again = fitted(kind, patterns="grow", warm_start=True)
+    before = patterns_of(again)
+    assert before <= patterns_of(again.fit(X_NEW, Y_NEW))
+
+
+def test_what_is_left_out_is_best_at_zero() -> None:
+    """Where selection ends, no candidate has a gradient above the penalty, which is 1."""
+    model = SemiCRF([shape[0]], order=3, patterns="grow", c2=0.1)
+    ended = model._training(model._read(X, Y, None), None, None)
+    chosen = {tuple(pattern) for pattern in ended.parameters.patterns}
+    whole = SemiCRF([shape[0]], order=3, c2=0.1)
+    training = whole._training(whole._read(X, Y, None), None, None)
+    w = carried(training.parameters, ended.fitted(ended.w0), training.structure)
+    _, gradient = training.objective.evaluate(w, None, False, 1)
+    slopes = gradient[blocks_of(training.parameters).patterns].tolist()
+    by_pattern = dict(zip(map(tuple, training.parameters.patterns), slopes, strict=True))
+    candidates = [z for z in by_pattern if z not in chosen and (len(z) == 3 or z[1:] in chosen)]
+    assert chosen
+    assert candidates
+    assert max(abs(by_pattern[z]) for z in candidates) <= 1.0
 
 
 # -- what the second seed looks at -----------------------------------------------------------------
@@ -311,8 +384,6 @@ def test_a_warm_start_keeps_patterns(kind: Any) -> None:
     assert "planet" in model.labels_
     assert before <= patterns_of(model)
     assert model.score(X, Y) > 0.95
-    from caesura.models.warm import carried, merged
-
     known = model._known
     w = carried(known.parameters, kept, known.structure)
     both = known._replace(w=w)
