@@ -119,7 +119,9 @@ class _Growth:
         eta = np.ones(len(groups.patterns))
         for _ in range(TURNS if groups.patterns else 1):
             w = self._fitted(objective, w, c1, c2 + groups.spread(groups.penalty / (2 * eta)))
-            eta = np.maximum(groups.norms(w), SMALLEST)
+            before, eta = eta, np.maximum(groups.norms(w), SMALLEST)
+            if np.allclose(eta, before, rtol=0.05, atol=SMALLEST):
+                break
         small = groups.norms(w) <= 10 * SMALLEST
         w = np.where(groups.spread(small) > 0, 0.0, w)
         _, gradient = objective(w)
