@@ -125,6 +125,13 @@ class Definition:
         listed = list(self.possible(len(x)))
         return listed, np.array([self.counts(x, segments) for segments in listed])
 
+    def agree(self, X: Sequence[list[str]], y: Sequence[Any]) -> bool:
+        """Whether each sequence has a segmentation that agrees with its labels."""
+        return all(
+            any(agrees(segments, target) for segments in self.possible(len(x)))
+            for x, target in zip(X, y, strict=True)
+        )
+
     def loss(
         self, X: Sequence[list[str]], y: Sequence[Any], w: Floats, weight: Floats
     ) -> tuple[float, Floats]:
@@ -132,11 +139,7 @@ class Definition:
         total, gradient = 0.0, np.zeros(len(w))
         for x, target, share in zip(X, y, weight.tolist(), strict=True):
             listed, counts = self.table(x)
-            if isinstance(target, Partial):
-                kept = [agrees(segments, target) for segments in listed]
-            else:
-                kept = [segments == tuple(target) for segments in listed]
-            assert any(kept)
+            kept = [agrees(segments, target) for segments in listed]
             for sign, some in ((share, counts), (-share, counts[kept])):
                 scores = some @ w
                 log_z = np.logaddexp.reduce(scores)
@@ -145,8 +148,10 @@ class Definition:
         return total, gradient
 
 
-def agrees(segments: Segments, known: Partial) -> bool:
-    """Whether a segmentation is what is known: whole segments, and labels of tokens."""
+def agrees(segments: Segments, known: Any) -> bool:
+    """Whether a segmentation is what is known: all of it, whole segments, or labels of tokens."""
+    if not isinstance(known, Partial):
+        return segments == tuple(known)
     labels = {t: label for start, end, label in segments for t in range(start, end)}
     tokens = all(labels[t] in said for t, said in known.tokens.items())
     return tokens and {tuple(one) for one in known.segments} <= set(segments)

@@ -295,6 +295,14 @@ def test_everything_can_be_asked(models: dict[Any, Any], kind: Any) -> None:
     assert len(model.sample(X_NEW[:2], 3)[0]) == 3
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("added", [-2.0, 1.5])
+def test_the_outside_bias(kind: Any, added: float) -> None:
+    model = fitted(kind).set_params(outside_bias=added)
+    best = [caesura.viterbi(model.potentials(x)).segments for x in X_NEW]
+    assert model.predict(X_NEW) == [model._named(segments) for segments in best]
+
+
 @pytest.mark.parametrize("scheme", ["BIO", "BIOES"])
 def test_segmentations_of_a_chain_are_summed_over_tags(scheme: str) -> None:
     """Where invalid tags are possible, several sequences of tags say one segmentation."""
