@@ -271,14 +271,15 @@ void HighOrder<kByState>::enter(int e) {
   for (int y = 0; y < h.Y; ++y) sums[y] = endings[h.single[y]];
   product(w.panels, w.n_panels, sums, w.transition, w.stride, base);
   fill(to, n, 0);
-  for (int y = 0; y < h.Y; ++y) to[h.single[y]] = base[y];
   const real* by = entry_at(e);
-  for (const std::int32_t q : h.rising) {
-    real total = alpha[h.before[q]];
-    for (const std::int32_t* from = h.sources.begin(q); from != h.sources.end(q); ++from) total += endings[*from];
-    to[q] = total * by[q];
+  for (const std::int32_t q : h.rising) to[q] = alpha[h.before[q]];
+  for (const Move& move : h.leading) to[move.to] += endings[move.from];
+  for (int q = 0; q < n; q += W) {
+    const vec value = load(to + q) * load(by + q);
+    bad |= (value < kLeastState) & (value > 0);
+    store(to + q, value);
   }
-  for (int q = 0; q < n; q += W) bad |= (load(to + q) < kLeastState) & (load(to + q) > 0);
+  for (int y = 0; y < h.Y; ++y) to[h.single[y]] = base[y];
 }
 
 template <bool kByState>

@@ -49,18 +49,10 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* pass
   product(w.back_panels, w.n_back_panels, entered, w.transposed, w.stride, base);
   for (int y = 0; y < h.Y; ++y) passed[h.single[y]] = base[y];
   for (const std::int32_t q : h.rising) passed[q] = 0;
-  for (const std::int32_t q : h.linked) {
-    real total = passed[q];
-    for (const std::int32_t* to = h.targets.begin(q); to != h.targets.end(q); ++to) total += into[*to];
-    passed[q] = total;
-  }
+  for (const Move& move : h.leading) passed[move.from] += into[move.to];
   h.add_shorter(passed);
   std::memcpy(back, passed, sizeof(real) * n);
-  for (const std::int32_t q : h.followed) {
-    real total = back[q];
-    for (const std::int32_t* to = h.after.begin(q); to != h.after.end(q); ++to) total += into[*to];
-    back[q] = total;
-  }
+  for (const std::int32_t q : h.rising) back[h.before[q]] += into[q];
 }
 
 // Probabilities of open segments at e: that they end there, and that they go on.

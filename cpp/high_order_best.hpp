@@ -148,9 +148,7 @@ class BestHistory {
       endings[q] = endings[from];
       who[q] = who[from];
     };
-    for (std::size_t k = 0; k < h.parents.size(); ++k) {
-      for (const std::int32_t* q = h.longer.begin(k); q != h.longer.end(k); ++q) take_longer(h.parents[k], *q);
-    }
+    for (const Move& move : h.longer) take_longer(move.to, move.from);
     real *to = states(hat, e), *before = states(previous, e);
     fill(to, n, -kInfinity);
     fill(before, n, 0);
@@ -164,11 +162,9 @@ class BestHistory {
         enter_from(h.single[y], endings[h.single[last]] + w.log_transition[last * w.stride + y], who[h.single[last]]);
       }
     }
-    for (const std::int32_t q : h.rising) {
-      enter_from(q, alpha[h.before[q]], h.before[q]);
-      for (const std::int32_t* from = h.sources.begin(q); from != h.sources.end(q); ++from) enter_from(q, endings[*from], who[*from]);
-      to[q] += entry[q];
-    }
+    for (const std::int32_t q : h.rising) enter_from(q, alpha[h.before[q]], h.before[q]);
+    for (const Move& move : h.leading) enter_from(move.to, endings[move.from], who[move.from]);
+    for (const std::int32_t q : h.rising) to[q] += entry[q];
   }
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace caesura {
@@ -10,19 +9,13 @@ namespace {
 
 using Sequence = std::vector<std::int32_t>;
 
-void end_list(Lists& lists) { lists.ptr.push_back(static_cast<std::int32_t>(lists.item.size())); }
-
-Lists transposed(const Lists& lists, int n) {
-  std::vector<std::vector<std::int32_t>> from(n);
-  for (std::size_t k = 0; k + 1 < lists.ptr.size(); ++k) {
-    for (const std::int32_t* j = lists.begin(k); j != lists.end(k); ++j) from[*j].push_back(static_cast<std::int32_t>(k));
-  }
-  Lists out;
-  for (const auto& list : from) {
-    out.item.insert(out.item.end(), list.begin(), list.end());
-    end_list(out);
-  }
-  return out;
+// Those of one kind in turns: the first to each state, then the second to each, and so on.
+void take_turns(std::vector<Move>& moves, int lanes) {
+  std::vector<std::int32_t> seen(lanes, 0);
+  std::vector<std::pair<std::int32_t, Move>> ranked;
+  for (const Move& move : moves) ranked.emplace_back(seen[move.to]++, move);
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t k = 0; k < moves.size(); ++k) moves[k] = ranked[k].second;
 }
 
 // All parts of all patterns, and every label, with their lanes; shorter ones first, so that the order is settled.
@@ -66,41 +59,39 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
   };
 
   std::vector<std::vector<std::int32_t>> prefixed(lanes), extended(lanes);
+  std::vector<std::vector<std::int32_t>> by_length;
   for (const auto& [key, q] : states) {
     const Sequence& sequence = key.second;
     if (sequence.size() == 1) {
       single.push_back(q);
       continue;
     }
-    rising.push_back(q);
+    by_length.resize(sequence.size() - 1);
+    by_length.back().push_back(q);
     shorter[q] = find(Sequence(sequence.begin() + 1, sequence.end()));
     before[q] = find(Sequence(sequence.begin(), sequence.end() - 1));
     prefixed[shorter[q]].push_back(q);
     extended[before[q]].push_back(q);
   }
-  for (auto it = states.rbegin(); it != states.rend(); ++it) {
-    const std::int32_t q = it->second;
-    if (prefixed[q].empty()) continue;
-    parents.push_back(q);
-    longer.item.insert(longer.item.end(), prefixed[q].begin(), prefixed[q].end());
-    end_list(longer);
+  for (auto& some : by_length) {
+    std::sort(some.begin(), some.end());  // by their last label
+    rising.insert(rising.end(), some.begin(), some.end());
   }
-  // x h leads to h y where there is no x h y: no state without its last label that is x h and that ends in h y.
-  for (std::int32_t q = 0; q < lanes; ++q) {
-    for (const std::int32_t from : before[q] < 0 ? Sequence{} : prefixed[before[q]]) {
+  for (auto some = by_length.rbegin(); some != by_length.rend(); ++some) {
+    std::vector<Move> moves;
+    for (const std::int32_t q : *some) moves.push_back({shorter[q], q});
+    take_turns(moves, lanes);
+    longer.insert(longer.end(), moves.begin(), moves.end());
+  }
+  // x h leads to h y where no state x h y follows it.
+  for (const std::int32_t q : rising) {
+    for (const std::int32_t from : prefixed[before[q]]) {
       const auto& further = extended[from];
-      const bool leads_further = std::any_of(further.begin(), further.end(), [&](std::int32_t z) { return label[z] == label[q]; });
-      if (!leads_further) sources.item.push_back(from);
+      if (std::none_of(further.begin(), further.end(), [&](std::int32_t z) { return label[z] == label[q]; })) leading.push_back({q, from});
     }
-    end_list(sources);
-    after.item.insert(after.item.end(), extended[q].begin(), extended[q].end());
-    end_list(after);
   }
-  targets = transposed(sources, lanes);
-  for (std::int32_t q = 0; q < lanes; ++q) {
-    if (targets.begin(q) != targets.end(q)) linked.push_back(q);
-    if (after.begin(q) != after.end(q)) followed.push_back(q);
-  }
+  take_turns(leading, lanes);
+  for (const std::int32_t q : rising) following_.emplace(std::make_pair(before[q], label[q]), q);
   pattern_at.assign(lanes, -1);
   for (const Sequence& sequence : patterns) {
     pattern_at[find(sequence)] = static_cast<std::int32_t>(pattern.size());
@@ -113,9 +104,7 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
 
 std::int32_t Histories::next(std::int32_t q, int y) const {
   for (; q >= 0; q = shorter[q]) {
-    for (const std::int32_t* to = after.begin(q); to != after.end(q); ++to) {
-      if (label[*to] == y) return *to;
-    }
+    if (const auto found = following_.find({q, y}); found != following_.end()) return found->second;
   }
   return single[y];
 }

@@ -13,15 +13,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace caesura {
 
-// Lists of numbers, one after the other.
-struct Lists {
-  std::vector<std::int32_t> ptr{0}, item;
-  const std::int32_t* begin(std::int64_t k) const { return item.data() + ptr[k]; }
-  const std::int32_t* end(std::int64_t k) const { return item.data() + ptr[k + 1]; }
+// Something goes from one state to another.  Many of them make a flat program: no loop of unknown length in it, and
+// the same state comes seldom twice in a row, so that one addition need not wait for the other.
+struct Move {
+  std::int32_t to, from;
 };
 
 struct Histories {
@@ -40,13 +41,9 @@ struct Histories {
   std::vector<std::int32_t> pattern_at;  // [lanes] and the other way round, -1: none
   std::vector<std::int32_t> pair;     // [Y][Y] the state of two labels, -1: they are none
 
-  std::vector<std::int32_t> rising;   // states of two labels or more, shorter ones first
-  std::vector<std::int32_t> parents;  // states that others end in, longer ones first
-  Lists longer;                       // [parents] the states with one label more in front
-  Lists sources;                      // [lanes] in(h y): states whose S goes into it
-  Lists targets;                      // [lanes] the other way round
-  Lists after;                        // [lanes] states with one label more behind
-  std::vector<std::int32_t> linked, followed;  // states with targets, and with states after them
+  std::vector<std::int32_t> rising;  // states of two labels or more, shorter ones first
+  std::vector<Move> longer;          // from each state to that without its first label, longer ones first
+  std::vector<Move> leading;         // from x h, where its S goes, to h y
 
   // The state after a label; q -1: it is the first.
   std::int32_t next(std::int32_t q, int y) const;
@@ -59,17 +56,16 @@ struct Histories {
   // to[q] becomes the sum over all states that end in q.  to: [lanes]
   template <class Real>
   void add_longer(Real* to) const {
-    for (std::size_t k = 0; k < parents.size(); ++k) {
-      Real total = to[parents[k]];
-      for (const std::int32_t* q = longer.begin(k); q != longer.end(k); ++q) total += to[*q];
-      to[parents[k]] = total;
-    }
+    for (const Move& move : longer) to[move.to] += to[move.from];
   }
   // to[q] becomes the sum over all states that q ends in.
   template <class Real>
   void add_shorter(Real* to) const {
     for (const std::int32_t q : rising) to[q] += to[shorter[q]];
   }
+
+ private:
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> following_;  // state and label, where that is a state
 };
 
 }  // namespace caesura
