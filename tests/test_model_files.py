@@ -30,6 +30,7 @@ from caesura.features import (
     edge,
     first,
     function,
+    history,
     in_lexicon,
     lower,
     ngrams,
@@ -57,10 +58,12 @@ def everything(kind: Any) -> list[Any]:
     shared = [
         *(lower[0], lower[-1] & shape[0], ngrams(2, 3)[0], in_lexicon(towns)[1]),
         *(edge(shape[0]), edge(lower[-1] & lower[0]), function(size)[0]),
+        *(history(shape[0], 1), history(edge(shape[0]), 2)),
     ]
     segments = [
         *(first(word[0]), within(word[0] & word[1]), Length(at_least=2), Dictionary(towns)),
         *(Text(), Pattern("[A-Z].*", 3), SegmentFunction(initials, 3), Similar(towns)),
+        *(history(first(shape[0]), 2), history(Text(), 1)),
     ]
     return [*shared, *segments] if kind is SemiCRF else shared
 
@@ -258,7 +261,7 @@ def content(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     kind = request.param
-    model = kind(everything(kind), c1=1.0, c2=0.1).fit(X[:12], Y[:12])
+    model = kind(everything(kind), order=3, c1=0.3, c2=0.1).fit(X[:12], Y[:12])
     model.calibrate(X_NEW, Y_NEW)
     path = tmp_path_factory.mktemp("files") / "model"
     model.save(path)

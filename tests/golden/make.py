@@ -25,6 +25,7 @@ from caesura.features import (  # noqa: E402
     dense,
     edge,
     first,
+    history,
     in_lexicon,
     lower,
     shape,
@@ -38,9 +39,11 @@ def models() -> dict[str, Any]:
     towns = Lexicon("towns", ["Leeds", "New Mill", "Zürich"])
     shared = [lower[0], lower[-1] & shape[0], dense[0], in_lexicon(towns)[0], edge(shape[0])]
     segments = [first(word[0]), Length(at_least=2), Dictionary(towns), Text()]
-    options: dict[str, Any] = {"c1": 0.1, "c2": 0.1, "n_threads": 1}
+    shared += [history(shape[0], 1), history(edge(shape[0]), 2)]
+    segments += [history(first(shape[0]), 2), history(Length(exact=2), 1)]
+    options: dict[str, Any] = {"order": 3, "c1": 0.1, "c2": 0.1, "n_threads": 1}
     return {
-        "semi": SemiCRF([*shared, *segments], max_length={"town": 4}, **options),
+        "semi": SemiCRF([*shared, *segments], max_length="observed", **options),
         "chain": ChainCRF(shared, scheme="BIOES", **options),
     }
 

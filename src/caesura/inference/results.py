@@ -202,7 +202,7 @@ class Marginals:
             event = self._potentials.copy()
             event.add_pattern(label, 0.0, start, end)
             rows = _kernels.posterior([problem_of(event)], self._method, 1, False)
-            return Marginals(event, rows[0], self._method).patterns[-1]
+            return float(Marginals(event, rows[0], self._method).patterns[-1])
         label = label[0] if isinstance(label, tuple) else label
         return self._rows().segment(*self._potentials._segment("segment", (start, end, label)))
 

@@ -235,10 +235,11 @@ class ChainCRF(Answers):
         allowed, marks = known_labels(known, p.length, labels, self.outside, name)
         states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
         p.constrain(allowed=states)
-        for t in range(1, p.length):
-            for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
-                for a, b in np.argwhere(wrong).tolist() if marks[t] & mark else ():
-                    p.add_transition(t, a, b, -np.inf)
+        for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
+            pairs = np.argwhere(wrong).tolist()
+            for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
+                p._edges += [(t, a, b, -np.inf) for a, b in pairs]  # as add_transition would
+        p._problem = None
         keep_rules(p, tags, rules, name)
 
     @property

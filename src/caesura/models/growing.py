@@ -116,10 +116,13 @@ class _Growth:
         objective, w = self._objective(self.now), self.now.w0
         c1, c2 = (np.broadcast_to(c, len(w)) for c in penalties(self.model, self.now))
         c1 = np.where(groups.member >= 0, 0.0, c1)
-        eta = np.ones(len(groups.patterns))
+        norms = groups.norms(w)
+        eta = np.where(norms > 0, np.maximum(norms, SMALLEST), 1.0)  # 1 for new ones
         for _ in range(TURNS if groups.patterns else 1):
             w = self._fitted(objective, w, c1, c2 + groups.spread(groups.penalty / (2 * eta)))
-            eta = np.maximum(groups.norms(w), SMALLEST)
+            before, eta = eta, np.maximum(groups.norms(w), SMALLEST)
+            if np.allclose(eta, before, rtol=0.05, atol=10 * SMALLEST):
+                break
         small = groups.norms(w) <= 10 * SMALLEST
         w = np.where(groups.spread(small) > 0, 0.0, w)
         _, gradient = objective(w)

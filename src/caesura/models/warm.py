@@ -110,6 +110,7 @@ def merged(
     label = np.concatenate([np.arange(Y), Y + places])[label]
     pair = np.concatenate([np.arange(Y * Y), Y * Y + places])[pair]
     parts = (rows // wide, label, edges // edge_wide, pair, transitions, starts, ends)
+    attribute, label, edge, pair, transition, start, end = (p.astype(np.int32) for p in parts)
     return _kernels.Parameters.restore(
         Y,
         attributes,
@@ -117,7 +118,13 @@ def merged(
         structure.barred,
         structure.barred_start,
         structure.barred_end,
-        *(part.astype(np.int32) for part in parts),
+        attribute,
+        label,
+        edge,
+        pair,
+        transition,
+        start,
+        end,
         [list(both.patterns[k]) for k in kept.tolist()],
         len(plain),
     )
