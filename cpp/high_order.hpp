@@ -26,6 +26,18 @@ constexpr real kLeastState = kDouble ? 1e-200 : 1e-30f;
 
 inline vec most(vec value) { return min(value, splat(kMost)); }
 
+// to[move.to] += from[move.from], over rows of vectors; and the other way.
+inline void move(const std::vector<Move>& moves, const real* from, real* to) {
+  for (const Move *one = moves.data(), *end = one + moves.size(); one != end; ++one) {
+    store(to + one->to * W, load(to + one->to * W) + load(from + one->from * W));
+  }
+}
+inline void move_back(const std::vector<Move>& moves, const real* to, real* from) {
+  for (const Move *one = moves.data(), *end = one + moves.size(); one != end; ++one) {
+    store(from + one->from * W, load(from + one->from * W) + load(to + one->to * W));
+  }
+}
+
 // kByState: rows are of states, else of labels.
 template <bool kByState>
 class HighOrder {
@@ -69,6 +81,7 @@ class HighOrder {
   real* terms = nullptr;    // [by e, s][c]
   real* joined = nullptr;   // [T][c] what a segment from s has gained when it joins
   real* live = nullptr;     // [ring][c]
+  real* classed = nullptr;  // [entry classes]
   std::int32_t* joins = nullptr;  // [T] where s joins, T + 1: nowhere
   std::int64_t* at = nullptr;     // [T + 1] terms
   int ring = 1;
@@ -92,11 +105,24 @@ class HighOrder {
   real* states(real* table, std::int64_t t) const { return table + t * n * W; }
   real* row(real* table, std::int64_t t) const { return table + t * c * W; }
   real* term(int s, int e) const { return terms + (at[e] + s - spans.low[e]) * c * W; }
-  // Where label y, or its state q, has its number in a row of gains.
-  static int of(int y, int q) { return (kByState ? q : y) * W; }
+  // What the states of one label gain: vector k is of its k-th state.  Everything that the loops over states read is
+  // held by value, for a store might change anything else.
+  struct Gains {
+    const real* row;
+    vec same;
+    vec operator[](int k) const { return kByState ? load(row + k * W) : same; }
+  };
+  Gains of(const real* gains, int y) const {
+    const real* at = gains + (kByState ? h.first[y] : y) * W;
+    return {at, load(at)};
+  }
+  int count(int y) const { return h.last[y] - h.first[y]; }
+  static void add_products(const real* from, Gains by, int m, real* to) {
+    for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + load(from + k * W) * by[k]);
+  }
   int bound(int y) const { return w.bounds[y] == 0 || w.bounds[y] > T ? T : w.bounds[y]; }
   real* older(int y, int position) const {
-    return queue.older + (queue.first[y] + position % bound(y) * (h.last[y] - h.first[y])) * W;
+    return queue.older + (queue.first[y] + position % bound(y) * count(y)) * W;
   }
   bool is_hinted() const {
     return std::any_of(known, known + W, [](const Known& one) { return one.boundary != nullptr; });
@@ -118,20 +144,19 @@ class HighOrder {
   void clear(int oldest, int turn);
   void exponentials();
   void gain_step(int e);
-  void state_step(int e);
+  vec state_step(int e);
   void turn(int y, int e);
   void gain_since(int y, const real* gains);
-  void carry(int e);
+  void carry(int e, vec total);
   void enter(int e);
   void finish(int e, double* log_z);
 
-  vec closed(const real* back, int e, int y, int q) const;
   void turn_back(int y, int e, real* back);
   void ahead(int s, real* back, real* beyond);
   void end_back(int e, real* back, real* stops);
   void begin_back(int s, real* back, const real* beyond, real* ratio);
-  void leave(int e, const real* ratio, real* into, real* passed, real* back);
-  void count_begun(int s, const real* ratio, real* entered);
+  void leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered);
+  void end_at(int e, vec share, real* back) const;
   void row_counts(real* stops, const ivec& counted, Gradient<real>& gradient);
 };
 
@@ -159,6 +184,7 @@ void HighOrder<kByState>::prepare() {
   joined = reals(work, gains);
   live = reals(work, static_cast<std::size_t>(ring) * c * W);
   if (spans.closes) closing = reals(work, gains);
+  classed = reals(work, static_cast<std::size_t>(h.n_classes()) * W);
   queue.oldest = work.ints(h.Y);
   queue.turn = work.ints(h.Y);
   queue.first = reinterpret_cast<std::int64_t*>(work.doubles(h.Y));
@@ -229,10 +255,10 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   for (int y = 0; y < h.Y; ++y) store(hat + h.single[y] * W, splat(w.first[y]));
   for (int e = 1; e <= T; ++e) {
     gain_step(e);
-    state_step(e);
+    const vec total = state_step(e);
     finish(e, log_z);
     if (e == T) break;
-    carry(e);
+    carry(e, total);
     enter(e);
   }
   for (int b = 0; b < W; ++b) {
@@ -280,16 +306,17 @@ void HighOrder<kByState>::gain_step(int e) {
 template <bool kByState>
 void HighOrder<kByState>::turn(int y, int e) {
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
-  for (int q = h.first[y]; q < h.last[y]; ++q) store(queue.younger + q * W, vec{});
+  fill(queue.younger + h.first[y] * W, count(y) * W, 0);
   int r = e;
   const real* after = nullptr;
+  const int m = count(y);
   for (int s = spans.reach[e]; s >= queue.oldest[y]; --s) {
     for (; r > joins[s]; --r) gain_since(y, row(grow, r));
     real* to = older(y, s);
-    const real *from = states(hat, s) + h.first[y] * W, *gained = row(joined, s);
-    for (int k = 0; k < h.last[y] - h.first[y]; ++k) {
-      const int number = of(y, h.first[y] + k);
-      const vec value = load(from + k * W) * (load(gained + number) * load(queue.since + number));
+    const real* from = states(hat, s) + h.first[y] * W;
+    const Gains gained = of(row(joined, s), y), since = of(queue.since, y);
+    for (int k = 0; k < m; ++k) {
+      const vec value = load(from + k * W) * (gained[k] * since[k]);
       store(to + k * W, after == nullptr ? value : load(after + k * W) + value);
     }
     after = to;
@@ -307,61 +334,62 @@ void HighOrder<kByState>::gain_since(int y, const real* gains) {
   });
 }
 
-// alpha at e, and the segments that go on.
+// alpha at e, and the segments that go on; returns the mass of both.
 template <bool kByState>
-void HighOrder<kByState>::state_step(int e) {
-  const real *g = row(grow, e), *close = spans.closes ? row(closing, e) : nullptr;
+vec HighOrder<kByState>::state_step(int e) {
+  const real* close = spans.closes ? row(closing, e) : nullptr;
+  vec total = vec{};
   for (int y = 0; y < h.Y; ++y) {
-    const int L = bound(y);
+    const int L = bound(y), m = count(y);
+    const std::ptrdiff_t first = h.first[y] * W;
+    real *a = alpha + first, *go = states(going, e) + first, *younger = queue.younger + first;
+    const real* from = states(hat, e - 1) + first;
+    const Gains last = of(term(e - 1, e), y), g = of(row(grow, e), y);
     if (L == 1) {  // none goes on
-      for (int q = h.first[y]; q < h.last[y]; ++q) {
-        store(alpha + q * W, load(states(hat, e - 1) + q * W) * load(term(e - 1, e) + of(y, q)));
-        store(states(going, e) + q * W, vec{});
+      for (int k = 0; k < m; ++k) {
+        store(a + k * W, load(from + k * W) * last[k]);
+        store(go + k * W, vec{});
       }
-      continue;
+    } else {
+      if (e - L > queue.oldest[y]) {
+        queue.oldest[y] = e - L;
+        if (queue.oldest[y] > queue.turn[y]) turn(y, e - 1);
+      }
+      const bool has_older = queue.oldest[y] < queue.turn[y];
+      if (has_older) gain_since(y, row(grow, e));
+      const real* old = has_older ? older(y, queue.oldest[y]) : nullptr;
+      const Gains since = of(queue.since, y), closes = close == nullptr ? Gains{nullptr, splat(1)} : of(close, y);
+      for (int k = 0; k < m; ++k) {
+        vec gone = load(younger + k * W) * g[k];
+        store(younger + k * W, gone);
+        if (old != nullptr) gone += load(old + k * W) * since[k];
+        store(go + k * W, gone);
+        total += gone;
+        store(a + k * W, load(from + k * W) * last[k] + (close == nullptr ? gone : gone * closes[k]));
+      }
     }
-    if (e - L > queue.oldest[y]) {
-      queue.oldest[y] = e - L;
-      if (queue.oldest[y] > queue.turn[y]) turn(y, e - 1);
-    }
-    const real* old = queue.oldest[y] < queue.turn[y] ? older(y, queue.oldest[y]) : nullptr;
-    if (old != nullptr) gain_since(y, g);
-    const int first = std::max(spans.low[e], e - L);
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      const int number = of(y, q);
-      vec gone = load(queue.younger + q * W) * load(g + number);
-      store(queue.younger + q * W, gone);
-      if (old != nullptr) gone += load(old + (q - h.first[y]) * W) * load(queue.since + number);
-      store(states(going, e) + q * W, gone);
-      vec total = close == nullptr ? gone : gone * load(close + number);
-      for (int s = first; s < e; ++s) total += load(states(hat, s) + q * W) * load(term(s, e) + number);
-      store(alpha + q * W, total);
-    }
+    for (int s = std::max(spans.low[e], e - L); s < e - 1; ++s) add_products(states(hat, s) + first, of(term(s, e), y), m, a);
     for (int s = std::max(spans.reach[e - 1] + 1, e - L + 1); s <= spans.reach[e]; ++s) {
-      for (int q = h.first[y]; q < h.last[y]; ++q) {
-        const vec value = load(states(hat, s) + q * W) * load(row(joined, s) + of(y, q));
-        store(queue.younger + q * W, load(queue.younger + q * W) + value);
-      }
+      add_products(states(hat, s) + first, of(row(joined, s), y), m, younger);
     }
   }
   const vec passes = without(e, kBarred);
   for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
+  ivec small = ivec{};
+  for (int y = 0; y < h.Y; ++y) {
+    const real *a = alpha + h.first[y] * W, *end = alpha + h.last[y] * W;
+    for (; a != end; a += W) {
+      small |= (load(a) < kLeastState) & (load(a) > 0);
+      total += load(a);
+    }
+  }
+  bad |= small;
+  return total;
 }
 
 // The scale of what comes after e.
 template <bool kByState>
-void HighOrder<kByState>::carry(int e) {
-  vec total = vec{};
-  auto count = [&](vec value) {
-    bad |= (value < kLeastState) & (value > 0);
-    total += value;
-  };
-  for (int y = 0; y < h.Y; ++y) {
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      count(load(alpha + q * W));
-      total += load(states(going, e) + q * W);
-    }
-  }
+void HighOrder<kByState>::carry(int e, vec total) {
   for (int b = 0; b < W; ++b) {
     real mass = total[b];
     if (!(mass > kLeast && mass < 1 / kLeast)) {
@@ -381,10 +409,11 @@ void HighOrder<kByState>::carry(int e) {
 template <bool kByState>
 void HighOrder<kByState>::enter(int e) {
   std::memcpy(endings, alpha, sizeof(real) * n * W);
-  for (const Move& move : h.longer) add(endings + move.to * W, endings + move.from * W, W);
-  real *to = states(hat, e), *labels = singles + static_cast<std::ptrdiff_t>(e) * h.Y * W;
+  real *to = states(hat, e), *labels = singles + static_cast<std::ptrdiff_t>(e) * h.Y * W, *sums = endings;
+  const real* from = alpha;
+  move(h.longer, sums, sums);
   for (int y = 0; y < h.Y; ++y) {
-    store(labels + y * W, load(endings + h.single[y] * W));
+    store(labels + y * W, load(sums + h.single[y] * W));
     store(to + h.single[y] * W, vec{});
   }
   for (int k = 0; k < w.n_base; ++k) {
@@ -392,15 +421,20 @@ void HighOrder<kByState>::enter(int e) {
     real* into = to + h.single[pair.to] * W;
     store(into, load(into) + load(labels + pair.from * W) * splat(w.transition[pair.from * w.stride + pair.to]));
   }
-  for (const std::int32_t q : h.rising) store(to + q * W, load(alpha + h.before[q] * W));
-  for (const Move& move : h.leading) add(to + move.to * W, endings + move.from * W, W);
-  const real* own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
-  for (const std::int32_t q : h.rising) {
-    vec value = load(to + q * W) * splat(w.entry[q]);
-    if (own != nullptr) value *= load(own + h.entry_class[q] * W);
-    bad |= (value < kLeastState) & (value > 0);
+  const std::int32_t *rising = h.rising.data(), *before = h.before.data(), *classes = h.entry_class.data();
+  const int count = static_cast<int>(h.rising.size());
+  for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + before[rising[k]] * W));
+  move(h.leading, sums, to);
+  const real *gained = w.entry, *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
+  ivec small = ivec{};
+  for (int k = 0; k < count; ++k) {
+    const int q = rising[k];
+    vec value = load(to + q * W) * splat(gained[q]);
+    if (own != nullptr) value *= load(own + classes[q] * W);
+    small |= (value < kLeastState) & (value > 0);
     store(to + q * W, value);
   }
+  bad |= small;
 }
 
 template <bool kByState>

@@ -5,49 +5,45 @@
 
 namespace caesura::CAESURA_ISA {
 
-// What is ahead of a segment in state q, with label y, that ends at e.
-template <bool kByState>
-vec HighOrder<kByState>::closed(const real* back, int e, int y, int q) const {
-  const vec value = load(back + (static_cast<std::ptrdiff_t>(e) * n + q) * W);
-  return spans.closes ? value * load(closing + static_cast<std::ptrdiff_t>(e) * c * W + of(y, q)) : value;
-}
-
 // The sums over the ends after e, from the nearest to each, as they are at e.
 template <bool kByState>
 void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
   const real* nearer = nullptr;
+  const int m = count(y);
   for (int end = e + 1; end <= queue.oldest[y]; ++end) {
     gain_since(y, row(grow, end));
     real* to = older(y, end);
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      const int k = (q - h.first[y]) * W;
-      const vec value = closed(back, end, y, q) * load(queue.since + of(y, q));
-      store(to + k, nearer == nullptr ? value : load(nearer + k) + value);
+    const real* from = states(back, end) + h.first[y] * W;
+    const Gains since = of(queue.since, y), closes = spans.closes ? of(row(closing, end), y) : Gains{since.row, splat(1)};
+    for (int k = 0; k < m; ++k) {
+      const vec value = load(from + k * W) * (spans.closes ? since[k] * closes[k] : since[k]);
+      store(to + k * W, nearer == nullptr ? value : load(nearer + k * W) + value);
     }
     nearer = to;
   }
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
-  for (int q = h.first[y]; q < h.last[y]; ++q) store(queue.younger + q * W, vec{});
+  fill(queue.younger + h.first[y] * W, m * W, 0);
   queue.turn[y] = e + 1;
 }
 
 // beyond[s], where s joins.
 template <bool kByState>
 void HighOrder<kByState>::ahead(int s, real* back, real* beyond) {
-  real* to = states(beyond, s);
   for (int y = 0; y < h.Y; ++y) {
-    const int farthest = std::min(T, s + bound(y));
+    const int farthest = std::min(T, s + bound(y)), m = count(y);
     if (farthest <= joins[s]) continue;
     if (farthest < queue.oldest[y]) {
       queue.oldest[y] = farthest;
       if (farthest < queue.turn[y] - 1) turn_back(y, joins[s], back);
     }
-    const real* old = queue.oldest[y] >= queue.turn[y] ? older(y, queue.oldest[y]) : nullptr;
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      vec value = load(queue.younger + q * W);
-      if (old != nullptr) value += load(old + (q - h.first[y]) * W) * load(queue.since + of(y, q));
-      store(to + q * W, most(value));
+    const real *old = queue.oldest[y] >= queue.turn[y] ? older(y, queue.oldest[y]) : nullptr, *younger = queue.younger + h.first[y] * W;
+    const Gains since = of(queue.since, y);
+    real* to = states(beyond, s) + h.first[y] * W;
+    for (int k = 0; k < m; ++k) {
+      vec value = load(younger + k * W);
+      if (old != nullptr) value += load(old + k * W) * since[k];
+      store(to + k * W, most(value));
     }
   }
 }
@@ -55,15 +51,23 @@ void HighOrder<kByState>::ahead(int s, real* back, real* beyond) {
 // Segments that have joined before e and end there: their probabilities, and the queue as it is before e.
 template <bool kByState>
 void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
-  const real* g = row(grow, e);
   for (int y = 0; y < h.Y; ++y) {
+    const std::ptrdiff_t first = h.first[y] * W;
+    const int m = count(y);
+    if (bound(y) == 1) {
+      for_numbers(y, [&](int q) { store(stops + q, vec{}); });
+      continue;
+    }
+    if (queue.oldest[y] >= queue.turn[y]) gain_since(y, row(grow, e));
+    const Gains g = of(row(grow, e), y), closes = spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)};
+    const real *ends = states(back, e) + first, *go = states(going, e) + first;
+    real *younger = queue.younger + first, *out = stops + (kByState ? first : 0);
     vec stopping = vec{};
-    if (bound(y) > 1 && queue.oldest[y] >= queue.turn[y]) gain_since(y, g);
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      const vec end = bound(y) > 1 ? closed(back, e, y, q) : vec{}, stop = load(states(going, e) + q * W) * end;
+    for (int k = 0; k < m; ++k) {
+      const vec end = spans.closes ? load(ends + k * W) * closes[k] : load(ends + k * W), stop = load(go + k * W) * end;
       stopping += stop;
-      if (kByState) store(stops + q * W, stop);
-      store(queue.younger + q * W, most((load(queue.younger + q * W) + end) * load(g + of(y, q))));
+      if (kByState) store(out + k * W, stop);
+      store(younger + k * W, most((load(younger + k * W) + end) * g[k]));
     }
     if (!kByState) store(stops + y * W, stopping);
   }
@@ -72,67 +76,73 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
 // ratio[s]; and terms become probabilities, as do those of the segments that join.
 template <bool kByState>
 void HighOrder<kByState>::begin_back(int s, real* back, const real* beyond, real* ratio) {
-  const real* from = states(hat, s);
-  fill(ratio, n * W, 0);
-  auto meet = [&](real* gained, int y, const real* to) {
-    vec dot = vec{};
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      const vec reached = load(to + q * W) * load(gained + of(y, q));
-      store(ratio + q * W, load(ratio + q * W) + reached);
-      if (kByState) store(gained + q * W, load(from + q * W) * most(reached));
-      else dot += load(from + q * W) * load(to + q * W);
-    }
-    if (!kByState) store(gained + y * W, load(gained + y * W) * dot);
-  };
-  auto clear = [&](real* gained, int y) { for_numbers(y, [&](int q) { store(gained + q, vec{}); }); };
   for (int y = 0; y < h.Y; ++y) {
-    const int farthest = std::min(T, s + bound(y));
+    const std::ptrdiff_t first = h.first[y] * W;
+    const int m = count(y), farthest = std::min(T, s + bound(y));
+    const real* from = states(hat, s) + first;
+    real* sums = ratio + first;
+    auto meet = [&](real* gained, const real* to, bool fresh) {
+      vec dot = vec{};
+      const Gains by = of(gained, y);
+      real* out = gained + (kByState ? first : 0);
+      for (int k = 0; k < m; ++k) {
+        const vec ahead = load(to + k * W), reached = ahead * by[k];
+        store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
+        if (kByState) store(out + k * W, load(from + k * W) * most(reached));
+        else dot += load(from + k * W) * ahead;
+      }
+      if (!kByState) store(gained + y * W, by.same * dot);
+    };
+    auto clear = [&](real* gained) { for_numbers(y, [&](int q) { store(gained + q, vec{}); }); };
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
-      if (e <= farthest) meet(term(s, e), y, states(back, e));
-      else clear(term(s, e), y);
+      if (e <= farthest) meet(term(s, e), states(back, e) + first, e == s + 1);
+      else clear(term(s, e));
     }
     if (joins[s] > T) continue;
-    if (joins[s] < farthest) meet(row(joined, s), y, beyond + static_cast<std::ptrdiff_t>(s) * n * W);
-    else clear(row(joined, s), y);
+    if (joins[s] < farthest) meet(row(joined, s), beyond + static_cast<std::ptrdiff_t>(s) * n * W + first, false);
+    else clear(row(joined, s));
   }
-  for (int q = 0; q < n * W; q += W) store(ratio + q, most(load(ratio + q)));
 }
 
-// back[e] from what is entered at e.  into: [n] entry * ratio
+// back[e] from what is entered at e, and the expected segments that start there: by state, and by what attributes at
+// the boundary go with.  into: [n] entry * ratio
 template <bool kByState>
-void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* passed, real* back) {
-  const real* own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
-  for (const std::int32_t q : h.rising) {
-    vec value = load(ratio + q * W) * splat(w.entry[q]);
-    if (own != nullptr) value *= load(own + h.entry_class[q] * W);
+void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered) {
+  const std::int32_t *rising = h.rising.data(), *before = h.before.data(), *shorter = h.shorter.data(), *classes = h.entry_class.data();
+  const int count = static_cast<int>(h.rising.size()), width = h.n_classes() * W;
+  const real *gained = w.entry, *from = states(hat, e);
+  real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width, *begun = classed;
+  fill(begun, width, 0);
+  for (int k = 0; k < count; ++k) {
+    const int q = rising[k];
+    const vec r = most(load(ratio + q * W)), p = load(from + q * W) * r;
+    vec value = r * splat(gained[q]);
+    store(entered + q * W, load(entered + q * W) + p);
+    if (own != nullptr) {
+      real* to = begun + classes[q] * W;
+      value *= load(own + classes[q] * W);
+      store(to, load(to) + p);
+    }
     store(into + q * W, value);
   }
+  for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k) add(begun + h.shorter_class[k] * W, begun + k * W, W);
+  if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
   fill(passed, n * W, 0);
   for (int k = 0; k < w.n_base; ++k) {
     const Move& pair = w.base[k];
     real* to = passed + h.single[pair.from] * W;
-    store(to, load(to) + load(ratio + h.single[pair.to] * W) * splat(w.transition[pair.from * w.stride + pair.to]));
+    store(to, load(to) + most(load(ratio + h.single[pair.to] * W)) * splat(w.transition[pair.from * w.stride + pair.to]));
   }
-  for (const Move& move : h.leading) add(passed + move.from * W, into + move.to * W, W);
-  for (const std::int32_t q : h.rising) add(passed + q * W, passed + h.shorter[q] * W, W);
+  move_back(h.leading, into, passed);
+  for (int k = 0; k < count; ++k) {
+    real* to = passed + rising[k] * W;
+    store(to, load(to) + load(passed + shorter[rising[k]] * W));
+  }
   std::memcpy(back, passed, sizeof(real) * n * W);
-  for (const std::int32_t q : h.rising) add(back + h.before[q] * W, into + q * W, W);
-}
-
-// Expected segments that start at s: by state, and by what attributes at the boundary go with.
-template <bool kByState>
-void HighOrder<kByState>::count_begun(int s, const real* ratio, real* entered) {
-  const real* from = states(hat, s);
-  real* own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(s) * h.n_classes() * W;
-  if (own != nullptr) fill(own, h.n_classes() * W, 0);
-  for (const std::int32_t q : h.rising) {
-    const vec p = load(from + q * W) * load(ratio + q * W);
-    store(entered + q * W, load(entered + q * W) + p);
-    if (own == nullptr) continue;
-    real* to = own + h.entry_class[q] * W;
-    store(to, load(to) + p);
+  for (int k = 0; k < count; ++k) {
+    real* to = back + before[rising[k]] * W;
+    store(to, load(to) + load(into + rising[k] * W));
   }
-  for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k) add(own + h.shorter_class[k] * W, own + k * W, W);
 }
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.
@@ -181,6 +191,23 @@ void HighOrder<kByState>::row_counts(real* stops, const ivec& counted, Gradient<
   }
 }
 
+// What is ahead of segments that end at e: nothing where that is barred, the end where the sequence ends.
+template <bool kByState>
+void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
+  vec ending = vec{};
+  bool any = false;
+  for (int b = 0; b < W; ++b) {
+    if (lengths[b] != e) continue;
+    ending[b] = share[b];
+    any = true;
+  }
+  if (!any && grow == gain) return;
+  const vec passes = without(e, kBarred);
+  for (int y = 0; y < h.Y; ++y) {
+    for (int q = h.first[y]; q < h.last[y]; ++q) store(back + q * W, load(back + q * W) * passes + splat(w.last[y]) * ending);
+  }
+}
+
 template <bool kByState>
 void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient) {
   const std::size_t size = static_cast<std::size_t>(T + 1) * n * W;
@@ -200,30 +227,22 @@ void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient)
   }
   auto total = [&](const real* values) { return sum(counted ? load(values) : vec{}); };
   for (int e = T; e >= 1; --e) {
-    const vec passes = without(e, kBarred);
-    vec ending = vec{};
-    for (int b = 0; b < W; ++b) ending[b] = lengths[b] == e ? share[b] : 0;
-    for (int y = 0; y < h.Y; ++y) {
-      for (int q = h.first[y]; q < h.last[y]; ++q) {
-        real* to = states(back, e) + q * W;
-        store(to, load(to) * passes + splat(w.last[y]) * ending);
-      }
-    }
+    end_at(e, share, states(back, e));
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back, beyond);
     end_back(e, back, row(stops, e));
     const int s = e - 1;
     begin_back(s, back, beyond, ratio);
     if (s == 0) break;
     for (int k = 0; k < w.n_weighted; ++k) {
-      const vec p = load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) * load(ratio + h.single[w.weighted[k].to] * W);
+      const vec into_label = most(load(ratio + h.single[w.weighted[k].to] * W));
+      const vec p = load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) * into_label;
       store(pairs + k * W, load(pairs + k * W) + p);
     }
-    leave(s, ratio, into, passed, states(back, s));
-    count_begun(s, ratio, entered);
+    leave(s, ratio, into, passed, states(back, s), entered);
   }
   for (int y = 0; y < h.Y; ++y) {
     real* start = hat + h.single[y] * W;
-    store(start, load(start) * load(ratio + h.single[y] * W));
+    store(start, load(start) * most(load(ratio + h.single[y] * W)));
     gradient.starts[y] += total(start);
   }
   for (int k = 0; k < w.n_weighted; ++k) gradient.outer[w.weighted[k].from * w.stride + w.weighted[k].to] += total(pairs + k * W);
