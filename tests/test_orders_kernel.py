@@ -14,7 +14,7 @@ from caesura import _kernels
 SEEDS = st.integers(0, 10**6)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(SEEDS, st.integers(1, 4), st.booleans())
 def test_objective_and_gradient(seed: int, order: int, partial: bool) -> None:
     case = Case(seed, partial=partial, order=order)
@@ -43,7 +43,7 @@ def test_scores_beyond_the_fast_range_have_the_same_gradient(seed: int, order: i
     assert gradient[chosen] == pytest.approx(numeric_gradient(case, case.w, chosen), abs=1e-4)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SEEDS, st.integers(1, 4))
 def test_best_segments(seed: int, order: int) -> None:
     case = Case(seed, order=order)
