@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_data import good
+from cli_data import good, run
 from oracle import close
-from toys import addresses
+from toys import addresses, bags_of
 
 import caesura
 from caesura import ChainCRF, Document, InvalidInput, Partial, SemiCRF
+from caesura.compat import Tagger
 from caesura.features import (
     Length,
+    attributes,
     bias,
     edge,
     first,
@@ -449,3 +451,22 @@ def test_the_command_line(tmp_path: Path) -> None:
     good("train", train, "-o", model, "--order", "3", "--patterns", "grow")
     assert caesura.load(model).patterns == "grow"
     good("tune", train, "--try", "order=1,2", "--folds", "2", "--max-iterations", "5")
+    wrong = run("train", train, "-o", model, "--patterns", "number>planet>town")
+    assert wrong.code == 1
+    assert "'planet' in number > planet > town is none" in " ".join(wrong.err.split())
+    assert "order: got 0" in run("train", train, "-o", model, "--order", "0").err
+
+
+def test_a_tagger_of_crfsuite_reads_a_chain_of_high_order(tmp_path: Path) -> None:
+    tags = [caesura.to_tags(y, "BIO", len(x)) for x, y in zip(X, Y, strict=True)]
+    model = ChainCRF([attributes[0]], order=3, scheme=None, forbid_invalid="never", c2=0.1)
+    model.fit([bags_of(x) for x in X], tags).save(tmp_path / "model")
+    tagger = Tagger()
+    tagger.open(tmp_path / "model")
+    for x in X_NEW:
+        found, p = tagger.tag(bags_of(x)), model.potentials(bags_of(x))
+        assert found == model.predict_tags([bags_of(x)], scheme=None)[0]
+        path = [(t, t + 1, tag) for t, tag in enumerate(found)]
+        assert close(tagger.probability(found), np.exp(caesura.log_probability(p, path)))
+        k = p.labels.index(found[0])
+        assert close(tagger.marginal(found[0], 0), caesura.marginals(p).tokens[0, k])
