@@ -201,6 +201,8 @@ def test_selection_is_the_same_on_any_number_of_threads(kind: Any) -> None:
     one, two = (fitted(kind, patterns="grow", n_threads=n) for n in (1, 2))
     assert patterns_of(one) == patterns_of(two)
     assert np.array_equal(one._known.w, two._known.w)
+    parameters = one._known.parameters  # weights of attributes are selected with their patterns
+    assert all(len(z) == 2 for z in parameters.patterns[parameters.n_plain :])
     again = fitted(kind, patterns="grow", warm_start=True)
     before = patterns_of(again)
     assert before <= patterns_of(again.fit(X_NEW, Y_NEW))
