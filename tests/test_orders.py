@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from caesura.features import (
     within,
     word,
 )
+from caesura.models.patterns import seen_patterns
 
 Floats = npt.NDArray[np.float64]
 X, Y = addresses(30, seed=1)
@@ -160,6 +162,24 @@ def test_threads_and_single_precision(data: Any) -> None:
     size = 1.0 + np.abs(case.w).sum()
     assert close(near, loss, 1e-5 * size)
     assert close(nearly, gradient, 1e-4 * size)
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 2), max_size=7), max_size=4),
+    st.integers(1, 5),
+    st.integers(0, 3),
+)
+def test_patterns_are_counted(labels: list[list[int]], order: int, least: int) -> None:
+    rows = [np.array([(t, t + 1, y) for t, y in enumerate(some)], np.int32) for some in labels]
+    counts = Counter(
+        tuple(some[t : t + n])
+        for some in labels
+        for n in range(3, order + 2)
+        for t in range(len(some) - n + 1)
+    )
+    expected = [z for z, count in counts.items() if count >= least]
+    found = seen_patterns([some.reshape(-1, 3) for some in rows], order, least)
+    assert found == sorted(expected, key=lambda z: (len(z), z))
 
 
 # -- answers ---------------------------------------------------------------------------------------

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cli_data import good
+from cli_data import good, run
 from oracle import close
-from toys import addresses
+from toys import addresses, bags_of
 
 import caesura
 from caesura import ChainCRF, Document, InvalidInput, Partial, SemiCRF
+from caesura.compat import Tagger
 from caesura.features import (
     Length,
+    attributes,
     bias,
     edge,
     first,
@@ -199,6 +201,8 @@ def test_selection_is_the_same_on_any_number_of_threads(kind: Any) -> None:
     one, two = (fitted(kind, patterns="grow", n_threads=n) for n in (1, 2))
     assert patterns_of(one) == patterns_of(two)
     assert np.array_equal(one._known.w, two._known.w)
+    parameters = one._known.parameters  # weights of attributes are selected with their patterns
+    assert all(len(z) == 2 for z in parameters.patterns[parameters.n_plain :])
     again = fitted(kind, patterns="grow", warm_start=True)
     before = patterns_of(again)
     assert before <= patterns_of(again.fit(X_NEW, Y_NEW))
@@ -449,3 +453,22 @@ def test_the_command_line(tmp_path: Path) -> None:
     good("train", train, "-o", model, "--order", "3", "--patterns", "grow")
     assert caesura.load(model).patterns == "grow"
     good("tune", train, "--try", "order=1,2", "--folds", "2", "--max-iterations", "5")
+    wrong = run("train", train, "-o", model, "--patterns", "number>planet>town")
+    assert wrong.code == 1
+    assert "'planet' in number > planet > town is none" in " ".join(wrong.err.split())
+    assert "order: got 0" in run("train", train, "-o", model, "--order", "0").err
+
+
+def test_a_tagger_of_crfsuite_reads_a_chain_of_high_order(tmp_path: Path) -> None:
+    tags = [caesura.to_tags(y, "BIO", len(x)) for x, y in zip(X, Y, strict=True)]
+    model = ChainCRF([attributes[0]], order=3, scheme=None, forbid_invalid="never", c2=0.1)
+    model.fit([bags_of(x) for x in X], tags).save(tmp_path / "model")
+    tagger = Tagger()
+    tagger.open(tmp_path / "model")
+    for x in X_NEW:
+        found, p = tagger.tag(bags_of(x)), model.potentials(bags_of(x))
+        assert found == model.predict_tags([bags_of(x)], scheme=None)[0]
+        path = [(t, t + 1, tag) for t, tag in enumerate(found)]
+        assert close(tagger.probability(found), np.exp(caesura.log_probability(p, path)))
+        k = p.labels.index(found[0])
+        assert close(tagger.marginal(found[0], 0), caesura.marginals(p).tokens[0, k])

@@ -118,11 +118,13 @@ class _Growth:
         c1 = np.where(groups.member >= 0, 0.0, c1)
         norms = groups.norms(w)
         eta = np.where(norms > 0, np.maximum(norms, SMALLEST), 1.0)  # 1 for new ones
-        for _ in range(TURNS if groups.patterns else 1):
-            w = self._fitted(objective, w, c1, c2 + groups.spread(groups.penalty / (2 * eta)))
-            before, eta = eta, np.maximum(groups.norms(w), SMALLEST)
-            if np.allclose(eta, before, rtol=0.05, atol=10 * SMALLEST):
-                break
+        with ProgressLine(show=self.model.verbose, title=f"{len(self.active)} patterns") as line:
+            for _ in range(TURNS if groups.patterns else 1):
+                reweighted = c2 + groups.spread(groups.penalty / (2 * eta))
+                w = minimise(self._optimiser(objective, c1, reweighted), w, callback=line).w
+                before, eta = eta, np.maximum(groups.norms(w), SMALLEST)
+                if np.allclose(eta, before, rtol=0.05, atol=10 * SMALLEST):
+                    break
         small = groups.norms(w) <= 10 * SMALLEST
         w = np.where(groups.spread(small) > 0, 0.0, w)
         _, gradient = objective(w)
@@ -133,9 +135,9 @@ class _Growth:
         self.active -= gone
         self.now = self._compiled(self.active, self.now.fitted(w))
 
-    def _fitted(self, objective: Corpora, w: Floats, c1: Floats, c2: Floats) -> Floats:
+    def _optimiser(self, objective: Corpora, c1: Floats, c2: Floats) -> LBFGS:
         model, most = self.model, STEPS if self.active else FIRST_STEPS
-        optimiser = LBFGS(
+        return LBFGS(
             objective,
             c1,
             c2,
@@ -143,12 +145,11 @@ class _Growth:
             epsilon=model.epsilon,
             period=model.period,
             delta=model.delta,
-            max_iterations=most,
+            max_iterations=most
+            if model.max_iterations is None
+            else min(most, model.max_iterations),
             n_threads=threads_of(model.n_threads),
         )
-        title = f"{len(self.active)} patterns"
-        with ProgressLine(show=model.verbose, max_iterations=most, title=title) as line:
-            return minimise(optimiser, w, callback=line).w
 
     def _objective(self, training: Training) -> Corpora:
         return Corpora(training.objective, threads_of(self.model.n_threads))

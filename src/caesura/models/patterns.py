@@ -113,13 +113,20 @@ def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pa
     """
     states = np.concatenate([np.zeros(0, np.int32), *(some[:, 2] for some in rows)])
     owner = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
-    longest = max(map(len, rows), default=0)
+    Y, longest = int(states.max(initial=0)) + 1, max(map(len, rows), default=0)
+    known: list[Pattern] = [(y,) for y in range(Y)]
+    which = states.astype(np.int64)  # of those known, the one that begins at each segment
     found: list[Pattern] = []
-    for size in range(SHORTEST, min(order + 1, longest) + 1):
-        windows = np.lib.stride_tricks.sliding_window_view(states, size)
-        inside = owner[: len(windows)] == owner[size - 1 :]
-        some, counts = np.unique(windows[inside], axis=0, return_counts=True)
-        found += map(tuple, some[counts >= least].tolist())
+    for size in range(2, min(order + 1, longest) + 1):
+        inside = owner[: len(owner) - size + 1] == owner[size - 1 :]
+        longer = which[: len(inside)] * Y + states[size - 1 :]
+        codes, numbers, counts = np.unique(
+            np.where(inside, longer, -1), return_inverse=True, return_counts=True
+        )
+        known = [(*known[code // Y], code % Y) if code >= 0 else () for code in codes.tolist()]
+        which = numbers
+        if size >= SHORTEST:
+            found += [z for z, n in zip(known, counts.tolist(), strict=True) if z and n >= least]
     return found
 
 
