@@ -57,10 +57,13 @@ def cost(model: Any, labelled: Labelled) -> Cost:
 
 
 def by_length(order: int, labelled: Labelled, lengths: Sequence[int]) -> list[float]:
-    """Return seconds of an evaluation of each text; all have the same weights."""
+    """Return seconds of an evaluation of each text; all have the weights of all references."""
     tokens = tuple(token for document in labelled.documents for token in document.tokens)
     tags = [tag for some in labelled.tags for tag in some]
-    texts = Labelled([caesura.Document(tokens[:n]) for n in lengths], [tags[:n] for n in lengths])
+    texts = Labelled(
+        [*(caesura.Document(tokens[:n]) for n in lengths), *labelled.documents],
+        [*(tags[:n] for n in lengths), *labelled.tags],
+    )
     training, w = compiled(model("SC", order, max_length=None), texts)
     chosen = [np.array([k], np.int32) for k in range(len(lengths))]
     evaluate = training.objective.evaluate
