@@ -22,7 +22,11 @@
 
 namespace caesura::CAESURA_ISA {
 
+// A state below kLeastState is left out where the other states of its label have kEnough: what comes after can tell
+// them apart only by the patterns that they end in, by no more than e^kApart, so that less than e^-70 is lost.
 constexpr real kLeastState = kDouble ? 1e-200 : 1e-30f;
+constexpr real kEnough = kDouble ? 1e-100 : 1e-10f;
+constexpr real kApart = kDouble ? 160 : 20;
 
 inline vec most(vec value) { return min(value, splat(kMost)); }
 
@@ -82,6 +86,8 @@ class HighOrder {
   real* joined = nullptr;   // [T][c] what a segment from s has gained when it joins
   real* live = nullptr;     // [ring][c]
   real* classed = nullptr;  // [entry classes]
+  real* beyond = nullptr;   // [ring][n]
+  int kept = 0;             // rows of `back`: all that are asked for again
   std::int32_t* joins = nullptr;  // [T] where s joins, T + 1: nowhere
   std::int64_t* at = nullptr;     // [T + 1] terms
   int ring = 1;
@@ -89,6 +95,7 @@ class HighOrder {
   double log_scale[W] = {}, masses[W];
   real last_mass[W] = {};
   ivec bad = ivec{};
+  vec apart = vec{};              // how far patterns can tell states of one label apart
 
   // A queue of starts, or of ends on the way back, for each label: sums from the younger to each of the older ones, as
   // they were when it was turned, and one sum over those that came since.
@@ -142,6 +149,7 @@ class HighOrder {
 
   void prepare();
   void clear(int oldest, int turn);
+  void spread();
   void exponentials();
   void gain_step(int e);
   vec state_step(int e);
@@ -149,13 +157,15 @@ class HighOrder {
   void gain_since(int y, const real* gains);
   void carry(int e, vec total);
   void enter(int e);
+  void drop_small(real* to);
   void finish(int e, double* log_z);
 
   void turn_back(int y, int e, real* back);
-  void ahead(int s, real* back, real* beyond);
+  void ahead(int s, real* back);
   void end_back(int e, real* back, real* stops);
-  void begin_back(int s, real* back, const real* beyond, real* ratio);
+  void begin_back(int s, real* back, real* ratio);
   void leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered);
+  real* back_at(real* back, int e) const { return states(back, e % kept); }
   void end_at(int e, vec share, real* back) const;
   void row_counts(real* stops, const ivec& counted, Gradient<real>& gradient);
 };

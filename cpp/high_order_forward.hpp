@@ -30,13 +30,17 @@ void HighOrder<kByState>::prepare() {
   live = reals(work, static_cast<std::size_t>(ring) * c * W);
   if (spans.closes) closing = reals(work, gains);
   classed = reals(work, static_cast<std::size_t>(h.n_classes()) * W);
+  beyond = reals(work, static_cast<std::size_t>(ring) * n * W);
   queue.oldest = work.ints(h.Y);
   queue.turn = work.ints(h.Y);
   queue.first = reinterpret_cast<std::int64_t*>(work.doubles(h.Y));
   std::int64_t rows = 0;
+  kept = spans.widest + 2;
   for (int y = 0; y < h.Y; ++y) {
     queue.first[y] = rows;
-    if (bound(y) > 1 && bound(y) < T) rows += static_cast<std::int64_t>(bound(y)) * (h.last[y] - h.first[y]);
+    if (bound(y) == 1 || bound(y) == T) continue;
+    rows += static_cast<std::int64_t>(bound(y)) * count(y);
+    kept = std::max(kept, bound(y) + 2);
   }
   queue.older = reals(work, rows * W);
   queue.since = reals(work, c * W);
@@ -51,9 +55,28 @@ void HighOrder<kByState>::clear(int oldest, int turn) {
   fill(queue.younger, n * W, 0);
 }
 
+// How far the rows tell states of one label apart, all together.
+template <bool kByState>
+void HighOrder<kByState>::spread() {
+  for (std::ptrdiff_t r = 0; r < T + n_sites; ++r) {
+    const real* scores = row(x, r);
+    vec widest = vec{};
+    for (int y = 0; y < h.Y; ++y) {
+      vec low = load(scores + h.first[y] * W), high = low;
+      for (int q = h.first[y] + 1; q < h.last[y]; ++q) {
+        low = min(low, load(scores + q * W));
+        high = max(high, load(scores + q * W));
+      }
+      widest = max(widest, low > -kInfinity ? high - low : vec{});
+    }
+    apart += widest;
+  }
+}
+
 // The exps of all scores, those of a token scaled by their maximum.
 template <bool kByState>
 void HighOrder<kByState>::exponentials() {
+  if (kByState) spread();
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
     vec top = splat(-kInfinity);
@@ -77,11 +100,14 @@ void HighOrder<kByState>::exponentials() {
     bad |= (score < -kFarthestSite) | (score > kFarthestSite);
     store(scores + q * W, exp(score));
   }
+  vec farthest = splat(w.farthest_entry);
   for (std::ptrdiff_t q = h.n_classes(); entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * h.n_classes(); ++q) {
     const vec score = load(entry + q * W);
     bad |= (score < -kFarthest) | (score > kFarthest);
+    farthest = max(farthest, w.farthest_entry + max(score, -score));
     store(entry + q * W, exp(score));
   }
+  apart += splat(static_cast<real>(2 * h.order)) * farthest;
 }
 
 template <bool kByState>
@@ -228,8 +254,25 @@ vec HighOrder<kByState>::state_step(int e) {
       total += load(a);
     }
   }
-  bad |= small;
+  if (any(small)) drop_small(alpha);
   return total;
+}
+
+// States that are too small: 0 where nothing is lost by it, else a reason to ask the general sweeps.
+template <bool kByState>
+void HighOrder<kByState>::drop_small(real* to) {
+  const ivec near = apart <= kApart;
+  for (int y = 0; y < h.Y; ++y) {
+    vec total = vec{};
+    for (int q = h.first[y]; q < h.last[y]; ++q) total += load(to + q * W);
+    const ivec safe = near & (total >= kEnough);
+    for (int q = h.first[y]; q < h.last[y]; ++q) {
+      const vec value = load(to + q * W);
+      const ivec small = (value < kLeastState) & (value > 0);
+      bad |= small & ~safe;
+      store(to + q * W, small & safe ? vec{} : value);
+    }
+  }
 }
 
 // The scale of what comes after e.
@@ -279,7 +322,7 @@ void HighOrder<kByState>::enter(int e) {
     small |= (value < kLeastState) & (value > 0);
     store(to + q * W, value);
   }
-  bad |= small;
+  if (any(small)) drop_small(to);
 }
 
 template <bool kByState>
