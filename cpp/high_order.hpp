@@ -76,8 +76,8 @@ class HighOrder {
   real* entry = nullptr;    // [T][entry classes]
   real* hat = nullptr;      // [T + 1][n]
   real* going = nullptr;    // [T + 1][n]
-  real* alpha = nullptr;    // [n] of the current end
-  real* endings = nullptr;  // [n] S
+  real* alpha = nullptr;    // [n] of the current end,
+  real* endings = nullptr;  // [n] and right after it S
   real* singles = nullptr;  // [T + 1][Y] S of single labels
   real* gain = nullptr;     // [T + 1][c] g[e], with the scale
   real* grow = nullptr;     // [T + 1][c] and for segments that started before e - 1; where nothing is forced, the same
@@ -164,7 +164,7 @@ class HighOrder {
   void ahead(int s, real* back);
   void end_back(int e, real* back, real* stops);
   void begin_back(int s, real* back, real* ratio);
-  void leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered);
+  void leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered);
   real* back_at(real* back, int e) const { return states(back, e % kept); }
   void end_at(int e, vec share, real* back) const;
   void row_counts(real* stops, const ivec& counted, Gradient<real>& gradient);

@@ -105,10 +105,10 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
 }
 
 // back[e] from what is entered at e, and the expected segments that start there: by state, and by what attributes at
-// the boundary go with.  into: [n] entry * ratio
+// the boundary go with.  into: [n] entry * ratio; direct: [2][n] what goes to alpha and to S
 template <bool kByState>
-void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered) {
-  const std::int32_t *rising = h.rising.data(), *before = h.before.data(), *shorter = h.shorter.data(), *classes = h.entry_class.data();
+void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered) {
+  const std::int32_t *rising = h.rising.data(), *source = h.source.data(), *shorter = h.shorter.data(), *classes = h.entry_class.data();
   const int count = static_cast<int>(h.rising.size()), width = h.n_classes() * W;
   const real *gained = w.entry, *from = states(hat, e);
   real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width, *begun = classed;
@@ -127,7 +127,8 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* pass
   }
   for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k) add(begun + h.shorter_class[k] * W, begun + k * W, W);
   if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
-  fill(passed, n * W, 0);
+  fill(direct, 2 * n * W, 0);
+  real* passed = direct + n * W;  // to S
   for (int k = 0; k < w.n_base; ++k) {
     const Move& pair = w.base[k];
     real* to = passed + h.single[pair.from] * W;
@@ -135,14 +136,14 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* pass
   }
   move_back(h.leading, into, passed);
   for (int k = 0; k < count; ++k) {
+    real* to = direct + source[rising[k]] * W;
+    store(to, load(to) + load(into + rising[k] * W));
+  }
+  for (int k = 0; k < count; ++k) {
     real* to = passed + rising[k] * W;
     store(to, load(to) + load(passed + shorter[rising[k]] * W));
   }
-  std::memcpy(back, passed, sizeof(real) * n * W);
-  for (int k = 0; k < count; ++k) {
-    real* to = back + before[rising[k]] * W;
-    store(to, load(to) + load(into + rising[k] * W));
-  }
+  for (int q = 0; q < n * W; q += W) store(back + q, load(direct + q) + load(passed + q));
 }
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.
@@ -211,7 +212,7 @@ void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
 template <bool kByState>
 void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient) {
   real *back = reals(work, static_cast<std::size_t>(kept) * n * W), *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
-  real *ratio = reals(work, n * W), *into = reals(work, n * W), *passed = reals(work, n * W), *entered = reals(work, n * W);
+  real *ratio = reals(work, n * W), *into = reals(work, n * W), *direct = reals(work, 2 * n * W), *entered = reals(work, n * W);
   real* pairs = reals(work, w.n_weighted * W + W);
   fill(entered, n * W, 0);
   fill(pairs, w.n_weighted * W, 0);
@@ -237,7 +238,7 @@ void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient)
       const vec p = load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) * into_label;
       store(pairs + k * W, load(pairs + k * W) + p);
     }
-    leave(s, ratio, into, passed, back_at(back, s), entered);
+    leave(s, ratio, into, direct, back_at(back, s), entered);
   }
   for (int y = 0; y < h.Y; ++y) {
     real* start = hat + h.single[y] * W;

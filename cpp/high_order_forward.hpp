@@ -20,8 +20,8 @@ void HighOrder<kByState>::prepare() {
   const std::size_t size = static_cast<std::size_t>(T + 1) * n * W, gains = static_cast<std::size_t>(T + 1) * c * W;
   hat = reals(work, size);
   going = reals(work, size);
-  alpha = reals(work, n * W);
-  endings = reals(work, n * W);
+  alpha = reals(work, 2 * n * W);
+  endings = alpha + n * W;
   singles = reals(work, static_cast<std::size_t>(T + 1) * h.Y * W);
   gain = reals(work, gains);
   grow = is_hinted() ? reals(work, gains) : gain;
@@ -309,9 +309,9 @@ void HighOrder<kByState>::enter(int e) {
     real* into = to + h.single[pair.to] * W;
     store(into, load(into) + load(labels + pair.from * W) * splat(w.transition[pair.from * w.stride + pair.to]));
   }
-  const std::int32_t *rising = h.rising.data(), *before = h.before.data(), *classes = h.entry_class.data();
+  const std::int32_t *rising = h.rising.data(), *source = h.source.data(), *classes = h.entry_class.data();
   const int count = static_cast<int>(h.rising.size());
-  for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + before[rising[k]] * W));
+  for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + source[rising[k]] * W));
   move(h.leading, sums, to);
   const real *gained = w.entry, *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
   ivec small = ivec{};
