@@ -3,13 +3,14 @@
 
 #include "feature_rows.hpp"
 #include "high_order_back.hpp"
+#include "high_order_forward.hpp"
 
 namespace caesura::CAESURA_ISA {
 
 // Up to W sequences; where there is none, the length is 0.
 struct Batch : FeatureRows {
   std::int32_t sequence[W] = {}, lengths[W] = {};
-  Known known[W];
+  Known known[W] = {};
   int T = 0, n_sites = 0;
   Site* sites = nullptr;             // of any of them, sorted as those of a sequence
   std::int32_t* site_row[W] = {};    // [sites of the lane] and which it is there

@@ -14,7 +14,7 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   for (int end = e + 1; end <= queue.oldest[y]; ++end) {
     gain_since(y, row(grow, end));
     real* to = older(y, end);
-    const real* from = states(back, end) + h.first[y] * W;
+    const real* from = back_at(back, end) + h.first[y] * W;
     const Gains since = of(queue.since, y), closes = spans.closes ? of(row(closing, end), y) : Gains{since.row, splat(1)};
     for (int k = 0; k < m; ++k) {
       const vec value = load(from + k * W) * (spans.closes ? since[k] * closes[k] : since[k]);
@@ -29,7 +29,7 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
 
 // beyond[s], where s joins.
 template <bool kByState>
-void HighOrder<kByState>::ahead(int s, real* back, real* beyond) {
+void HighOrder<kByState>::ahead(int s, real* back) {
   for (int y = 0; y < h.Y; ++y) {
     const int farthest = std::min(T, s + bound(y)), m = count(y);
     if (farthest <= joins[s]) continue;
@@ -39,7 +39,7 @@ void HighOrder<kByState>::ahead(int s, real* back, real* beyond) {
     }
     const real *old = queue.oldest[y] >= queue.turn[y] ? older(y, queue.oldest[y]) : nullptr, *younger = queue.younger + h.first[y] * W;
     const Gains since = of(queue.since, y);
-    real* to = states(beyond, s) + h.first[y] * W;
+    real* to = states(beyond, s & (ring - 1)) + h.first[y] * W;
     for (int k = 0; k < m; ++k) {
       vec value = load(younger + k * W);
       if (old != nullptr) value += load(old + k * W) * since[k];
@@ -60,7 +60,7 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
     }
     if (queue.oldest[y] >= queue.turn[y]) gain_since(y, row(grow, e));
     const Gains g = of(row(grow, e), y), closes = spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)};
-    const real *ends = states(back, e) + first, *go = states(going, e) + first;
+    const real *ends = back_at(back, e) + first, *go = states(going, e) + first;
     real *younger = queue.younger + first, *out = stops + (kByState ? first : 0);
     vec stopping = vec{};
     for (int k = 0; k < m; ++k) {
@@ -75,7 +75,7 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
 
 // ratio[s]; and terms become probabilities, as do those of the segments that join.
 template <bool kByState>
-void HighOrder<kByState>::begin_back(int s, real* back, const real* beyond, real* ratio) {
+void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
   for (int y = 0; y < h.Y; ++y) {
     const std::ptrdiff_t first = h.first[y] * W;
     const int m = count(y), farthest = std::min(T, s + bound(y));
@@ -95,20 +95,20 @@ void HighOrder<kByState>::begin_back(int s, real* back, const real* beyond, real
     };
     auto clear = [&](real* gained) { for_numbers(y, [&](int q) { store(gained + q, vec{}); }); };
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
-      if (e <= farthest) meet(term(s, e), states(back, e) + first, e == s + 1);
+      if (e <= farthest) meet(term(s, e), back_at(back, e) + first, e == s + 1);
       else clear(term(s, e));
     }
     if (joins[s] > T) continue;
-    if (joins[s] < farthest) meet(row(joined, s), beyond + static_cast<std::ptrdiff_t>(s) * n * W + first, false);
+    if (joins[s] < farthest) meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false);
     else clear(row(joined, s));
   }
 }
 
 // back[e] from what is entered at e, and the expected segments that start there: by state, and by what attributes at
-// the boundary go with.  into: [n] entry * ratio
+// the boundary go with.  into: [n] entry * ratio; direct: [2][n] what goes to alpha and to S
 template <bool kByState>
-void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* passed, real* back, real* entered) {
-  const std::int32_t *rising = h.rising.data(), *before = h.before.data(), *shorter = h.shorter.data(), *classes = h.entry_class.data();
+void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered) {
+  const std::int32_t *rising = h.rising.data(), *source = h.source.data(), *shorter = h.shorter.data(), *classes = h.entry_class.data();
   const int count = static_cast<int>(h.rising.size()), width = h.n_classes() * W;
   const real *gained = w.entry, *from = states(hat, e);
   real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width, *begun = classed;
@@ -127,7 +127,8 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* pass
   }
   for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k) add(begun + h.shorter_class[k] * W, begun + k * W, W);
   if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
-  fill(passed, n * W, 0);
+  fill(direct, 2 * n * W, 0);
+  real* passed = direct + n * W;  // to S
   for (int k = 0; k < w.n_base; ++k) {
     const Move& pair = w.base[k];
     real* to = passed + h.single[pair.from] * W;
@@ -135,14 +136,14 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* pass
   }
   move_back(h.leading, into, passed);
   for (int k = 0; k < count; ++k) {
+    real* to = direct + source[rising[k]] * W;
+    store(to, load(to) + load(into + rising[k] * W));
+  }
+  for (int k = 0; k < count; ++k) {
     real* to = passed + rising[k] * W;
     store(to, load(to) + load(passed + shorter[rising[k]] * W));
   }
-  std::memcpy(back, passed, sizeof(real) * n * W);
-  for (int k = 0; k < count; ++k) {
-    real* to = back + before[rising[k]] * W;
-    store(to, load(to) + load(into + rising[k] * W));
-  }
+  for (int q = 0; q < n * W; q += W) store(back + q, load(direct + q) + load(passed + q));
 }
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.
@@ -210,13 +211,12 @@ void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
 
 template <bool kByState>
 void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient) {
-  const std::size_t size = static_cast<std::size_t>(T + 1) * n * W;
-  real *back = reals(work, size), *beyond = reals(work, size), *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
-  real *ratio = reals(work, n * W), *into = reals(work, n * W), *passed = reals(work, n * W), *entered = reals(work, n * W);
+  real *back = reals(work, static_cast<std::size_t>(kept) * n * W), *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
+  real *ratio = reals(work, n * W), *into = reals(work, n * W), *direct = reals(work, 2 * n * W), *entered = reals(work, n * W);
   real* pairs = reals(work, w.n_weighted * W + W);
   fill(entered, n * W, 0);
   fill(pairs, w.n_weighted * W, 0);
-  fill(states(back, T), n * W, 0);
+  fill(back_at(back, T), n * W, 0);
   fill(into, n * W, 0);
   clear(T, T + 1);
   vec share = vec{};
@@ -227,18 +227,18 @@ void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient)
   }
   auto total = [&](const real* values) { return sum(counted ? load(values) : vec{}); };
   for (int e = T; e >= 1; --e) {
-    end_at(e, share, states(back, e));
-    for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back, beyond);
+    end_at(e, share, back_at(back, e));
+    for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
     end_back(e, back, row(stops, e));
     const int s = e - 1;
-    begin_back(s, back, beyond, ratio);
+    begin_back(s, back, ratio);
     if (s == 0) break;
     for (int k = 0; k < w.n_weighted; ++k) {
       const vec into_label = most(load(ratio + h.single[w.weighted[k].to] * W));
       const vec p = load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) * into_label;
       store(pairs + k * W, load(pairs + k * W) + p);
     }
-    leave(s, ratio, into, passed, states(back, s), entered);
+    leave(s, ratio, into, direct, back_at(back, s), entered);
   }
   for (int y = 0; y < h.Y; ++y) {
     real* start = hat + h.single[y] * W;

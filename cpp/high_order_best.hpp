@@ -162,7 +162,11 @@ class BestHistory {
         enter_from(h.single[y], endings[h.single[last]] + w.log_transition[last * w.stride + y], who[h.single[last]]);
       }
     }
-    for (const std::int32_t q : h.rising) enter_from(q, alpha[h.before[q]], h.before[q]);
+    for (const std::int32_t q : h.rising) {
+      const std::int32_t from = h.before[q];
+      if (h.source[q] == from) enter_from(q, alpha[from], from);
+      else enter_from(q, endings[from], who[from]);
+    }
     for (const Move& move : h.leading) enter_from(move.to, endings[move.from], who[move.from]);
     for (const std::int32_t q : h.rising) to[q] += entry[q];
   }

@@ -76,6 +76,7 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
     prefixed[shorter[q]].push_back(q);
     extended[before[q]].push_back(q);
   }
+  order = static_cast<int>(by_length.size());
   for (auto& some : by_length) {
     std::sort(some.begin(), some.end());  // by their last label
     rising.insert(rising.end(), some.begin(), some.end());
@@ -87,10 +88,19 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
     longer.insert(longer.end(), moves.begin(), moves.end());
   }
   // x h leads to h y where no state x h y follows it.
+  source = before;
   for (const std::int32_t q : rising) {
-    for (const std::int32_t from : prefixed[before[q]]) {
+    auto leads_here = [&](std::int32_t from) {
       const auto& further = extended[from];
-      if (std::none_of(further.begin(), further.end(), [&](std::int32_t z) { return label[z] == label[q]; })) leading.push_back({q, from});
+      return std::none_of(further.begin(), further.end(), [&](std::int32_t z) { return label[z] == label[q]; });
+    };
+    const auto& from = prefixed[before[q]];
+    if (std::all_of(from.begin(), from.end(), leads_here)) {
+      source[q] += lanes;
+      continue;
+    }
+    for (const std::int32_t x : from) {
+      if (leads_here(x)) leading.push_back({q, x});
     }
   }
   take_turns(leading, lanes);

@@ -7,6 +7,7 @@
 //
 //   S(h)       = alpha(h) + sum of S(x h) over the states x h          everything that ends in h
 //   in(h y)    = alpha(h) + sum of S(x h) over the states x h such that x h y is none
+//              = S(h) where there is no x h y at all
 //
 // Nothing is subtracted, and the terms are about as many as the patterns.  Where h is empty the terms are pairs of
 // labels that are no state, x y; they have weights of their own, and are a matrix.
@@ -32,19 +33,21 @@ struct Histories {
 
   int Y, Q = 0;
   int lanes = 0;                     // of a row of states; some belong to none
+  int order = 0;                     // labels of the longest state, without its last
   std::vector<std::int32_t> first;   // [Y + 1] the lanes of each label,
   std::vector<std::int32_t> last;    // [Y] and where its states end
   std::vector<std::int32_t> label;   // [lanes] last label, -1: no state
   std::vector<std::int32_t> single;  // [Y] the state of one label
   std::vector<std::int32_t> shorter;  // [lanes] the state without the first label, -1: there is none
   std::vector<std::int32_t> before;   // [lanes] the state without the last label, -1: there is none
+  std::vector<std::int32_t> source;   // [lanes] where in(h y) begins, in a row of alpha with a row of S after it
   std::vector<std::int32_t> pattern;  // [patterns] their states
   std::vector<std::int32_t> pattern_at;  // [lanes] and the other way round, -1: none
   std::vector<std::int32_t> pair;     // [Y][Y] the state of two labels, -1: they are none
 
   std::vector<std::int32_t> rising;  // states of two labels or more, shorter ones first
   std::vector<Move> longer;          // from each state to that without its first label, longer ones first
-  std::vector<Move> leading;         // from x h, where its S goes, to h y
+  std::vector<Move> leading;         // from x h, where its S goes, to h y, which begins with alpha(h)
 
   // Attributes at boundaries tell apart only what they go with: classes of states, by the longest of these that a state
   // ends in.  The first is: none.

@@ -5,18 +5,9 @@
 #include <vector>
 
 #include "corpus.hpp"
-#include "objective.hpp"
+#include "gold.hpp"
 
 namespace caesura {
-
-// The labelled segments of a corpus; a sequence that is known in part has a hint instead.
-struct Gold {
-  std::vector<std::int64_t> lengths;  // [sequences]
-  int n_labels = 0;
-  std::vector<std::int64_t> ptr{0};  // [sequences + 1]
-  std::vector<LabelledSegment> segments;
-  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences]
-};
 
 // Pairs that have a weight, in the order of the weights.
 struct Pairs {

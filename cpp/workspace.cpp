@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kAlign = 64;
 constexpr std::size_t kFirstBlock = std::size_t{1} << 16;
 constexpr std::size_t kLargestStep = std::size_t{1} << 24;
-constexpr std::size_t kMostKept = std::size_t{1} << 26;
+constexpr std::size_t kMostKept = std::size_t{1} << 27;
 constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
 std::align_val_t alignment(std::size_t size) {

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning_cases import Case, numeric_gradient
+from learning_cases import Case, Floats, numeric_gradient
 
 import caesura
 from caesura import _kernels
+from caesura.features import word
+from caesura.models.structure import blocks_of
 
 SEEDS = st.integers(0, 10**6)
 
@@ -121,3 +123,30 @@ def test_patterns_without_weight_change_nothing(seed: int) -> None:
     again, same = high.objective().evaluate(w, None, False, 1)
     assert again == pytest.approx(loss, rel=1e-9, abs=1e-9)
     assert np.delete(same, at) == pytest.approx(gradient, rel=1e-9, abs=1e-9)
+
+
+def test_long_texts_stay_in_range() -> None:
+    """All pairs are states, so that those of a single label are left behind after the first."""
+    rng = np.random.default_rng(0)
+    X = [[str(one) for one in rng.integers(0, 20, size=900)]]
+    y = [[(t, t + 3, "abc"[rng.integers(3)]) for t in range(0, 900, 3)]]
+    model = caesura.SemiCRF(features=[word[0]], order=2)
+    training = model._training(model._read(X, y, None), None, None)
+    w = rng.normal(size=len(training.parameters))
+    loss, gradient = training.objective.evaluate(w, None, False, 1)
+    assert training.objective.n_careful == 0
+    model._set_fitted(training.fitted(w))
+    p = model.potentials(X[0])
+    log_z, gold = caesura.log_partition(p), caesura.score(p, y[0])
+    assert loss == pytest.approx(log_z - gold, rel=1e-12)
+    patterns = caesura.marginals(p).patterns
+    first = blocks_of(training.parameters).patterns
+    seen = counts_of(y[0], training.parameters.patterns)
+    assert gradient[first] == pytest.approx(patterns - seen, abs=1e-9)
+
+
+def counts_of(segments: list[tuple[int, int, str]], patterns: list[list[int]]) -> Floats:
+    """Count patterns in a segmentation."""
+    labels = ["abc".index(label) for _, _, label in segments]
+    ends = [[labels[k - len(z) + 1 : k + 1] == z for k in range(len(labels))] for z in patterns]
+    return np.array(ends, float).sum(axis=1)
