@@ -4,6 +4,9 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "answers.hpp"
 
@@ -264,6 +267,9 @@ void Objective::release() {
   const std::lock_guard<std::mutex> lock(guard_);
   scratch_.reset();
   single_scratch_.reset();
+#ifdef __GLIBC__
+  malloc_trim(0);  // else the process keeps it
+#endif
 }
 
 double Objective::evaluate(const double* w, const double* gold, const std::int32_t* some, int count, bool single,

@@ -149,4 +149,4 @@ def counts_of(segments: list[tuple[int, int, str]], patterns: list[list[int]]) -
     """Count patterns in a segmentation."""
     labels = ["abc".index(label) for _, _, label in segments]
     ends = [[labels[k - len(z) + 1 : k + 1] == z for k in range(len(labels))] for z in patterns]
-    return np.array(ends, float).sum(axis=1)
+    return np.array([float(sum(some)) for some in ends])
