@@ -120,11 +120,9 @@ struct Batch : FeatureRows {
     const int square = d.Y * d.Y;
     for (int b = 0; b < W; ++b) {
       if (t >= lengths[b]) continue;
-      const std::int64_t at = d.tokens[sequence[b]] + t;
-      for (std::int64_t k = d.edge_ptr[at]; k < d.edge_ptr[at + 1]; ++k) {
-        const int code = d.edge_pair[k];
-        visit(b, d.edge[k], code < square ? h.pair_class[code] : h.pattern_class[code - square], static_cast<real>(d.edge_value[k]));
-      }
+      d.for_edges(sequence[b], t, [&](std::int32_t id, std::int32_t code, double value) {
+        visit(b, id, code < square ? h.pair_class[code] : h.pattern_class[code - square], static_cast<real>(value));
+      });
     }
   }
 

@@ -276,12 +276,12 @@ nb::tuple edges(const Scorer& self, const Design& d, int i) {
   require(i >= 0 && i < d.n_sequences(), "i: out of range");
   std::vector<std::int32_t> positions, pairs;
   std::vector<double> scores;
-  for (int t = 1; !d.edge_ptr.empty() && t < d.length(i); ++t) {
-    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
+  for (int t = 1; t < d.length(i); ++t) {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
       positions.push_back(t);
-      pairs.push_back(d.edge_pair[k]);
-      scores.push_back(self.weights.view().edge[d.edge[k]] * d.edge_value[k]);
-    }
+      pairs.push_back(code);
+      scores.push_back(self.weights.view().edge[id] * value);
+    });
   }
   return nb::make_tuple(given(std::move(positions)), given(std::move(pairs)), given(std::move(scores)));
 }

@@ -7,21 +7,20 @@ namespace {
 
 // Calls visit(site, pattern, weight, value, edge?) for what goes with patterns in sequence i.
 template <class Visit>
-void for_patterns(const Layout& layout, const Design& d, int stride, int i, Visit visit) {
+void for_patterns(const Layout& layout, const Design& d, int i, Visit visit) {
   if (layout.histories == nullptr) return;
   const int T = d.length(i), square = layout.Y * layout.Y;
   for (int r = 0; r < T + d.n_sites(i); ++r) {
     const Site site = r < T ? Site{r, r + 1, kOpenStart | kOpenEnd} : d.site[d.sites[i] + r - T];
     const std::int64_t row = d.first_row(i) + r;
-    for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
-      if (d.sparse_lane[k] < stride) continue;
-      visit(site, layout.histories->pattern_at[d.sparse_lane[k] - stride], d.sparse[k], d.sparse_value.empty() ? 1.0 : d.sparse_value[k], false);
-    }
+    d.for_patterns(row, [&](std::int32_t id, std::int32_t state, double value) {
+      visit(site, layout.histories->pattern_at[state], id, value, false);
+    });
   }
-  for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
-    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
-      if (d.edge_pair[k] >= square) visit(Site{t, t + 1, kOpenEnd}, d.edge_pair[k] - square, d.edge[k], d.edge_value[k], true);
-    }
+  for (int t = 1; t < T; ++t) {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      if (code >= square) visit(Site{t, t + 1, kOpenEnd}, code - square, id, value, true);
+    });
   }
 }
 
@@ -74,7 +73,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
     }
   }
   in.histories = layout.patterns;
-  for_patterns(layout, d, w.view().stride, i, [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
+  for_patterns(layout, d, i, [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
     const double score = value * (edge ? w.view().edge : w.view().sparse)[id];
     in.potentials.push_back({site.start, site.end, Y + pattern, site.flags, static_cast<std::int32_t>(in.potentials.size()), score});
   });
@@ -82,12 +81,11 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
     in.static_targets.push_back(Y + k);
     in.static_scores.push_back(w.pattern[k]);
   }
-  for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
-    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
-      if (d.edge_pair[k] >= Y * Y) continue;
-      in.edges.push_back({t, d.edge_pair[k] / Y, d.edge_pair[k] % Y, static_cast<std::int32_t>(in.edges.size()),
-                          w.view().edge[d.edge[k]] * d.edge_value[k]});
-    }
+  for (int t = 1; t < T; ++t) {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      if (code >= Y * Y) return;
+      in.edges.push_back({t, code / Y, code % Y, static_cast<std::int32_t>(in.edges.size()), w.view().edge[id] * value});
+    });
   }
   out->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), order);
   return out;
@@ -120,16 +118,15 @@ bool Objective::add_carefully(int i, const Known& known, double sign, const Unpa
     for (int b = 0; b < Y; ++b) gradient->pairs[a * weights.view().stride + b] += sign * answer.counts.transitions[a * Y + b];
   }
   std::ptrdiff_t potential = static_cast<std::ptrdiff_t>(n_sites) * Y;
-  for_patterns(*layout_, d, weights.view().stride, i, [&](const Site&, std::int32_t, std::int32_t id, double value, bool edge) {
+  for_patterns(*layout_, d, i, [&](const Site&, std::int32_t, std::int32_t id, double value, bool edge) {
     (edge ? gradient->edge : gradient->sparse)[id] += sign * value * answer.counts.potentials[potential++];
   });
   for (std::int64_t k = 0; k < layout_->n_plain; ++k) gradient->patterns[k] += sign * answer.patterns[k];
   int at = 0;
-  for (int t = 1; !d.edge_ptr.empty() && t < T; ++t) {
-    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
-      if (d.edge_pair[k] >= Y * Y) continue;
-      gradient->edge[d.edge[k]] += sign * answer.counts.edges[at++] * d.edge_value[k];
-    }
+  for (int t = 1; t < T; ++t) {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      if (code < Y * Y) gradient->edge[id] += sign * answer.counts.edges[at++] * value;
+    });
   }
   return true;
 }

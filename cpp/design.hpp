@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "histories.hpp"
@@ -28,6 +29,12 @@ struct Site {
 
 struct Sum {
   std::int32_t row, first, second;
+};
+
+// An attribute that goes with patterns, or with pairs of labels: its weights lie one after the other.
+struct Run {
+  std::int32_t first, count;
+  double value;
 };
 
 // Attributes seen with several labels have a row of a dense table; the others are single weights.
@@ -50,17 +57,34 @@ struct Design {
   std::vector<std::int32_t> content;        // [table rows] the row that is there, or -1 - its sum; empty: in order
   std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
   std::vector<std::int32_t> sparse;         // weights, and kFarAhead zeros at the end
-  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label; of a pattern: of its state, see Weights::row
+  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label
   std::vector<double> sparse_value;  // empty: all are 1
 
-  // Weights of pairs of labels at the boundary before each token; all empty where there are none.
-  std::vector<std::int64_t> edge_ptr;   // [tokens + 1]
-  std::vector<std::int32_t> edge;       // weights
-  std::vector<std::int32_t> edge_pair;  // previous label * Y + label; Y * Y + pattern
-  std::vector<double> edge_value;
+  // Attributes of rows that go with patterns of labels; empty where there are none.
+  std::vector<std::int64_t> pattern_ptr;  // [rows + 1]
+  std::vector<Run> pattern_run;
+  std::shared_ptr<const std::vector<std::int32_t>> pattern_state;  // [single weights] the state of their pattern
+
+  // Those at the boundary before each token; empty where there are none.
+  std::vector<std::int64_t> edge_ptr;  // [tokens + 1]
+  std::vector<Run> edge_run;
+  std::shared_ptr<const std::vector<std::int32_t>> edge_code;  // [weights of edges] previous label * Y + label, or Y * Y + pattern
+
+  // Calls visit(weight, state, value) for the patterns of a row, and visit(weight, code, value) for a boundary.
+  template <class Visit>
+  void for_patterns(std::int64_t row, Visit visit) const {
+    if (pattern_ptr.empty()) return;
+    for_runs(pattern_run, pattern_ptr[row], pattern_ptr[row + 1], pattern_state->data(), visit);
+  }
+  template <class Visit>
+  void for_edges(int i, int t, Visit visit) const {
+    if (edge_ptr.empty()) return;
+    for_runs(edge_run, edge_ptr[tokens[i] + t], edge_ptr[tokens[i] + t + 1], edge_code->data(), visit);
+  }
+  bool has_patterns(std::int64_t row) const { return !pattern_ptr.empty() && pattern_ptr[row] < pattern_ptr[row + 1]; }
 
   bool is_empty(std::int64_t row) const {
-    return dense_ptr[row] == dense_ptr[row + 1] && sparse_ptr[row] == sparse_ptr[row + 1];
+    return dense_ptr[row] == dense_ptr[row + 1] && sparse_ptr[row] == sparse_ptr[row + 1] && !has_patterns(row);
   }
   std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
   // Calls visit(row) for the rows that add up to a row of the table.
@@ -81,6 +105,14 @@ struct Design {
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
   int n_sites(int i) const { return static_cast<int>(sites[i + 1] - sites[i]); }
   std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
+
+ private:
+  template <class Visit>
+  static void for_runs(const std::vector<Run>& runs, std::int64_t begin, std::int64_t end, const std::int32_t* codes, Visit visit) {
+    for (const Run *run = runs.data() + begin, *last = runs.data() + end; run != last; ++run) {
+      for (std::int32_t k = run->first; k < run->first + run->count; ++k) visit(k, codes[k], run->value);
+    }
+  }
 };
 
 // The columns [begin, begin + width) of a matrix of labels, in vectors, and the rows that are not zero there.

@@ -97,25 +97,19 @@ struct Evaluator : FeatureRows {
   }
   template <class Visit>
   void for_edges(int i, int t, Visit visit) const {
-    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
-      const int pair = d.edge_pair[k];
-      visit(d.edge[k], pair / d.Y * n + pair % d.Y, static_cast<real>(d.edge_value[k]));
-    }
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t pair, double value) {
+      visit(id, pair / d.Y * n + pair % d.Y, static_cast<real>(value));
+    });
   }
 
   void entry_scores(int i, int t, real* out) const {
-    fill(out, w.histories->lanes, 0);
-    for_entries(i, t, [&](std::int32_t id, int q, real value) { out[q] += w.edge[id] * value; });
-    w.histories->add_shorter(out);
-  }
-  template <class Visit>
-  void for_entries(int i, int t, Visit visit) const {
+    const Histories& h = *w.histories;
     const int square = d.Y * d.Y;
-    for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
-      const int code = d.edge_pair[k];
-      const std::int32_t q = code < square ? w.histories->pair[code] : w.histories->pattern[code - square];
-      visit(d.edge[k], q, static_cast<real>(d.edge_value[k]));
-    }
+    fill(out, h.lanes, 0);
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      out[code < square ? h.pair[code] : h.pattern[code - square]] += w.edge[id] * static_cast<real>(value);
+    });
+    h.add_shorter(out);
   }
 
   // The scores of sequence i as BestHistory wants them.

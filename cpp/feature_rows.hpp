@@ -93,10 +93,19 @@ struct FeatureRows {
   // How far two rows are apart: planes are side by side, and patterns come after the labels.
   int apart() const { return w.by_state ? w.row : w.wide; }
 
+  // The part of rows that goes with patterns, by state.
+  void gather_patterns(std::int64_t first, std::int64_t rows, real* out) const {
+    fill(out, rows * w.row, 0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      real* states = out + r * w.row + w.stride;
+      d.for_patterns(first + r, [&](std::int32_t id, std::int32_t q, double value) { states[q] += w.sparse[id] * static_cast<real>(value); });
+    }
+  }
+
   // out: [rows][apart]
   void gather(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
-    if (w.by_state) fill(out, rows * wide, 0);
+    if (w.by_state) gather_patterns(first, rows, out);
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin), w.dense, w.wide, out + r * wide);
@@ -131,6 +140,8 @@ struct FeatureRows {
         __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
         gradient->sparse[d.sparse[k]] += expected[r * wide + d.sparse_lane[k]] * value;
       }
+      const real* states = expected + r * wide + w.stride;
+      d.for_patterns(first + r, [&](std::int32_t id, std::int32_t q, double value) { gradient->sparse[id] += states[q] * static_cast<real>(value); });
     }
   }
 
@@ -190,7 +201,7 @@ struct FeatureRows {
   void to_states(std::int64_t row, bool token, real* scores, real* out) const {
     const Histories& h = *w.histories;
     real* own = scores + w.stride;
-    if (has_patterns(row)) h.add_shorter(own);
+    if (d.has_patterns(row)) h.add_shorter(own);
     for (int q = 0; q < h.lanes; ++q) {
       out[q] = h.label[q] < 0 ? (token ? -kInfinity : 0) : scores[h.label[q]] + own[q];
     }
@@ -202,13 +213,9 @@ struct FeatureRows {
     for (int y = 0; y < h.Y; ++y) {
       for (int q = h.first[y]; q < h.last[y]; ++q) out[y] += counts[q];
     }
-    if (!has_patterns(row)) return;
+    if (!d.has_patterns(row)) return;
     std::memcpy(own, counts, sizeof(real) * h.lanes);
     h.add_longer(own);
-  }
-  bool has_patterns(std::int64_t row) const {
-    const auto begin = d.sparse_lane.begin() + d.sparse_ptr[row], end = d.sparse_lane.begin() + d.sparse_ptr[row + 1];
-    return std::any_of(begin, end, [&](std::uint16_t lane) { return lane >= w.stride; });
   }
 };
 

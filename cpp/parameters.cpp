@@ -18,6 +18,7 @@ Parameters::Parameters(Pairs pairs, Layout layout, Planes planes)
   place_weights();
   l.n_edges = static_cast<std::int64_t>(pairs_.edge_attribute.size());
   if (l.n_edges > 0) edge_groups_.resize(planes_.n_attributes);
+  edge_code_ = std::make_shared<const std::vector<std::int32_t>>(pairs_.edge_pair);
   for (std::int32_t k = 0; k < l.n_edges; ++k) {
     Group& group = edge_groups_.at(pairs_.edge_attribute[k]);
     if (group.count++ == 0) group.first = k;
@@ -35,15 +36,7 @@ void Parameters::make_histories() {
   }
   std::sort(l.row_patterns.begin(), l.row_patterns.end());
   l.row_patterns.erase(std::unique(l.row_patterns.begin(), l.row_patterns.end()), l.row_patterns.end());
-  if (!l.row_patterns.empty() && l.Y + made->lanes + 64 > 65535) throw std::length_error("patterns");
   l.histories = std::move(made);
-}
-
-std::int32_t Parameters::lane_of(std::int64_t k) const {
-  const Layout& l = *layout_;
-  if (pairs_.label[k] < l.Y) return static_cast<std::int32_t>(plane_of(pairs_.attribute[k]) * l.Y + pairs_.label[k]);
-  const int width = trainer<double>().width;
-  return (l.Y + width - 1) / width * width + l.histories->pattern[pairs_.label[k] - l.Y];
 }
 
 // Which weights share a row of the table, and which stand alone.
@@ -60,22 +53,25 @@ void Parameters::place_weights() {
   std::vector<std::int32_t> used(groups_.size(), 0);
   l.slot.resize(n);
   l.n_dense = l.n_sparse = 0;
+  if (l.histories != nullptr) pattern_state_ = std::make_shared<std::vector<std::int32_t>>();
   for (std::int64_t k = 0; k < n; ++k) {
     Group& group = groups_[base(k)];
-    const std::int32_t lane = lane_of(k);
-    const bool dense = group.count >= least && pairs_.label[k] < l.Y;
-    group.dense = dense;
+    const std::int32_t target = pairs_.label[k];
     if (group.first < 0) {
-      group.first = static_cast<std::int32_t>(dense ? l.n_dense++ : l.n_sparse);
-      if (!dense) l.n_sparse += group.count;
+      group.kind = target >= l.Y ? Group::kPatterns : group.count >= least ? Group::kDense : Group::kSingle;
+      group.first = static_cast<std::int32_t>(group.kind == Group::kDense ? l.n_dense++ : l.n_sparse);
+      if (group.kind != Group::kDense) l.n_sparse += group.count;
     }
-    if (dense) {
+    const auto lane = static_cast<std::int32_t>(plane_of(pairs_.attribute[k]) * l.Y + target);
+    if (group.kind == Group::kDense) {
       l.slot[k] = {group.first, lane};
-    } else {
-      l.slot[k] = {group.first + used[base(k)]++, -1};
-      sparse_lane_.resize(l.n_sparse);
-      sparse_lane_[l.slot[k].row] = static_cast<std::uint16_t>(lane);
+      continue;
     }
+    l.slot[k] = {group.first + used[base(k)]++, -1};
+    sparse_lane_.resize(l.n_sparse);
+    if (pattern_state_ != nullptr) pattern_state_->resize(l.n_sparse);
+    if (group.kind == Group::kPatterns) (*pattern_state_)[l.slot[k].row] = l.histories->pattern[target - l.Y];
+    else sparse_lane_[l.slot[k].row] = static_cast<std::uint16_t>(lane);
   }
 }
 
@@ -107,6 +103,9 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   const bool values = !corpus.value.empty();
   constexpr std::int64_t kSoon = 12;
   const auto n_items = static_cast<std::int64_t>(corpus.attribute.size());
+  if (!l.row_patterns.empty()) d.pattern_ptr.push_back(0);
+  d.pattern_state = pattern_state_;
+  d.edge_code = edge_code_;
   std::uint8_t plane = 0;  // whose weights are in the row of the token
   auto add_row = [&](std::int64_t row) {
     bool any = false;
@@ -122,7 +121,11 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
       }
       const Group& group = groups_[a];
       any |= group.count > 0;
-      if (group.dense) {
+      if (group.kind == Group::kPatterns) {
+        if (group.count > 0) d.pattern_run.push_back({group.first, group.count, values ? corpus.value[k] : 1.0});
+        continue;
+      }
+      if (group.kind == Group::kDense) {
         d.dense.push_back(group.first);
         if (values) d.dense_value.push_back(corpus.value[k]);
         continue;
@@ -138,6 +141,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   auto end_row = [&] {
     d.dense_ptr.push_back(static_cast<std::int64_t>(d.dense.size()));
     d.sparse_ptr.push_back(static_cast<std::int64_t>(d.sparse.size()));
+    if (!d.pattern_ptr.empty()) d.pattern_ptr.push_back(static_cast<std::int64_t>(d.pattern_run.size()));
   };
   int longest = 0;
   for (const std::int32_t bound : l.bounds) longest = std::max(longest, bound);
@@ -165,13 +169,9 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
       const std::int32_t a = corpus.edge[k];
       if (a >= static_cast<std::int32_t>(edge_groups_.size())) continue;
       const Group& group = edge_groups_[a];
-      for (std::int32_t j = 0; j < group.count; ++j) {
-        d.edge.push_back(static_cast<std::int32_t>(group.first + j));
-        d.edge_pair.push_back(pairs_.edge_pair[group.first + j]);
-        d.edge_value.push_back(corpus.edge_value[k]);
-      }
+      if (group.count > 0) d.edge_run.push_back({group.first, group.count, corpus.edge_value[k]});
     }
-    d.edge_ptr.push_back(static_cast<std::int64_t>(d.edge.size()));
+    d.edge_ptr.push_back(static_cast<std::int64_t>(d.edge_run.size()));
   }
   return out;
 }
@@ -191,7 +191,6 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
   const int lanes = l.planes * l.Y;
   std::vector<double> table(static_cast<std::size_t>(l.n_dense) * lanes, 0.0), single(l.n_sparse, 0.0);
   const bool histories = l.histories != nullptr;
-  const int width = trainer<double>().width, first_state = (l.Y + width - 1) / width * width;
   std::vector<double> entered(histories ? l.histories->lanes : 0, 0.0);
   std::vector<std::int32_t> states;  // of the segments of one sequence
   double w = 0.0;
@@ -202,10 +201,11 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
       d.for_parts(d.dense[k], [&](std::int32_t part) { table[static_cast<std::size_t>(part) * lanes + lane] += value; });
     }
     for (std::int64_t k = d.sparse_ptr[row]; k < d.sparse_ptr[row + 1]; ++k) {
-      const bool pattern = state >= 0 && d.sparse_lane[k] >= first_state;
-      if (pattern ? !l.histories->ends_in(state, d.sparse_lane[k] - first_state) : d.sparse_lane[k] != lane) continue;
-      single[d.sparse[k]] += w * (d.sparse_value.empty() ? 1.0 : d.sparse_value[k]);
+      if (d.sparse_lane[k] == lane) single[d.sparse[k]] += w * (d.sparse_value.empty() ? 1.0 : d.sparse_value[k]);
     }
+    d.for_patterns(row, [&](std::int32_t id, std::int32_t pattern, double value) {
+      if (l.histories->ends_in(state, pattern)) single[id] += w * value;
+    });
   };
   for (int j = 0; j < n; ++j) {
     const int i = some == nullptr ? j : some[j];
@@ -231,12 +231,11 @@ std::vector<double> Parameters::count(const Design& d, const Gold& gold, const d
     for (std::int64_t s = 1; s < n_segments; ++s) {
       const int pair = segments[s - 1].label * l.Y + segments[s].label, t = segments[s].start;
       add(transition[pair], w);
-      if (d.edge_ptr.empty()) continue;
-      for (std::int64_t k = d.edge_ptr[d.tokens[i] + t]; k < d.edge_ptr[d.tokens[i] + t + 1]; ++k) {
-        const int code = d.edge_pair[k] - l.Y * l.Y;
-        const bool fires = code < 0 ? d.edge_pair[k] == pair : l.histories->ends_in(states[s], l.histories->pattern[code]);
-        if (fires) counts[l.first_edge() + d.edge[k]] += w * d.edge_value[k];
-      }
+      d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+        const int pattern = code - l.Y * l.Y;
+        const bool fires = pattern < 0 ? code == pair : l.histories->ends_in(states[s], l.histories->pattern[pattern]);
+        if (fires) counts[l.first_edge() + id] += w * value;
+      });
     }
   }
   if (histories) l.histories->add_longer(entered.data());

@@ -49,11 +49,10 @@ class Parameters {
   struct Group {
     std::int32_t first = 0;  // row of the table, or first single weight, or first weight of edges
     std::int32_t count = 0;
-    bool dense = false;
+    enum { kSingle, kDense, kPatterns } kind = kSingle;
   };
   void place_weights();
   void make_histories();
-  std::int32_t lane_of(std::int64_t k) const;  // of the weight of pair k, in its row
   int plane_of(std::int32_t attribute) const { return planes_.plane.empty() ? 0 : planes_.plane[attribute]; }
 
   Pairs pairs_;
@@ -62,6 +61,8 @@ class Parameters {
   std::vector<Group> groups_;       // [attributes] those on another plane than the first are at their base
   std::vector<Group> edge_groups_;  // [attributes], or empty
   std::vector<std::uint16_t> sparse_lane_;  // [single weights]
+  std::shared_ptr<std::vector<std::int32_t>> pattern_state_;  // [single weights], where there are patterns
+  std::shared_ptr<const std::vector<std::int32_t>> edge_code_;
 };
 
 }  // namespace caesura
