@@ -1,11 +1,28 @@
 // Objective and gradient of models with patterns of labels: a sequence in each lane of high_order.hpp.
 #pragma once
 
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
+
 #include "feature_rows.hpp"
 #include "high_order_back.hpp"
 #include "high_order_forward.hpp"
 
 namespace caesura::CAESURA_ISA {
+
+// Numbers below the range of the format are 0 for as long as this lives: they would cost a hundred times as much, and
+// nothing depends on them (see kFarAhead).
+class NoDenormals {
+ public:
+#ifdef __SSE2__
+  NoDenormals() : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040); }
+  ~NoDenormals() { _mm_setcsr(before_); }
+
+ private:
+  unsigned before_;
+#endif
+};
 
 // Up to W sequences; where there is none, the length is 0.
 struct Batch : FeatureRows {
@@ -88,7 +105,7 @@ struct Batch : FeatureRows {
       for (int r = 0; r < rows; ++r) {
         const real* from = counts + static_cast<std::ptrdiff_t>(row_of(b, r)) * c * W + b;
         real* to = raw + static_cast<std::ptrdiff_t>(r) * w.row;
-        for (int q = 0; q < c; ++q) (kByState ? states : to)[q] = from[q * W];
+        for (int q = 0; q < c; ++q) (kByState ? states : to)[q] = weight[b] * from[q * W];
         if (kByState) from_states(first + r, states, to);
         else fill_padding(to);
       }
@@ -132,21 +149,25 @@ struct Batch : FeatureRows {
     merge_sites();
     real *x = scores<kByState>(), *m = entries();
     HighOrder<kByState> kernel(w, lengths, known, sites, n_sites, work);
+    const NoDenormals fast;
     kernel.forward(x, m, log_z);
     if (gradient == nullptr) return;
     real weight[W] = {};
-    bool any = false;
+    bool counts[W];
     for (int b = 0; b < W; ++b) {
       if (lengths[b] > 0 && !std::isnan(log_z[b])) weight[b] = static_cast<real>(weights[b]);
-      any |= weight[b] != 0;
+      counts[b] = weight[b] != 0;
     }
-    if (!any) return;
+    if (std::none_of(counts, counts + W, [](bool one) { return one; })) return;
     kernel.backward(weight, *gradient);
+    for (int b = 0; b < W; ++b) {
+      if (counts[b] && weight[b] == 0) log_z[b] = std::numeric_limits<double>::quiet_NaN();
+    }
     add_rows<kByState>(x, weight);
     for (int t = 1; m != nullptr && t < T; ++t) {
       const real* begun = m + static_cast<std::ptrdiff_t>(t) * w.histories->n_classes() * W;
       for_entries(t, [&](int b, std::int32_t id, int at, real value) {
-        if (weight[b] != 0) gradient->edge[id] += begun[at * W + b] * value;
+        if (weight[b] != 0) gradient->edge[id] += weight[b] * begun[at * W + b] * value;
       });
     }
   }

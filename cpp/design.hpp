@@ -157,7 +157,6 @@ struct Weights {
   int row = 0;                       // numbers in a row of scores: stride, and the lanes of states after them if by_state
   const Real* entry = nullptr;       // [lanes] exp of what a state's patterns score, 0 where it is barred
   const Real* log_entry = nullptr;   // [lanes]
-  Real farthest_entry = 0;           // of the finite ones, from 0
   const Move* base = nullptr;        // pairs of labels that are transitions, and those of them that have a weight
   const Move* weighted = nullptr;
   int n_base = 0, n_weighted = 0;

@@ -22,13 +22,11 @@
 
 namespace caesura::CAESURA_ISA {
 
-// A state below kLeastState is left out where the other states of its label have kEnough: what comes after can tell
-// them apart only by the patterns that they end in, by no more than e^kApart, so that less than e^-70 is lost.
-constexpr real kLeastState = kDouble ? 1e-200 : 1e-30f;
-constexpr real kEnough = kDouble ? 1e-100 : 1e-10f;
-constexpr real kApart = kDouble ? 160 : 20;
+// A number that falls below the range of the format is lost, and with it no more than it times what is ahead of it.  So
+// whatever is ahead must be below kFarAhead; where it is not, or a product of gains is beyond kMost, the general sweeps
+// must answer.
+constexpr real kFarAhead = kDouble ? 1e100 : 1e10f;
 
-inline vec most(vec value) { return min(value, splat(kMost)); }
 
 // to[move.to] += from[move.from], over rows of vectors; and the other way.
 inline void move(const std::vector<Move>& moves, const real* from, real* to) {
@@ -56,9 +54,9 @@ class HighOrder {
   // replaced by exps.  log_z: [W]; NaN: a number left the safe range, ask the general sweeps.
   void forward(real* rows, real* entries, double* log_z);
 
-  // Replaces the rows by expected counts times the weight of each lane, and adds those of pairs, states, starts and
-  // ends.  Entries too become expected counts.  Lanes of weight 0 count nothing.
-  void backward(const real* weight, Gradient<real>& gradient);
+  // Replaces the rows and entries by expected counts, and adds those of pairs, states, starts and ends, times the
+  // weight of each lane.  Lanes of weight 0 count nothing; the weight of a lane that left the safe range becomes 0.
+  void backward(real* weight, Gradient<real>& gradient);
 
  private:
   const Weights<real>& w;
@@ -95,7 +93,6 @@ class HighOrder {
   double log_scale[W] = {}, masses[W];
   real last_mass[W] = {};
   ivec bad = ivec{};
-  vec apart = vec{};              // how far patterns can tell states of one label apart
 
   // A queue of starts, or of ends on the way back, for each label: sums from the younger to each of the older ones, as
   // they were when it was turned, and one sum over those that came since.
@@ -149,7 +146,6 @@ class HighOrder {
 
   void prepare();
   void clear(int oldest, int turn);
-  void spread();
   void exponentials();
   void gain_step(int e);
   vec state_step(int e);
@@ -157,7 +153,6 @@ class HighOrder {
   void gain_since(int y, const real* gains);
   void carry(int e, vec total);
   void enter(int e);
-  void drop_small(real* to);
   void finish(int e, double* log_z);
 
   void turn_back(int y, int e, real* back);
@@ -167,7 +162,7 @@ class HighOrder {
   void leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered);
   real* back_at(real* back, int e) const { return states(back, e % kept); }
   void end_at(int e, vec share, real* back) const;
-  void row_counts(real* stops, const ivec& counted, Gradient<real>& gradient);
+  void row_counts(real* stops, vec weight, Gradient<real>& gradient);
 };
 
 }  // namespace caesura::CAESURA_ISA

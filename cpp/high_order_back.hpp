@@ -5,23 +5,35 @@
 
 namespace caesura::CAESURA_ISA {
 
+// What is ahead, and whether it is too much.
+struct Ahead {
+  ivec far = ivec{};
+  vec operator()(vec value) {
+    far |= value > kFarAhead;
+    return min(value, splat(kFarAhead));
+  }
+};
+
 // The sums over the ends after e, from the nearest to each, as they are at e.
 template <bool kByState>
 void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
   const real* nearer = nullptr;
   const int m = count(y);
+  const bool closed = spans.closes;
+  Ahead bounded;
   for (int end = e + 1; end <= queue.oldest[y]; ++end) {
     gain_since(y, row(grow, end));
     real* to = older(y, end);
     const real* from = back_at(back, end) + h.first[y] * W;
     const Gains since = of(queue.since, y), closes = spans.closes ? of(row(closing, end), y) : Gains{since.row, splat(1)};
     for (int k = 0; k < m; ++k) {
-      const vec value = load(from + k * W) * (spans.closes ? since[k] * closes[k] : since[k]);
+      const vec value = bounded(load(from + k * W) * (closed ? since[k] * closes[k] : since[k]));
       store(to + k * W, nearer == nullptr ? value : load(nearer + k * W) + value);
     }
     nearer = to;
   }
+  bad |= bounded.far;
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
   fill(queue.younger + h.first[y] * W, m * W, 0);
   queue.turn[y] = e + 1;
@@ -30,6 +42,7 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
 // beyond[s], where s joins.
 template <bool kByState>
 void HighOrder<kByState>::ahead(int s, real* back) {
+  Ahead bounded;
   for (int y = 0; y < h.Y; ++y) {
     const int farthest = std::min(T, s + bound(y)), m = count(y);
     if (farthest <= joins[s]) continue;
@@ -43,14 +56,17 @@ void HighOrder<kByState>::ahead(int s, real* back) {
     for (int k = 0; k < m; ++k) {
       vec value = load(younger + k * W);
       if (old != nullptr) value += load(old + k * W) * since[k];
-      store(to + k * W, most(value));
+      store(to + k * W, bounded(value));
     }
   }
+  bad |= bounded.far;
 }
 
 // Segments that have joined before e and end there: their probabilities, and the queue as it is before e.
 template <bool kByState>
 void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
+  const bool closed = spans.closes;
+  Ahead bounded;
   for (int y = 0; y < h.Y; ++y) {
     const std::ptrdiff_t first = h.first[y] * W;
     const int m = count(y);
@@ -64,13 +80,14 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
     real *younger = queue.younger + first, *out = stops + (kByState ? first : 0);
     vec stopping = vec{};
     for (int k = 0; k < m; ++k) {
-      const vec end = spans.closes ? load(ends + k * W) * closes[k] : load(ends + k * W), stop = load(go + k * W) * end;
+      const vec end = closed ? load(ends + k * W) * closes[k] : load(ends + k * W), stop = load(go + k * W) * end;
       stopping += stop;
       if (kByState) store(out + k * W, stop);
-      store(younger + k * W, most((load(younger + k * W) + end) * g[k]));
+      store(younger + k * W, bounded((load(younger + k * W) + end) * g[k]));
     }
     if (!kByState) store(stops + y * W, stopping);
   }
+  bad |= bounded.far;
 }
 
 // ratio[s]; and terms become probabilities, as do those of the segments that join.
@@ -88,7 +105,7 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
       for (int k = 0; k < m; ++k) {
         const vec ahead = load(to + k * W), reached = ahead * by[k];
         store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
-        if (kByState) store(out + k * W, load(from + k * W) * most(reached));
+        if (kByState) store(out + k * W, load(from + k * W) * min(reached, splat(kFarAhead)));
         else dot += load(from + k * W) * ahead;
       }
       if (!kByState) store(gained + y * W, by.same * dot);
@@ -98,9 +115,11 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
       if (e <= farthest) meet(term(s, e), back_at(back, e) + first, e == s + 1);
       else clear(term(s, e));
     }
-    if (joins[s] > T) continue;
     if (joins[s] < farthest) meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false);
-    else clear(row(joined, s));
+    else if (joins[s] <= T) clear(row(joined, s));
+    Ahead bounded;
+    for (int k = 0; k < m; ++k) store(sums + k * W, bounded(load(sums + k * W)));
+    bad |= bounded.far;
   }
 }
 
@@ -115,7 +134,7 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   fill(begun, width, 0);
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
-    const vec r = most(load(ratio + q * W)), p = load(from + q * W) * r;
+    const vec r = load(ratio + q * W), p = load(from + q * W) * r;
     vec value = r * splat(gained[q]);
     store(entered + q * W, load(entered + q * W) + p);
     if (own != nullptr) {
@@ -132,7 +151,7 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   for (int k = 0; k < w.n_base; ++k) {
     const Move& pair = w.base[k];
     real* to = passed + h.single[pair.from] * W;
-    store(to, load(to) + most(load(ratio + h.single[pair.to] * W)) * splat(w.transition[pair.from * w.stride + pair.to]));
+    store(to, load(to) + load(ratio + h.single[pair.to] * W) * splat(w.transition[pair.from * w.stride + pair.to]));
   }
   move_back(h.leading, into, passed);
   for (int k = 0; k < count; ++k) {
@@ -148,7 +167,7 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.
 template <bool kByState>
-void HighOrder<kByState>::row_counts(real* stops, const ivec& counted, Gradient<real>& gradient) {
+void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gradient) {
   const int width = c * W;
   real *ended = reals(work, width), *covering = reals(work, width), *on = reals(work, width);
   real* gathered = reals(work, static_cast<std::size_t>(ring) * width);
@@ -186,8 +205,8 @@ void HighOrder<kByState>::row_counts(real* stops, const ivec& counted, Gradient<
     std::memcpy(row(x, e - 1), covering, sizeof(real) * width);
     fill(row(gathered, (e - 1) & (ring - 1)), width, 0);
     for (int b = 0; b < W; ++b) {
-      if (lengths[b] != e || !counted[b]) continue;
-      for (int y = 0; y < h.Y; ++y) for_numbers(y, [&](int q) { gradient.ends[y] += ended[q + b]; });
+      if (lengths[b] != e || weight[b] == 0) continue;
+      for (int y = 0; y < h.Y; ++y) for_numbers(y, [&](int q) { gradient.ends[y] += weight[b] * ended[q + b]; });
     }
   }
 }
@@ -210,7 +229,7 @@ void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
 }
 
 template <bool kByState>
-void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient) {
+void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   real *back = reals(work, static_cast<std::size_t>(kept) * n * W), *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
   real *ratio = reals(work, n * W), *into = reals(work, n * W), *direct = reals(work, 2 * n * W), *entered = reals(work, n * W);
   real* pairs = reals(work, w.n_weighted * W + W);
@@ -220,12 +239,7 @@ void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient)
   fill(into, n * W, 0);
   clear(T, T + 1);
   vec share = vec{};
-  ivec counted = ivec{};
-  for (int b = 0; b < W; ++b) {
-    counted[b] = weight[b] != 0 ? -1 : 0;
-    if (counted[b]) share[b] = weight[b] / last_mass[b];
-  }
-  auto total = [&](const real* values) { return sum(counted ? load(values) : vec{}); };
+  for (int b = 0; b < W; ++b) share[b] = weight[b] != 0 ? 1 / last_mass[b] : 0;
   for (int e = T; e >= 1; --e) {
     end_at(e, share, back_at(back, e));
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
@@ -234,20 +248,23 @@ void HighOrder<kByState>::backward(const real* weight, Gradient<real>& gradient)
     begin_back(s, back, ratio);
     if (s == 0) break;
     for (int k = 0; k < w.n_weighted; ++k) {
-      const vec into_label = most(load(ratio + h.single[w.weighted[k].to] * W));
+      const vec into_label = load(ratio + h.single[w.weighted[k].to] * W);
       const vec p = load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) * into_label;
       store(pairs + k * W, load(pairs + k * W) + p);
     }
     leave(s, ratio, into, direct, back_at(back, s), entered);
   }
+  for (int b = 0; b < W; ++b) weight[b] = bad[b] ? 0 : weight[b];
+  const vec times = load(weight);
+  auto total = [&](const real* values) { return sum(times != 0 ? load(values) * times : vec{}); };
   for (int y = 0; y < h.Y; ++y) {
     real* start = hat + h.single[y] * W;
-    store(start, load(start) * most(load(ratio + h.single[y] * W)));
+    store(start, load(start) * load(ratio + h.single[y] * W));
     gradient.starts[y] += total(start);
   }
   for (int k = 0; k < w.n_weighted; ++k) gradient.outer[w.weighted[k].from * w.stride + w.weighted[k].to] += total(pairs + k * W);
   for (const std::int32_t q : h.rising) gradient.entered[q] += total(entered + q * W);
-  row_counts(stops, counted, gradient);
+  row_counts(stops, times, gradient);
 }
 
 }  // namespace caesura::CAESURA_ISA

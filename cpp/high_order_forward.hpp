@@ -55,28 +55,9 @@ void HighOrder<kByState>::clear(int oldest, int turn) {
   fill(queue.younger, n * W, 0);
 }
 
-// How far the rows tell states of one label apart, all together.
-template <bool kByState>
-void HighOrder<kByState>::spread() {
-  for (std::ptrdiff_t r = 0; r < T + n_sites; ++r) {
-    const real* scores = row(x, r);
-    vec widest = vec{};
-    for (int y = 0; y < h.Y; ++y) {
-      vec low = load(scores + h.first[y] * W), high = low;
-      for (int q = h.first[y] + 1; q < h.last[y]; ++q) {
-        low = min(low, load(scores + q * W));
-        high = max(high, load(scores + q * W));
-      }
-      widest = max(widest, low > -kInfinity ? high - low : vec{});
-    }
-    apart += widest;
-  }
-}
-
 // The exps of all scores, those of a token scaled by their maximum.
 template <bool kByState>
 void HighOrder<kByState>::exponentials() {
-  if (kByState) spread();
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
     vec top = splat(-kInfinity);
@@ -100,14 +81,11 @@ void HighOrder<kByState>::exponentials() {
     bad |= (score < -kFarthestSite) | (score > kFarthestSite);
     store(scores + q * W, exp(score));
   }
-  vec farthest = splat(w.farthest_entry);
   for (std::ptrdiff_t q = h.n_classes(); entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * h.n_classes(); ++q) {
     const vec score = load(entry + q * W);
     bad |= (score < -kFarthest) | (score > kFarthest);
-    farthest = max(farthest, w.farthest_entry + max(score, -score));
     store(entry + q * W, exp(score));
   }
-  apart += splat(static_cast<real>(2 * h.order)) * farthest;
 }
 
 template <bool kByState>
@@ -201,7 +179,7 @@ void HighOrder<kByState>::gain_since(int y, const real* gains) {
   for_numbers(y, [&](int q) {
     const vec gained = load(queue.since + q) * load(gains + q);
     bad |= gained > kMost;
-    store(queue.since + q, most(gained));
+    store(queue.since + q, min(gained, splat(kMost)));
   });
 }
 
@@ -246,33 +224,11 @@ vec HighOrder<kByState>::state_step(int e) {
   }
   const vec passes = without(e, kBarred);
   for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
-  ivec small = ivec{};
   for (int y = 0; y < h.Y; ++y) {
     const real *a = alpha + h.first[y] * W, *end = alpha + h.last[y] * W;
-    for (; a != end; a += W) {
-      small |= (load(a) < kLeastState) & (load(a) > 0);
-      total += load(a);
-    }
+    for (; a != end; a += W) total += load(a);
   }
-  if (any(small)) drop_small(alpha);
   return total;
-}
-
-// States that are too small: 0 where nothing is lost by it, else a reason to ask the general sweeps.
-template <bool kByState>
-void HighOrder<kByState>::drop_small(real* to) {
-  const ivec near = apart <= kApart;
-  for (int y = 0; y < h.Y; ++y) {
-    vec total = vec{};
-    for (int q = h.first[y]; q < h.last[y]; ++q) total += load(to + q * W);
-    const ivec safe = near & (total >= kEnough);
-    for (int q = h.first[y]; q < h.last[y]; ++q) {
-      const vec value = load(to + q * W);
-      const ivec small = (value < kLeastState) & (value > 0);
-      bad |= small & ~safe;
-      store(to + q * W, small & safe ? vec{} : value);
-    }
-  }
 }
 
 // The scale of what comes after e.
@@ -314,15 +270,12 @@ void HighOrder<kByState>::enter(int e) {
   for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + source[rising[k]] * W));
   move(h.leading, sums, to);
   const real *gained = w.entry, *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
-  ivec small = ivec{};
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     vec value = load(to + q * W) * splat(gained[q]);
     if (own != nullptr) value *= load(own + classes[q] * W);
-    small |= (value < kLeastState) & (value > 0);
     store(to + q * W, value);
   }
-  if (any(small)) drop_small(to);
 }
 
 template <bool kByState>

@@ -76,7 +76,6 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns, const st
     prefixed[shorter[q]].push_back(q);
     extended[before[q]].push_back(q);
   }
-  order = static_cast<int>(by_length.size());
   for (auto& some : by_length) {
     std::sort(some.begin(), some.end());  // by their last label
     rising.insert(rising.end(), some.begin(), some.end());

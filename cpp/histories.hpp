@@ -33,7 +33,6 @@ struct Histories {
 
   int Y, Q = 0;
   int lanes = 0;                     // of a row of states; some belong to none
-  int order = 0;                     // labels of the longest state, without its last
   std::vector<std::int32_t> first;   // [Y + 1] the lanes of each label,
   std::vector<std::int32_t> last;    // [Y] and where its states end
   std::vector<std::int32_t> label;   // [lanes] last label, -1: no state

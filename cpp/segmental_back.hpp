@@ -5,6 +5,9 @@
 
 namespace caesura::CAESURA_ISA {
 
+// What no start can reach may be anything, but times 0 it must be 0.  It is negative where a weight is.
+inline vec within(vec value) { return max(min(value, splat(kMost)), splat(-kMost)); }
+
 // Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
 inline void Segmental::long_back(int e, const real* back, real* open_back, real* gathered, real* sums,
                                  real* ratio) {
@@ -74,14 +77,14 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
   const real *g = row(step, e), *h = row(hat, e - 1), *before = kOpen ? row(open, e - 1) : nullptr;
   real* token = row(x, e - 1);
   for (int q = 0; q < n; q += W) {
-    const vec gain = load(g + q), b = min(load(back + q), splat(kMost)), hatted = load(h + q);
+    const vec gain = load(g + q), b = within(load(back + q)), hatted = load(h + q);
     const vec stop = on.last != nullptr ? b * load(on.last + q) : b;
     const vec own = on.first != nullptr ? gain * load(on.first + q) : gain;
     vec alone_here = own * (on.single != nullptr ? stop * load(on.single + q) : stop);
     const vec single = hatted * alone_here;  // P(it is the segment of one token)
     vec started = single, ended = single, covering = single;
     if (kOpen) {
-      const vec on_back = min(load(open_back + q), splat(kMost)), going = load(before + q) * gain;
+      const vec on_back = within(load(open_back + q)), going = load(before + q) * gain;
       alone_here += own * load(w.open + q) * on_back;
       started = hatted * alone_here;
       ended += going * stop;
@@ -138,7 +141,7 @@ inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
     const real* h = row(hat, e - 1);
     real *token = row(x, e - 1), *r = row(ratio, e - 1);
     for (int q = 0; q < n; q += W) {
-      const vec begun = load(token + q) * min(load(back + q), splat(kMost));  // begun / hat, without a division
+      const vec begun = load(token + q) * within(load(back + q));  // begun / hat, without a division
       store(r + q, begun);
       store(token + q, load(h + q) * begun);
     }

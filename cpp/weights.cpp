@@ -82,7 +82,7 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   entry_.assign(h.lanes, Real{0});
   log_entry_.assign(h.lanes, -std::numeric_limits<Real>::infinity());
   for (const std::int32_t q : h.rising) {
-    if (score[q] > kMinusInfinity) view_.farthest_entry = std::max(view_.farthest_entry, static_cast<Real>(std::abs(score[q])));
+    near &= score[q] == kMinusInfinity || std::abs(score[q]) <= kFarthest;
     entry_[q] = static_cast<Real>(std::exp(score[q]));
     log_entry_[q] = static_cast<Real>(score[q]);
   }
@@ -96,7 +96,6 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   for (const std::int32_t k : layout.transition) {
     if (h.pair[k] < 0) weighted_.push_back({k % h.Y, k / h.Y});
   }
-  near &= view_.farthest_entry <= kFarthest;
   view_.base = base_.data();
   view_.n_base = static_cast<int>(base_.size());
   view_.weighted = weighted_.data();
