@@ -20,7 +20,9 @@ class NoDenormals {
   ~NoDenormals() { _mm_setcsr(before_); }
 
  private:
-  unsigned before_;
+  const unsigned before_;
+#else
+  NoDenormals() {}
 #endif
 };
 
