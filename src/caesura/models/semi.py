@@ -45,11 +45,6 @@ class SemiCRF(Answers):
     order : int
         How many labels before a segment's own its score may depend on: label patterns of the
         training data up to ``order + 1`` labels have weights.
-    patterns : None, list of label tuples, or "grow"
-        The patterns of three labels or more that have weights: all that the training data has up
-        to `order`, those declared, or those selected, see the guide on high order.
-    pattern_min_freq : float
-        Patterns that the training data has less often have no weight.
     max_length : None, int, dict of label to int, or "observed"
         Longest segment; None is no bound, and costs nothing.  "observed": of each label, the
         longest in the training data.
@@ -95,6 +90,11 @@ class SemiCRF(Answers):
         Seeds what is drawn.
     verbose : bool or None
         Show progress; None: where a person is looking.
+    patterns : None, list of label tuples, or "grow"
+        The patterns of three labels or more that have weights: all that the training data has up
+        to `order`, those declared, or those selected, see the guide on high order.
+    pattern_min_freq : float
+        Patterns that the training data has less often have no weight.
 
     Examples
     --------
@@ -115,8 +115,6 @@ class SemiCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
-        patterns: Sequence[Sequence[str]] | str | None = None,
-        pattern_min_freq: float = 1,
         max_length: int | Mapping[str, int] | str | None = None,
         outside: str = "O",
         outside_length: int | None = 1,
@@ -144,6 +142,8 @@ class SemiCRF(Answers):
         n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
+        patterns: Sequence[Sequence[str] | str] | str | None = None,
+        pattern_min_freq: float = 1,
     ) -> None:
         self._keep(locals())
 
