@@ -187,7 +187,7 @@ class Model(Estimator):
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
         examples = Examples(read.encoder, read.corpus, gold, rows, weight)
-        if self.patterns == GROW:
+        if self.patterns == GROW and self.order > 1:
             return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)
 

@@ -68,9 +68,6 @@ def check_orders(model: Estimator) -> None:
         expected = "a number, 0 or more"
         raise InvalidInput(message("pattern_min_freq", least, expected, "correct it"))
     given = model.patterns
-    if given == GROW and model.order < 2:
-        remedy = "pass order=2 or more: patterns grow up to it"
-        raise InvalidInput(message("order", model.order, "2 or more with patterns='grow'", remedy))
     if given is None or given == GROW:
         return
     wrong = isinstance(given, str | Mapping) or not isinstance(given, Sequence)
@@ -88,7 +85,7 @@ def check_orders(model: Estimator) -> None:
 
 def patterns_of(model: Estimator, structure: Structure, rows: Sequence[Rows]) -> list[Pattern]:
     """Return the patterns that have weights by themselves: the declared ones, or those seen."""
-    if model.patterns is None:
+    if model.patterns is None or model.patterns == GROW:  # nothing grows up to order 1
         return seen_patterns(rows, model.order, model.pattern_min_freq)
     return _declared(model.patterns, structure)
 
