@@ -31,6 +31,7 @@ from caesura.features import (
     word,
 )
 from caesura.models.structure import blocks_of
+from caesura.models.training import penalties
 from caesura.models.warm import carried, merged
 
 X, Y = addresses(40, seed=1)
@@ -151,6 +152,29 @@ def test_penalties_of_orders() -> None:
         SemiCRF(BASE, order=3, penalties={"order5": 1.0}).fit(X, Y)
 
 
+def test_the_specific_penalty_wins() -> None:
+    """In whatever order they are given."""
+    [feature] = features = [lower[0]]
+    given: dict[Any, float] = {feature: 3.0, "lower[0]": 4.0, "order3": 2.0, "patterns": 0.5}
+    for some in (given, dict(reversed(given.items()))):
+        model = SemiCRF(features, order=3, c2=0.1, penalties=some)
+        training = model._training(model._read(X, Y, None), None, None)
+        c2 = np.asarray(penalties(model, training)[1])
+        parameters, blocks = training.parameters, blocks_of(training.parameters)
+        sizes = [len(z) for z in parameters.patterns[: parameters.n_plain]]
+        assert c2[blocks.patterns].tolist() == [{3: 0.5, 4: 2.0}[size] for size in sizes]
+        assert {*c2[blocks.rows].tolist()} == {3.0}
+        assert {*c2[blocks.transitions].tolist()} == {0.1}
+
+
+def test_a_penalty_on_nothing() -> None:
+    with pytest.raises(InvalidInput, match=r"got .order1.*; pairs of labels are transitions"):
+        SemiCRF(BASE, order=2, penalties={"order1": 1.0}).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"word\[0\]") as error:
+        SemiCRF("ner", order=3, penalties={"word[O]": 1.0}).fit(X, Y)
+    assert len(str(error.value)) < 250
+
+
 # -- selected patterns -----------------------------------------------------------------------------
 
 
@@ -189,8 +213,8 @@ def test_patterns_grow_where_they_help() -> None:
 def test_nothing_grows_where_the_penalty_is_high() -> None:
     xs, ys = cycles(40, 0)
     options: dict[str, Any] = {"scheme": None, "outside": "none", "c2": 0.1, "order": 3}
-    penalties = {"patterns": (1e5, 0.1)}
-    model = ChainCRF([word[0]], patterns="grow", penalties=penalties, **options).fit(xs, ys)
+    options["penalties"] = {"patterns": (1e5, 0.1)}
+    model = ChainCRF([word[0]], patterns="grow", **options).fit(xs, ys)
     assert not patterns_of(model)
     plain = ChainCRF([word[0]], patterns=[], **options).fit(xs, ys)
     assert close(model.history_[-1].objective, plain.history_[-1].objective, 1e-4)
