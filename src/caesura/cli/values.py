@@ -7,7 +7,7 @@ from typing import Any
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["parsed", "pattern"]
+__all__ = ["parsed"]
 
 SWITCHES = (
     *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
@@ -21,10 +21,10 @@ def parsed(name: str, value: Any) -> Any:
     Examples
     --------
     >>> parsed("patterns", ["author > title > date"]), parsed("patterns", ["grow"])
-    ([('author', 'title', 'date')], 'grow')
+    (['author > title > date'], 'grow')
     """
     if name == "patterns":
-        return value[0] if value == ["grow"] else [pattern(one) for one in value]
+        return value[0] if value == ["grow"] else value
     if name == "max_length" and value == ["observed"]:
         return "observed"
     if name == "max_length":
@@ -69,8 +69,3 @@ def _penalty(one: str) -> tuple[str, Any]:
         expected = "FEATURE=C2 or FEATURE=C1,C2"
         raise InvalidInput(message("--penalty", one, expected, "write word[0]=0.1"))
     return name, values[0] if len(values) == 1 else tuple(values)
-
-
-def pattern(one: str) -> tuple[str, ...]:
-    """Return the labels of a pattern, as author > title > date."""
-    return tuple(label.strip() for label in one.split(">"))

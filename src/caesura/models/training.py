@@ -20,7 +20,7 @@ from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
 from caesura.models.development import Development
-from caesura.models.patterns import Pattern, patterns_of
+from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -115,7 +115,9 @@ class Training(NamedTuple):
             patterns = patterns_of(model, structure, examples.rows)
             parameters = parameters_of(model, bars, examples, patterns)
         if before is not None:
-            parameters = merged(parameters, before, bars, examples.encoder.attributes)
+            with few_enough():
+                parameters = merged(parameters, before, bars, examples.encoder.attributes)
+        check_states(parameters)
         objective = _kernels.Objective(
             parameters,
             parameters.compile(examples.corpus),
@@ -148,18 +150,19 @@ def parameters_of(
     model: Model, bars: Structure, examples: Examples, patterns: Sequence[Pattern]
 ) -> _kernels.Parameters:
     """Return the weights that the examples ask for, and those of some patterns by themselves."""
-    return _kernels.Parameters(
-        examples.corpus,
-        examples.gold,
-        len(bars.states),
-        examples.encoder.attributes,
-        *bars[1:],
-        float(model.min_freq) or -np.inf,  # sums of values, which may be negative
-        bool(model.all_possible_states),
-        bool(model.all_possible_transitions),
-        bool(model.boundary_weights),
-        [list(pattern) for pattern in patterns],
-    )
+    with few_enough():
+        return _kernels.Parameters(
+            examples.corpus,
+            examples.gold,
+            len(bars.states),
+            examples.encoder.attributes,
+            *bars[1:],
+            float(model.min_freq) or -np.inf,  # sums of values, which may be negative
+            bool(model.all_possible_states),
+            bool(model.all_possible_transitions),
+            bool(model.boundary_weights),
+            [list(pattern) for pattern in patterns],
+        )
 
 
 def train(
