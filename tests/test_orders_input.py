@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from toys import addresses
 
+import caesura
 from caesura import ChainCRF, InvalidInput, SemiCRF, TooLarge
 from caesura.features import Length, edge, history, word
 from caesura.models import patterns as patterns_module
@@ -129,3 +130,13 @@ def test_patterns_of_a_chain_are_of_tags() -> None:
     said = r"expected tags of the model, which are .*B-number.*: patterns of a chain are of tags"
     with pytest.raises(InvalidInput, match=said):
         ChainCRF([word[0]], patterns=[("number", "street", "town")]).fit(X, Y)
+
+
+def test_histories_of_marginals() -> None:
+    model = SemiCRF([word[0]], order=2).fit(X, Y)
+    p = model.potentials(X[0])
+    start, end, _ = caesura.viterbi(p).segments[2]
+    labels = [label for *_, label in caesura.viterbi(p).segments[:3]]
+    m = caesura.marginals(p)
+    assert m.segment(start, end, labels) == m.segment(start, end, tuple(labels)) > 0.1
+    assert m.segment(start, end, labels[-1:]) == m.segment(start, end, labels[-1])
