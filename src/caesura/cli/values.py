@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from caesura.errors import InvalidInput, message
@@ -22,13 +22,13 @@ def parsed(name: str, value: Any) -> Any:
     --------
     >>> parsed("patterns", ["author > title > date"]), parsed("patterns", ["grow"])
     (['author > title > date'], 'grow')
+    >>> parsed("max_length", ["observed"]), parsed("max_length", ["author=observed", "date=3"])
+    ('observed', {'author': 'observed', 'date': 3})
     """
     if name == "patterns":
         return value[0] if value == ["grow"] else value
-    if name == "max_length" and value == ["observed"]:
-        return "observed"
     if name == "max_length":
-        return _by_label(f"--{name.replace('_', '-')}", value, int)
+        return _by_label("--max-length", value, _bound)
     if name == "class_weight":
         return _by_label("--class-weight", value, float)
     if name == "penalty":
@@ -40,7 +40,11 @@ def parsed(name: str, value: Any) -> Any:
     return int(value) if name == "outside_length" else value
 
 
-def _by_label(name: str, given: Sequence[str], kind: type) -> Any:
+def _bound(given: str) -> int | str:
+    return given if given == "observed" else int(given)
+
+
+def _by_label(name: str, given: Sequence[str], kind: Callable[[str], Any]) -> Any:
     """Return one number, or numbers by label, as 20 or author=20."""
     found: dict[str, Any] = {}
     for one in given:
@@ -50,7 +54,7 @@ def _by_label(name: str, given: Sequence[str], kind: type) -> Any:
         except ValueError:
             expected = "a number, or label=number"
             raise InvalidInput(message(name, one, expected, "write author=20")) from None
-        if not mark and kind is int and len(given) == 1:
+        if not mark and kind is _bound and len(given) == 1:
             return value
         if not mark:
             remedy = "name the label, as author=20"

@@ -45,7 +45,7 @@ class SemiCRF(Answers):
     order : int
         How many labels before a segment's own its score may depend on: label patterns of the
         training data up to ``order + 1`` labels have weights.
-    max_length : None, int, dict of label to int, or "observed"
+    max_length : None, int, "observed", or dict of label to these
         Longest segment; None is no bound, and costs nothing.  "observed": of each label, the
         longest in the training data.
     outside : str
@@ -107,7 +107,7 @@ class SemiCRF(Answers):
     """
 
     kind: ClassVar[str] = "semi"
-    max_length: int | Mapping[str, int] | str | None
+    max_length: int | str | Mapping[str, int | str | None] | None
     outside_length: int | None
     same_label_adjacent: bool
 
@@ -115,7 +115,7 @@ class SemiCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
-        max_length: int | Mapping[str, int] | str | None = None,
+        max_length: int | str | Mapping[str, int | str | None] | None = None,
         outside: str = "O",
         outside_length: int | None = 1,
         outside_bias: float = 0.0,
@@ -185,12 +185,13 @@ class SemiCRF(Answers):
 
     def _bounds(self, states: Sequence[str], longest: _Longest) -> npt.NDArray[np.int32]:
         """Return the longest segment of each state."""
-        given = longest.of if self.max_length == OBSERVED else self.max_length
+        given = self.max_length
         each = given if isinstance(given, Mapping) else dict.fromkeys(states, given)
         for label in each:
             if label not in states:
                 expected = f"labels of y, which are {', '.join(states)}"
                 raise InvalidInput(message("max_length", label, expected, "correct the label"))
+        each = {k: longest.of.get(k) if _is_observed(each[k]) else each[k] for k in each}
         for bound in each.values():
             whole = isinstance(bound, Integral) and not isinstance(bound, bool)
             if bound is not None and not (whole and int(bound) >= 1):
@@ -242,11 +243,17 @@ class SemiCRF(Answers):
             return None
 
 
+def _is_observed(bound: Any) -> bool:
+    return isinstance(bound, str) and bound == OBSERVED
+
+
 class _Longest:
     """The longest segment of each label, where that is asked for."""
 
     def __init__(self, model: SemiCRF, before: Fitted | None) -> None:
-        self.model, self.asked = model, model.max_length == OBSERVED
+        given = model.max_length
+        each = [*given.values()] if isinstance(given, Mapping) else [given]
+        self.model, self.asked = model, any(map(_is_observed, each))
         self.of: dict[str, int | None] = {}  # None is no bound
         if before is not None and self.asked:
             bounds = before.structure.bounds.tolist()
