@@ -43,8 +43,8 @@ FEATURES = {SemiCRF: SEMI, ChainCRF: HIGH}
 KINDS = [SemiCRF, ChainCRF]
 
 
-def fitted(kind: Any, **options: Any) -> Any:
-    return kind(FEATURES[kind], **({"order": 3, "c2": 0.1} | options)).fit(X, Y)
+def fitted(kind: Any, data: Any = (X, Y), **options: Any) -> Any:
+    return kind(FEATURES[kind], **({"order": 3, "c2": 0.1} | options)).fit(*data)
 
 
 @pytest.fixture(scope="module")
@@ -222,14 +222,30 @@ def test_nothing_grows_where_the_penalty_is_high() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_selection_is_the_same_on_any_number_of_threads(kind: Any) -> None:
-    one, two = (fitted(kind, patterns="grow", n_threads=n) for n in (1, 2))
+    cheap = {"patterns": (0.1, 0.1)}
+    one, two = (fitted(kind, patterns="grow", penalties=cheap, n_threads=n) for n in (1, 2))
+    assert patterns_of(one)
     assert patterns_of(one) == patterns_of(two)
     assert np.array_equal(one._known.w, two._known.w)
     parameters = one._known.parameters  # weights of attributes are selected with their patterns
     assert all(len(z) == 2 for z in parameters.patterns[parameters.n_plain :])
-    again = fitted(kind, patterns="grow", warm_start=True)
-    before = patterns_of(again)
-    assert before <= patterns_of(again.fit(X_NEW, Y_NEW))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_selection_with_a_warm_start(kind: Any) -> None:
+    """What gains nothing any more goes; what the new data does not have stays."""
+    cheap = {"patterns": (0.1, 0.1)}
+    model = fitted(kind, patterns="grow", penalties=cheap, warm_start=True)
+    before = patterns_of(model)
+    seen = patterns_of(fitted(kind, data=(X[:3], Y[:3])))
+    assert before & seen
+    assert before - seen
+    model.set_params(penalties={"patterns": (1e5, 0.1)}).fit(X[:3], Y[:3])
+    assert patterns_of(model) == before - seen
+    parameters = model._known.parameters  # with their attributes
+    states = model._known.structure.states
+    assert not {" > ".join(states[y] for y in z) for z in parameters.patterns} & seen
+    assert model.score(X[:3], Y[:3]) > 0.95
 
 
 def test_what_is_left_out_is_best_at_zero() -> None:
