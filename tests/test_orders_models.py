@@ -63,12 +63,44 @@ def patterns_of(model: Any) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_one_is_the_first_order_model(kind: Any) -> None:
-    features = [*BASE, edge(shape[0])]
-    a = kind(features, c2=0.1).fit(X, Y)
-    b = kind(features, c2=0.1, order=1, patterns=None).fit(X, Y)
-    c = kind(features, c2=0.1, order=4, patterns=[]).fit(X, Y)
-    assert np.array_equal(a._known.w, b._known.w)
-    assert np.array_equal(a._known.w, c._known.w)
+    """The sums over label histories are those of first order where a pattern weighs nothing."""
+    features, options = (
+        [*BASE, edge(shape[0])],
+        {"c2": 0.1, "epsilon": 1e-8, "delta": 0.0, "max_iterations": 400},
+    )
+    declared = {SemiCRF: ("number", "street", "O", "town"), ChainCRF: ("O", "B-street", "I-street")}
+    low = kind(features, **options)
+    high = kind(features, patterns=[declared[kind]], penalties={"patterns": (1e6, 0.1)}, **options)
+    one = low._training(low._read(X, Y, None), None, None)
+    two = high._training(high._read(X, Y, None), None, None)
+    assert (one.parameters.n_plain, two.parameters.n_plain) == (0, 1)
+    w = np.random.default_rng(0).normal(size=len(one.parameters))
+    moved = carried(two.parameters, one.fitted(w), two.structure)
+    loss, gradient = one.objective.evaluate(w, None, False, 1)
+    same, slope = two.objective.evaluate(moved, None, False, 1)
+    assert close(loss, same)
+    expected = carried(two.parameters, one.fitted(gradient), two.structure)
+    at = blocks_of(two.parameters).patterns.start
+    assert close(expected, np.where(np.arange(len(slope)) == at, 0.0, slope))
+    assert abs(slope[at]) > 0.1  # the pattern is there, and would change the model
+    check_same(low, one.fitted(w), high, two.fitted(moved), 1e-9)
+    low.fit(X, Y)
+    high.fit(X, Y)
+    assert high._known.w[at] == 0.0
+    check_same(low, low._known, high, high._known, 1e-6)
+
+
+def check_same(a: Any, with_a: Any, b: Any, with_b: Any, near: float) -> None:
+    """Check that two models say the same, with these weights."""
+    a._set_fitted(with_a)
+    b._set_fitted(with_b)
+    assert a.predict(X_NEW) == b.predict(X_NEW)
+    for x in X_NEW:
+        p, q = (caesura.marginals(model.potentials(x)) for model in (a, b))
+        assert close(p.log_partition, q.log_partition, near)
+        assert close(p.tokens, q.tokens, near)
+        assert close(p.boundaries, q.boundaries, near)
+        assert close(p.transitions, q.transitions, near)
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
@@ -326,10 +358,7 @@ def test_feature_templates_of_the_second_seed(order: int) -> None:
 def test_everything_can_be_asked(models: dict[Any, Any], kind: Any) -> None:
     model = models[kind]
     assert model.score(X, Y) > 0.95
-    assert (
-        model.predict(X_NEW) == [segments for [(segments, _)] in model.predict_n_best(X_NEW, 1)]
-        or model.kind == "chain"
-    )
+    assert model.predict(X_NEW) == [s for [(s, _)] in model.predict_n_best(X_NEW, 1)]
     rules: dict[str, Any] = {"at_most_once": ["street"], "ordered": ["number", "street", "town"]}
     for segments in model.predict(X_NEW, constraints=rules):
         assert sum(s.label == "street" for s in segments) <= 1
@@ -479,7 +508,9 @@ def test_the_command_line(tmp_path: Path) -> None:
     shown = good("inspect", model).out
     count = len(patterns_of(loaded))
     assert f"patterns    {count} of order 2" in shown
-    assert "largest patterns" in shown
+    every = good("inspect", model, "--top", "10000").out
+    assert all(every.count(f"{pattern} ") == 1 for pattern in patterns_of(loaded))
+    assert "pattern  " in good("inspect", model, "--top", "10000", "--label", "town").out
     facts = json.loads(good("inspect", model, "--json").out)
     assert facts["patterns_by_order"] == {"2": count}
     assert facts["patterns"][0]["pattern"] in patterns_of(loaded)
@@ -497,6 +528,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert wrong.code == 1
     assert "'planet' in number > planet > town is none" in " ".join(wrong.err.split())
     assert "order: got 0" in run("train", train, "-o", model, "--order", "0").err
+    both = run("train", train, "-o", model, "--patterns", "grow", "--patterns", "a>b>c")
+    assert "'grow' by itself" in " ".join(both.err.split())
 
 
 def test_a_tagger_of_crfsuite_reads_a_chain_of_high_order(tmp_path: Path) -> None:
