@@ -288,6 +288,19 @@ def test_observed_lengths_of_partial_labels() -> None:
     assert bounds_of(model) == {"A": 2, "B": 2, "C": 0}
 
 
+def test_observed_lengths_of_some_labels() -> None:
+    """The others have a bound of their own, or none."""
+    x, y = [["a", "b", "c", "d", "e", "f"]], [[(0, 2, "A"), (2, 3, "B"), (3, 6, "C")]]
+    model = SemiCRF([word[0]], max_length={"A": "observed", "B": 4}, warm_start=True).fit(x, y)
+    assert bounds_of(model) == {"A": 2, "B": 4, "C": 0}
+    longer = [[(0, 3, "A"), (3, 4, "B"), (4, 6, "C")]]
+    assert bounds_of(model.fit(x, longer)) == {"A": 3, "B": 4, "C": 0}
+
+
 def test_no_other_word_is_a_length() -> None:
     with pytest.raises(InvalidInput, match=r"max_length: got .longest., .* or .observed."):
         SemiCRF([word[0]], max_length="longest").fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"max_length: got .longest., .* or .observed."):
+        SemiCRF([word[0]], max_length={"street": "longest"}).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"max_length: got array"):
+        SemiCRF([word[0]], max_length=np.array([2, 3])).fit(X, Y)  # type: ignore[arg-type]

@@ -31,6 +31,7 @@ from caesura.features import (
     word,
 )
 from caesura.models.structure import blocks_of
+from caesura.models.training import penalties
 from caesura.models.warm import carried, merged
 
 X, Y = addresses(40, seed=1)
@@ -42,8 +43,8 @@ FEATURES = {SemiCRF: SEMI, ChainCRF: HIGH}
 KINDS = [SemiCRF, ChainCRF]
 
 
-def fitted(kind: Any, **options: Any) -> Any:
-    return kind(FEATURES[kind], **({"order": 3, "c2": 0.1} | options)).fit(X, Y)
+def fitted(kind: Any, data: Any = (X, Y), **options: Any) -> Any:
+    return kind(FEATURES[kind], **({"order": 3, "c2": 0.1} | options)).fit(*data)
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +63,44 @@ def patterns_of(model: Any) -> set[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_order_one_is_the_first_order_model(kind: Any) -> None:
-    features = [*BASE, edge(shape[0])]
-    a = kind(features, c2=0.1).fit(X, Y)
-    b = kind(features, c2=0.1, order=1, patterns=None).fit(X, Y)
-    c = kind(features, c2=0.1, order=4, patterns=[]).fit(X, Y)
-    assert np.array_equal(a._known.w, b._known.w)
-    assert np.array_equal(a._known.w, c._known.w)
+    """The sums over label histories are those of first order where a pattern weighs nothing."""
+    features, options = (
+        [*BASE, edge(shape[0])],
+        {"c2": 0.1, "epsilon": 1e-8, "delta": 0.0, "max_iterations": 400},
+    )
+    declared = {SemiCRF: ("number", "street", "O", "town"), ChainCRF: ("O", "B-street", "I-street")}
+    low = kind(features, **options)
+    high = kind(features, patterns=[declared[kind]], penalties={"patterns": (1e6, 0.1)}, **options)
+    one = low._training(low._read(X, Y, None), None, None)
+    two = high._training(high._read(X, Y, None), None, None)
+    assert (one.parameters.n_plain, two.parameters.n_plain) == (0, 1)
+    w = np.random.default_rng(0).normal(size=len(one.parameters))
+    moved = carried(two.parameters, one.fitted(w), two.structure)
+    loss, gradient = one.objective.evaluate(w, None, False, 1)
+    same, slope = two.objective.evaluate(moved, None, False, 1)
+    assert close(loss, same)
+    expected = carried(two.parameters, one.fitted(gradient), two.structure)
+    at = blocks_of(two.parameters).patterns.start
+    assert close(expected, np.where(np.arange(len(slope)) == at, 0.0, slope))
+    assert abs(slope[at]) > 0.1  # the pattern is there, and would change the model
+    check_same(low, one.fitted(w), high, two.fitted(moved), 1e-9)
+    low.fit(X, Y)
+    high.fit(X, Y)
+    assert high._known.w[at] == 0.0
+    check_same(low, low._known, high, high._known, 1e-6)
+
+
+def check_same(a: Any, with_a: Any, b: Any, with_b: Any, near: float) -> None:
+    """Check that two models say the same, with these weights."""
+    a._set_fitted(with_a)
+    b._set_fitted(with_b)
+    assert a.predict(X_NEW) == b.predict(X_NEW)
+    for x in X_NEW:
+        p, q = (caesura.marginals(model.potentials(x)) for model in (a, b))
+        assert close(p.log_partition, q.log_partition, near)
+        assert close(p.tokens, q.tokens, near)
+        assert close(p.boundaries, q.boundaries, near)
+        assert close(p.transitions, q.transitions, near)
 
 
 @pytest.mark.parametrize("order", [2, 3, 4])
@@ -151,6 +184,29 @@ def test_penalties_of_orders() -> None:
         SemiCRF(BASE, order=3, penalties={"order5": 1.0}).fit(X, Y)
 
 
+def test_the_specific_penalty_wins() -> None:
+    """In whatever order they are given."""
+    [feature] = features = [lower[0]]
+    given: dict[Any, float] = {feature: 3.0, "lower[0]": 4.0, "order3": 2.0, "patterns": 0.5}
+    for some in (given, dict(reversed(given.items()))):
+        model = SemiCRF(features, order=3, c2=0.1, penalties=some)
+        training = model._training(model._read(X, Y, None), None, None)
+        c2 = np.asarray(penalties(model, training)[1])
+        parameters, blocks = training.parameters, blocks_of(training.parameters)
+        sizes = [len(z) for z in parameters.patterns[: parameters.n_plain]]
+        assert c2[blocks.patterns].tolist() == [{3: 0.5, 4: 2.0}[size] for size in sizes]
+        assert {*c2[blocks.rows].tolist()} == {3.0}
+        assert {*c2[blocks.transitions].tolist()} == {0.1}
+
+
+def test_a_penalty_on_nothing() -> None:
+    with pytest.raises(InvalidInput, match=r"got .order1.*; pairs of labels are transitions"):
+        SemiCRF(BASE, order=2, penalties={"order1": 1.0}).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"word\[0\]") as error:
+        SemiCRF("ner", order=3, penalties={"word[O]": 1.0}).fit(X, Y)
+    assert len(str(error.value)) < 250
+
+
 # -- selected patterns -----------------------------------------------------------------------------
 
 
@@ -189,8 +245,8 @@ def test_patterns_grow_where_they_help() -> None:
 def test_nothing_grows_where_the_penalty_is_high() -> None:
     xs, ys = cycles(40, 0)
     options: dict[str, Any] = {"scheme": None, "outside": "none", "c2": 0.1, "order": 3}
-    penalties = {"patterns": (1e5, 0.1)}
-    model = ChainCRF([word[0]], patterns="grow", penalties=penalties, **options).fit(xs, ys)
+    options["penalties"] = {"patterns": (1e5, 0.1)}
+    model = ChainCRF([word[0]], patterns="grow", **options).fit(xs, ys)
     assert not patterns_of(model)
     plain = ChainCRF([word[0]], patterns=[], **options).fit(xs, ys)
     assert close(model.history_[-1].objective, plain.history_[-1].objective, 1e-4)
@@ -198,14 +254,30 @@ def test_nothing_grows_where_the_penalty_is_high() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_selection_is_the_same_on_any_number_of_threads(kind: Any) -> None:
-    one, two = (fitted(kind, patterns="grow", n_threads=n) for n in (1, 2))
+    cheap = {"patterns": (0.1, 0.1)}
+    one, two = (fitted(kind, patterns="grow", penalties=cheap, n_threads=n) for n in (1, 2))
+    assert patterns_of(one)
     assert patterns_of(one) == patterns_of(two)
     assert np.array_equal(one._known.w, two._known.w)
     parameters = one._known.parameters  # weights of attributes are selected with their patterns
     assert all(len(z) == 2 for z in parameters.patterns[parameters.n_plain :])
-    again = fitted(kind, patterns="grow", warm_start=True)
-    before = patterns_of(again)
-    assert before <= patterns_of(again.fit(X_NEW, Y_NEW))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_selection_with_a_warm_start(kind: Any) -> None:
+    """What gains nothing any more goes; what the new data does not have stays."""
+    cheap = {"patterns": (0.1, 0.1)}
+    model = fitted(kind, patterns="grow", penalties=cheap, warm_start=True)
+    before = patterns_of(model)
+    seen = patterns_of(fitted(kind, data=(X[:3], Y[:3])))
+    assert before & seen
+    assert before - seen
+    model.set_params(penalties={"patterns": (1e5, 0.1)}).fit(X[:3], Y[:3])
+    assert patterns_of(model) == before - seen
+    parameters = model._known.parameters  # with their attributes
+    states = model._known.structure.states
+    assert not {" > ".join(states[y] for y in z) for z in parameters.patterns} & seen
+    assert model.score(X[:3], Y[:3]) > 0.95
 
 
 def test_what_is_left_out_is_best_at_zero() -> None:
@@ -286,10 +358,7 @@ def test_feature_templates_of_the_second_seed(order: int) -> None:
 def test_everything_can_be_asked(models: dict[Any, Any], kind: Any) -> None:
     model = models[kind]
     assert model.score(X, Y) > 0.95
-    assert (
-        model.predict(X_NEW) == [segments for [(segments, _)] in model.predict_n_best(X_NEW, 1)]
-        or model.kind == "chain"
-    )
+    assert model.predict(X_NEW) == [s for [(s, _)] in model.predict_n_best(X_NEW, 1)]
     rules: dict[str, Any] = {"at_most_once": ["street"], "ordered": ["number", "street", "town"]}
     for segments in model.predict(X_NEW, constraints=rules):
         assert sum(s.label == "street" for s in segments) <= 1
@@ -439,7 +508,9 @@ def test_the_command_line(tmp_path: Path) -> None:
     shown = good("inspect", model).out
     count = len(patterns_of(loaded))
     assert f"patterns    {count} of order 2" in shown
-    assert "largest patterns" in shown
+    every = good("inspect", model, "--top", "10000").out
+    assert all(every.count(f"{pattern} ") == 1 for pattern in patterns_of(loaded))
+    assert "pattern  " in good("inspect", model, "--top", "10000", "--label", "town").out
     facts = json.loads(good("inspect", model, "--json").out)
     assert facts["patterns_by_order"] == {"2": count}
     assert facts["patterns"][0]["pattern"] in patterns_of(loaded)
@@ -457,6 +528,8 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert wrong.code == 1
     assert "'planet' in number > planet > town is none" in " ".join(wrong.err.split())
     assert "order: got 0" in run("train", train, "-o", model, "--order", "0").err
+    both = run("train", train, "-o", model, "--patterns", "grow", "--patterns", "a>b>c")
+    assert "'grow' by itself" in " ".join(both.err.split())
 
 
 def test_a_tagger_of_crfsuite_reads_a_chain_of_high_order(tmp_path: Path) -> None:

@@ -129,10 +129,15 @@ def _families(model: Any) -> list[Family]:
 
 
 def _weights(model: Any, label: str | None, count: int) -> list[Any]:
+    """Return the largest weights; without a label, patterns have a table of their own."""
+    own = model._known.parameters.n_plain if label is None else 0
     try:
-        return list(model.top_features(label, count))
+        best = model.top_features(label, count + own)
     except InvalidInput as error:
         raise InvalidInput(f"--{error}") from None
+    if own:
+        best = [one for one in best if one.feature != "pattern" or " > " not in one.label]
+    return list(best[:count])
 
 
 def _transitions(model: Any, count: int) -> list[tuple[str, str, float]]:

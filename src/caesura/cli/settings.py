@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura.cli.reading import tokeniser_of
-from caesura.cli.values import parsed, pattern
+from caesura.cli.values import parsed
 from caesura.errors import InvalidInput, message
 
 __all__ = [
@@ -259,8 +259,6 @@ def _of_toml(name: str, value: Any, path: Path) -> Any:
         return tokeniser_of(value)
     if name in ("outside_length", "scheme", "max_length", "patterns") and value == "none":
         return None
-    if name == "patterns" and isinstance(value, list):
-        return [pattern(one) if isinstance(one, str) else one for one in value]
     if name == "penalties" and isinstance(value, Mapping):
         return {key: tuple(one) if isinstance(one, list) else one for key, one in value.items()}
     return value

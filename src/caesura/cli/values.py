@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["parsed", "pattern"]
+__all__ = ["parsed"]
 
 SWITCHES = (
     *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
@@ -21,14 +21,14 @@ def parsed(name: str, value: Any) -> Any:
     Examples
     --------
     >>> parsed("patterns", ["author > title > date"]), parsed("patterns", ["grow"])
-    ([('author', 'title', 'date')], 'grow')
+    (['author > title > date'], 'grow')
+    >>> parsed("max_length", ["observed"]), parsed("max_length", ["author=observed", "date=3"])
+    ('observed', {'author': 'observed', 'date': 3})
     """
     if name == "patterns":
-        return value[0] if value == ["grow"] else [pattern(one) for one in value]
-    if name == "max_length" and value == ["observed"]:
-        return "observed"
+        return value[0] if value == ["grow"] else value
     if name == "max_length":
-        return _by_label(f"--{name.replace('_', '-')}", value, int)
+        return _by_label("--max-length", value, _bound)
     if name == "class_weight":
         return _by_label("--class-weight", value, float)
     if name == "penalty":
@@ -40,7 +40,11 @@ def parsed(name: str, value: Any) -> Any:
     return int(value) if name == "outside_length" else value
 
 
-def _by_label(name: str, given: Sequence[str], kind: type) -> Any:
+def _bound(given: str) -> int | str:
+    return given if given == "observed" else int(given)
+
+
+def _by_label(name: str, given: Sequence[str], kind: Callable[[str], Any]) -> Any:
     """Return one number, or numbers by label, as 20 or author=20."""
     found: dict[str, Any] = {}
     for one in given:
@@ -50,7 +54,7 @@ def _by_label(name: str, given: Sequence[str], kind: type) -> Any:
         except ValueError:
             expected = "a number, or label=number"
             raise InvalidInput(message(name, one, expected, "write author=20")) from None
-        if not mark and kind is int and len(given) == 1:
+        if not mark and kind is _bound and len(given) == 1:
             return value
         if not mark:
             remedy = "name the label, as author=20"
@@ -69,8 +73,3 @@ def _penalty(one: str) -> tuple[str, Any]:
         expected = "FEATURE=C2 or FEATURE=C1,C2"
         raise InvalidInput(message("--penalty", one, expected, "write word[0]=0.1"))
     return name, values[0] if len(values) == 1 else tuple(values)
-
-
-def pattern(one: str) -> tuple[str, ...]:
-    """Return the labels of a pattern, as author > title > date."""
-    return tuple(label.strip() for label in one.split(">"))

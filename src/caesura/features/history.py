@@ -10,7 +10,7 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings
 from caesura.features.spans import SegmentFeature
-from caesura.features.templates import Column, Template
+from caesura.features.templates import HIGHEST, Column, Template
 from caesura.segments import Segment
 
 __all__ = ["SegmentHistory", "history"]
@@ -38,7 +38,7 @@ class SegmentHistory(SegmentFeature):
     order: int
 
     def __post_init__(self) -> None:
-        whole("order", self.order, 1)
+        whole("order", self.order, 1, HIGHEST)
         if not isinstance(self.feature, SegmentFeature) or self.feature.order:
             remedy = "give each feature one history, as history(Length(exact=3), 2)"
             raise InvalidInput(
@@ -79,7 +79,7 @@ def history(feature: Any, order: int) -> Any:
         What fires, and where: at every token of the segment, at its first, at the boundary before
         it, for its length.
     order : int
-        How many labels before the segment's own count, 1 or more.  ``edge(...)`` has 1 by itself.
+        How many labels before the segment's own count, 1 to 255.  ``edge(...)`` has 1 by itself.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def history(feature: Any, order: int) -> Any:
     >>> history(Length(exact=3), 1).name
     'history1:length'
     """
-    whole("order", order, 1)
+    whole("order", order, 1, HIGHEST)
     if isinstance(feature, Column):
         feature = feature[0]
     if isinstance(feature, Template | SegmentFeature) and not feature.order:

@@ -27,6 +27,7 @@ from caesura.errors import InvalidInput, message
 __all__ = [
     "AFTER",
     "BEFORE",
+    "HIGHEST",
     "PLACES",
     "Column",
     "Template",
@@ -42,6 +43,7 @@ __all__ = [
     "within",
 ]
 
+HIGHEST = 255  # labels of a history before the segment's own that the kernels take
 BEFORE, AFTER = "<s>", "</s>"  # what a column is before the first token and after the last
 
 PLACES: tuple[str, ...] = (
@@ -124,7 +126,7 @@ class Template:
     order: int = 0
 
     def __post_init__(self) -> None:
-        if whole("order", self.order, 0) == 1 and self.place == "edge":
+        if whole("order", self.order, 0, HIGHEST) == 1 and self.place == "edge":
             object.__setattr__(self, "order", 0)
         if self.place not in PLACES:
             raise InvalidInput(message("place", self.place, ", ".join(PLACES), "pass one of them"))

@@ -182,11 +182,13 @@ class Marginals:
         counts = [next(at_a_place) if placed else next(anywhere) for placed in self._placed]
         return np.array(counts, np.float64)
 
-    def segment(self, start: int, end: int, label: Label | tuple[Label, ...]) -> float:
+    def segment(
+        self, start: int, end: int, label: Label | tuple[Label, ...] | list[str] | list[int]
+    ) -> float:
         """Return the probability of the segment [start, end) with this label.
 
-        A tuple of labels is a history: the segment has the last of them, and the segments before
-        it have the others.  Each such question is a sweep of its own.
+        A tuple of labels is a history, and so is a list: the segment has the last of them, and the
+        segments before it have the others.  Each such question is a sweep of its own.
 
         Examples
         --------
@@ -197,6 +199,7 @@ class Marginals:
         >>> round(m.segment(1, 2, ("other", "name")), 4)
         0.1667
         """
+        label = tuple(label) if isinstance(label, list) else label
         if isinstance(label, tuple) and len(label) != 1:
             self._rows()  # the potentials must be those of these marginals
             event = self._potentials.copy()

@@ -35,7 +35,7 @@ from caesura.learning import Progress
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
-from caesura.models.patterns import GROW
+from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, labelled, paired
 from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
@@ -187,7 +187,7 @@ class Model(Estimator):
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
         examples = Examples(read.encoder, read.corpus, gold, rows, weight)
-        if self.patterns == GROW:
+        if grows(self) and self.order > 1:
             return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)
 

@@ -49,8 +49,6 @@ class ChainCRF(Answers):
         data.
     order : int
         How many tags before a token's own its score may depend on.
-    patterns : None, list of tag tuples, or "grow"
-        As in `SemiCRF`, of tags.
     scheme : {"auto", None} or str
         How segments become tags, as "BIO", "BIOES" or "BCEU".  "auto": tags stay as they are given,
         and segments become BIO.  None: tags are labels and nothing more.
@@ -62,6 +60,8 @@ class ChainCRF(Answers):
         recall.  It takes effect without fitting again.
     outside, learner, c1, c2, ...
         As in `SemiCRF`.
+    patterns : None, list of tag tuples, or "grow"
+        As in `SemiCRF`, of tags.
 
     Examples
     --------
@@ -81,8 +81,6 @@ class ChainCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
-        patterns: Sequence[Sequence[str]] | str | None = None,
-        pattern_min_freq: float = 1,
         scheme: str | None = "auto",
         forbid_invalid: str = "predict",
         outside: str = "O",
@@ -109,6 +107,8 @@ class ChainCRF(Answers):
         n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
+        patterns: Sequence[Sequence[str] | str] | str | None = None,
+        pattern_min_freq: float = 1,
     ) -> None:
         self._keep(locals())
 

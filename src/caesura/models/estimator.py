@@ -37,8 +37,6 @@ class Estimator:
 
     features: Any
     order: int
-    patterns: Sequence[Sequence[str]] | str | None
-    pattern_min_freq: float
     outside: str
     outside_bias: float
     learner: str
@@ -63,6 +61,8 @@ class Estimator:
     n_threads: int | None
     random_state: int
     verbose: bool | None
+    patterns: Sequence[Sequence[str] | str] | str | None
+    pattern_min_freq: float
 
     kind: ClassVar[str]
     features_: Features

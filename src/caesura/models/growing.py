@@ -12,8 +12,11 @@ The weights of a pattern are a group: its own, and those of attributes whose his
 of norms is minimised by the eta-trick: ``|w_g| = min over eta of |w_g|^2 / (2 eta) + eta / 2``, so
 fits with ``c2 + lambda_g / (2 eta_g)`` take turns with ``eta_g = |w_g|``. That finds small weights,
 never zeros; what is pruned is decided by the condition above, which is exact. ``lambda_g`` is c1
-times the square root of the size of the group (1 where c1 is 0). The model is then fitted to what
-is left, with its own penalties.
+times the square root of the size of the group (1 where c1 is 0). All of this is by L-BFGS. The
+model is then fitted to what is left, with its own penalties and learner.
+
+With a warm start the patterns of the earlier model are active from the start, and may be pruned;
+those that the training data of now does not have stay, as all weights of an earlier model do.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.inference.door import threads_of
 from caesura.learning import LBFGS, ProgressLine, minimise
-from caesura.models.patterns import SHORTEST, Pattern, seen_patterns
+from caesura.models.patterns import SHORTEST, Pattern, few_enough, seen_patterns
 from caesura.models.structure import Fitted, Labelling, Structure, blocks_of
 from caesura.models.training import (
     Corpora,
@@ -36,7 +39,7 @@ from caesura.models.training import (
     penalties,
     training_bars,
 )
-from caesura.models.warm import carried
+from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
@@ -76,10 +79,13 @@ class _Growth:
     def __init__(
         self, model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
     ) -> None:
-        self.model, self.labelling, self.examples, self.before = model, labelling, examples, before
+        self.model, self.labelling, self.examples = model, labelling, examples
         self.bars: Structure = training_bars(model, labelling, examples)
         self.seen = seen_patterns(examples.rows, model.order, model.pattern_min_freq)
         self.all = parameters_of(model, self.bars, examples, self.seen)
+        if before is not None:  # once: what is pruned later stays away
+            with few_enough():
+                self.all = merged(self.all, before, self.bars, examples.encoder.attributes)
         self.active: set[Pattern] = set() if before is None else self._earlier(before)
         self.pruned: set[Pattern] = set()
         self.now = self._compiled(self.active, before)  # with w0, the weights found so far
@@ -157,7 +163,7 @@ class _Growth:
     def _compiled(self, patterns: set[Pattern], last: Fitted | None) -> Training:
         """Return the training of some patterns, with the weights found so far."""
         kept = _restricted(self.all, patterns, {*self.seen}, self.bars, self.examples)
-        training = Training.of(self.model, self.labelling, self.examples, self.before, kept)
+        training = Training.of(self.model, self.labelling, self.examples, None, kept)
         if last is None:
             return training
         w0 = carried(training.parameters, last, self.labelling.structure)

@@ -6,15 +6,17 @@ transitions; here are longer ones, of three states or more, which have a weight 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caesura import _kernels
 from caesura.checks import whole
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, TooLarge, message
 from caesura.models.structure import Structure
 from caesura.models.targets import Rows
 
@@ -26,7 +28,11 @@ __all__ = [
     "SHORTEST",
     "Pattern",
     "check_orders",
+    "check_states",
     "counts_by_order",
+    "few_enough",
+    "grows",
+    "labels_of",
     "named",
     "patterns_of",
     "seen_patterns",
@@ -34,6 +40,8 @@ __all__ = [
 
 GROW = "grow"  # of patterns: select them
 SHORTEST = 3  # states of a pattern that is no transition
+LONGEST = 256  # that the kernels take
+MOST = 65_000  # states of label histories; the kernels take few more, and they would need hours
 Pattern = tuple[int, ...]
 
 
@@ -62,35 +70,63 @@ def counts_by_order(patterns: Iterable[Sequence[int]]) -> dict[int, int]:
 
 def check_orders(model: Estimator) -> None:
     """Raise if what a model asks for is no order, or are no patterns."""
-    whole("order", model.order, 1)
+    whole("order", model.order, 1, LONGEST - 1)
     least = model.pattern_min_freq
     if not isinstance(least, Real) or isinstance(least, bool) or not 0 <= least < np.inf:
         expected = "a number, 0 or more"
         raise InvalidInput(message("pattern_min_freq", least, expected, "correct it"))
-    given = model.patterns
-    if given == GROW and model.order < 2:
-        remedy = "pass order=2 or more: patterns grow up to it"
-        raise InvalidInput(message("order", model.order, "2 or more with patterns='grow'", remedy))
-    if given is None or given == GROW:
-        return
-    wrong = isinstance(given, str | Mapping) or not isinstance(given, Sequence)
-    if wrong:
+    if model.patterns is not None and not grows(model):
+        _check_declared(model.patterns)
+
+
+def grows(model: Estimator) -> bool:
+    """Say whether the patterns of a model are selected."""
+    return isinstance(model.patterns, str) and model.patterns == GROW
+
+
+def _check_declared(given: Any) -> None:
+    """Raise if these are no patterns, whatever labels there are."""
+    remedy = "write [('author', 'title', 'date')]"
+    if isinstance(given, str) or not isinstance(given, Sequence):
         expected = "None, 'grow', or a list of sequences of labels"
-        remedy = "write [('author', 'title', 'date')]"
+        raise InvalidInput(message("patterns", given, expected, remedy))
+    if any(isinstance(one, str) and one == GROW for one in given):
+        expected = "'grow' by itself, or a list of patterns"
+        raise InvalidInput(message("patterns", list(given), expected, "leave the other out"))
+    if given and all(isinstance(one, str) and len(labels_of(one)) == 1 for one in given):
+        expected = "a list of patterns, each with its labels"
         raise InvalidInput(message("patterns", given, expected, remedy))
     for i, pattern in enumerate(given):
-        listed = isinstance(pattern, Sequence) and not isinstance(pattern, str)
-        if not listed or len(pattern) < SHORTEST or not all(isinstance(y, str) for y in pattern):
-            expected = f"{SHORTEST} labels or more"
-            remedy = "pairs of labels are transitions, which have weights already"
-            raise InvalidInput(message(f"patterns[{i}]", pattern, expected, remedy))
+        name, labels = f"patterns[{i}]", labels_of(pattern)
+        if not all(isinstance(label, str) for label in labels) or not isinstance(pattern, Sequence):
+            raise InvalidInput(message(name, pattern, "labels, which are strings", remedy))
+        if len(labels) < SHORTEST:
+            why = "pairs of labels are transitions, which have weights already"
+            raise InvalidInput(message(name, pattern, f"{SHORTEST} labels or more", why))
+        if len(labels) > LONGEST:
+            expected = f"at most {LONGEST} labels"
+            came = f"{len(labels)} labels"
+            raise InvalidInput(message(name, came, expected, "shorten it, or leave it out"))
+
+
+def labels_of(pattern: Any) -> tuple[Any, ...]:
+    """Return the labels of a pattern, which may be written as one string.
+
+    Examples
+    --------
+    >>> labels_of("author > title>date") == labels_of(["author", "title", "date"])
+    True
+    """
+    if isinstance(pattern, str):
+        return tuple(label.strip() for label in pattern.split(">"))
+    return tuple(pattern) if isinstance(pattern, Sequence) else ()
 
 
 def patterns_of(model: Estimator, structure: Structure, rows: Sequence[Rows]) -> list[Pattern]:
     """Return the patterns that have weights by themselves: the declared ones, or those seen."""
-    if model.patterns is None:
+    if model.patterns is None or grows(model):  # nothing grows up to order 1
         return seen_patterns(rows, model.order, model.pattern_min_freq)
-    return _declared(model.patterns, structure)
+    return _declared(model, structure)
 
 
 def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pattern]:
@@ -127,24 +163,63 @@ def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pa
         which = numbers
         if size >= SHORTEST:
             found += [z for z, n in zip(known, counts.tolist(), strict=True) if z and n >= least]
+            if len(found) > MOST:
+                raise _too_many()
     return found
 
 
-def _declared(given: Sequence[Sequence[str]], structure: Structure) -> list[Pattern]:
+def _declared(model: Estimator, structure: Structure) -> list[Pattern]:
     """Return declared patterns as numbers of states, each once, or raise."""
     index = {state: y for y, state in enumerate(structure.states)}
     found: dict[Pattern, Any] = {}
-    for i, pattern in enumerate(given):
-        name = f"patterns[{i}]"
-        for label in pattern:
+    for i, pattern in enumerate(model.patterns or ()):
+        name, labels = f"patterns[{i}]", labels_of(pattern)
+        for label in labels:
             if label not in index:
-                expected = f"states of the model, which are {', '.join(structure.states)}"
-                remedy = f"{label!r} in {' > '.join(pattern)} is none"
-                raise InvalidInput(message(name, label, expected, remedy))
-        for a, b in pairwise(pattern):
+                raise InvalidInput(message(name, label, *_unknown(model, structure, labels, label)))
+        for a, b in pairwise(labels):
             if structure.barred[index[a], index[b]]:
                 expected = "labels that may follow each other"
                 remedy = f"{b!r} never comes right after {a!r}: leave the pattern out"
-                raise InvalidInput(message(name, " > ".join(pattern), expected, remedy))
-        found[tuple(index[label] for label in pattern)] = None
+                raise InvalidInput(message(name, " > ".join(labels), expected, remedy))
+        found[tuple(index[label] for label in labels)] = None
     return list(found)
+
+
+def _unknown(
+    model: Estimator, structure: Structure, labels: Sequence[str], label: str
+) -> tuple[str, str]:
+    """Return what is expected in the place of an unknown label, and what to do."""
+    tags = model.kind == "chain"
+    expected = (
+        f"{'tags' if tags else 'labels'} of the model, which are {', '.join(structure.states)}"
+    )
+    remedy = f"{label!r} in {' > '.join(labels)} is none"
+    return expected, f"{remedy}: patterns of a chain are of tags" if tags else remedy
+
+
+# ---- how many ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def few_enough() -> Iterator[None]:
+    """Say what to do where the kernels have no room for so many label histories."""
+    try:
+        yield
+    except ValueError as error:
+        if str(error) != "patterns":  # std::length_error
+            raise
+        raise _too_many() from None
+
+
+def check_states(parameters: _kernels.Parameters) -> None:
+    """Raise if learning would take hours."""
+    if parameters.patterns and parameters.n_states > MOST:
+        raise _too_many()
+
+
+def _too_many() -> TooLarge:
+    return TooLarge(
+        f"patterns: got more than {MOST:,} different label histories, expected fewer; lower order "
+        "or that of history features, or raise pattern_min_freq or min_freq"
+    )

@@ -45,12 +45,7 @@ class SemiCRF(Answers):
     order : int
         How many labels before a segment's own its score may depend on: label patterns of the
         training data up to ``order + 1`` labels have weights.
-    patterns : None, list of label tuples, or "grow"
-        The patterns of three labels or more that have weights: all that the training data has up
-        to `order`, those declared, or those selected, see the guide on high order.
-    pattern_min_freq : float
-        Patterns that the training data has less often have no weight.
-    max_length : None, int, dict of label to int, or "observed"
+    max_length : None, int, "observed", or dict of label to these
         Longest segment; None is no bound, and costs nothing.  "observed": of each label, the
         longest in the training data.
     outside : str
@@ -95,6 +90,11 @@ class SemiCRF(Answers):
         Seeds what is drawn.
     verbose : bool or None
         Show progress; None: where a person is looking.
+    patterns : None, list of label tuples, or "grow"
+        The patterns of three labels or more that have weights: all that the training data has up
+        to `order`, those declared, or those selected, see the guide on high order.
+    pattern_min_freq : float
+        Patterns that the training data has less often have no weight.
 
     Examples
     --------
@@ -107,7 +107,7 @@ class SemiCRF(Answers):
     """
 
     kind: ClassVar[str] = "semi"
-    max_length: int | Mapping[str, int] | str | None
+    max_length: int | str | Mapping[str, int | str | None] | None
     outside_length: int | None
     same_label_adjacent: bool
 
@@ -115,9 +115,7 @@ class SemiCRF(Answers):
         self,
         features: Any = None,
         order: int = 1,
-        patterns: Sequence[Sequence[str]] | str | None = None,
-        pattern_min_freq: float = 1,
-        max_length: int | Mapping[str, int] | str | None = None,
+        max_length: int | str | Mapping[str, int | str | None] | None = None,
         outside: str = "O",
         outside_length: int | None = 1,
         outside_bias: float = 0.0,
@@ -144,6 +142,8 @@ class SemiCRF(Answers):
         n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
+        patterns: Sequence[Sequence[str] | str] | str | None = None,
+        pattern_min_freq: float = 1,
     ) -> None:
         self._keep(locals())
 
@@ -185,12 +185,13 @@ class SemiCRF(Answers):
 
     def _bounds(self, states: Sequence[str], longest: _Longest) -> npt.NDArray[np.int32]:
         """Return the longest segment of each state."""
-        given = longest.of if self.max_length == OBSERVED else self.max_length
+        given = self.max_length
         each = given if isinstance(given, Mapping) else dict.fromkeys(states, given)
         for label in each:
             if label not in states:
                 expected = f"labels of y, which are {', '.join(states)}"
                 raise InvalidInput(message("max_length", label, expected, "correct the label"))
+        each = {k: longest.of.get(k) if _is_observed(each[k]) else each[k] for k in each}
         for bound in each.values():
             whole = isinstance(bound, Integral) and not isinstance(bound, bool)
             if bound is not None and not (whole and int(bound) >= 1):
@@ -242,11 +243,17 @@ class SemiCRF(Answers):
             return None
 
 
+def _is_observed(bound: Any) -> bool:
+    return isinstance(bound, str) and bound == OBSERVED
+
+
 class _Longest:
     """The longest segment of each label, where that is asked for."""
 
     def __init__(self, model: SemiCRF, before: Fitted | None) -> None:
-        self.model, self.asked = model, model.max_length == OBSERVED
+        given = model.max_length
+        each = [*given.values()] if isinstance(given, Mapping) else [given]
+        self.model, self.asked = model, any(map(_is_observed, each))
         self.of: dict[str, int | None] = {}  # None is no bound
         if before is not None and self.asked:
             bounds = before.structure.bounds.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
 from caesura.models.development import Development
-from caesura.models.patterns import Pattern, patterns_of
+from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
+FEW = 6  # features that an error lists; of more it names those nearest
 
 
 class Corpora:
@@ -113,7 +115,9 @@ class Training(NamedTuple):
             patterns = patterns_of(model, structure, examples.rows)
             parameters = parameters_of(model, bars, examples, patterns)
         if before is not None:
-            parameters = merged(parameters, before, bars, examples.encoder.attributes)
+            with few_enough():
+                parameters = merged(parameters, before, bars, examples.encoder.attributes)
+        check_states(parameters)
         objective = _kernels.Objective(
             parameters,
             parameters.compile(examples.corpus),
@@ -146,18 +150,19 @@ def parameters_of(
     model: Model, bars: Structure, examples: Examples, patterns: Sequence[Pattern]
 ) -> _kernels.Parameters:
     """Return the weights that the examples ask for, and those of some patterns by themselves."""
-    return _kernels.Parameters(
-        examples.corpus,
-        examples.gold,
-        len(bars.states),
-        examples.encoder.attributes,
-        *bars[1:],
-        float(model.min_freq) or -np.inf,  # sums of values, which may be negative
-        bool(model.all_possible_states),
-        bool(model.all_possible_transitions),
-        bool(model.boundary_weights),
-        [list(pattern) for pattern in patterns],
-    )
+    with few_enough():
+        return _kernels.Parameters(
+            examples.corpus,
+            examples.gold,
+            len(bars.states),
+            examples.encoder.attributes,
+            *bars[1:],
+            float(model.min_freq) or -np.inf,  # sums of values, which may be negative
+            bool(model.all_possible_states),
+            bool(model.all_possible_transitions),
+            bool(model.boundary_weights),
+            [list(pattern) for pattern in patterns],
+        )
 
 
 def train(
@@ -274,11 +279,9 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
         groups.setdefault(feature_name(feature), []).append(k)
         groups[feature] = [k]
     c1, c2 = np.full(n, float(model.c1)), np.full(n, float(model.c2))
-    for group, value in model.penalties.items():
+    for group, value in sorted(model.penalties.items(), key=_generality):
         if group not in groups:
-            known = ", ".join(name for name in groups if isinstance(name, str))
-            remedy = "name a feature, transitions or patterns"
-            raise InvalidInput(message("penalties", group, f"one of {known}", remedy))
+            raise InvalidInput(_no_such_group(group, groups, highest))
         pair = tuple(value) if isinstance(value, tuple | list) else (model.c1, value)
         if len(pair) != 2 or not all(_is_penalty(one) for one in pair):
             expected = "c2, or (c1, c2), which are 0 or more"
@@ -286,6 +289,29 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
         mine = np.isin(sources, groups[group])
         c1[mine], c2[mine] = pair
     return c1, c2
+
+
+def _generality(penalty: tuple[Any, Any]) -> int:
+    """Return what sorts penalties, so that the specific one has the last word."""
+    group = penalty[0]
+    return 0 if group == "patterns" else 1 if isinstance(group, str) else 2
+
+
+def _no_such_group(group: Any, groups: Mapping[Any, Sequence[int]], highest: int) -> str:
+    """Return what is said of a penalty on weights that are not there."""
+    own = ["transitions", "patterns", *(["order2"] if highest == 2 else [])]
+    own += [f"order2 to order{highest}"] if highest > 2 else []
+    features = [
+        name for name in groups if isinstance(name, str) and max(groups[name], default=-1) >= 0
+    ]
+    shown = features
+    if len(features) > FEW:
+        shown = difflib.get_close_matches(str(group), features, 3) or features[:3]
+        shown = [*shown, f"{len(features) - len(shown)} other features"]
+    remedy = "name a feature, transitions or patterns"
+    if group == "order1":
+        remedy = "pairs of labels are transitions"
+    return message("penalties", group, f"one of {', '.join([*own, *shown])}", remedy)
 
 
 def _is_penalty(value: Any) -> bool:
