@@ -30,6 +30,8 @@ void Parameters::make_histories() {
   Layout& l = *layout_;
   if (l.patterns.empty()) return;
   auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, trainer<double>().width);
+  constexpr int kMostStates = 65000;  // an evaluation of more takes minutes
+  if (made->Q > kMostStates) throw std::length_error("patterns");
   l.row_patterns.clear();
   for (const std::int32_t target : pairs_.label) {
     if (target >= l.Y) l.row_patterns.push_back(target - l.Y);
