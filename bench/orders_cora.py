@@ -1,6 +1,6 @@
 """Fields of references by chains and semi-CRFs of order 1 to 3: the seed's Tables 8 and 9.
 
-    python bench/orders_cora.py [--data ../shared/data] [--models C1,SC1]
+    python bench/orders_cora.py [--data ../shared/data] [--models "C1;SC1"] [--plot FILE]
 
 With the seed's features and penalty: sigma 1 is c2 = 1/2, sigma 10 is c2 = 1/200.  Chains have
 the fields as tags, and segments of semi-CRFs are runs of one field, no longer than in the training
@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from orders_data import Labelled, by_label, cora, p_values, parsed, runs
+from orders_data import Labelled, by_label, cora, p_values, parsed, plot_orders, runs
 from timing import table
 
 import caesura
@@ -124,18 +124,22 @@ def rows(answers: dict[str, Any], test: Labelled) -> Iterator[list[str]]:
 
 def main() -> None:
     more = {"models": {"default": ";".join(SEED), "help": "some of the columns, ; between them"}}
-    arguments = parsed(__doc__, plot=False, **more)
+    arguments = parsed(__doc__, plot=True, **more)
     if arguments is None:
         return
     train, test = cora(arguments.data)
-    answers = {}
+    answers: dict[str, Any] = {}
+    seconds: dict[str, float] = {}
     for name in arguments.models.split(";"):
         began = time.process_time()
         one = named(name)
         answers[name] = answered(one, train, test)
-        seconds = time.process_time() - began
-        print(f"{name}: {len(one.history_)} iterations, {seconds:.1f} s", flush=True)
+        seconds[name] = time.process_time() - began
+        print(f"{name}: {len(one.history_)} iterations, {seconds[name]:.1f} s", flush=True)
     print(table(["F1", *answers], list(rows(answers, test))))
+    if arguments.plot:
+        scores = {name: by_label(test.segments, found)["All"].f1 for name, found in answers.items()}
+        plot_orders(arguments.plot, scores, SEED, seconds)
     print("\np of the differences (strict F1, 999 rounds); < the row's system is worse")
     print(table(["", *list(answers)[1:]], p_values(test.segments, answers)))
 

@@ -218,6 +218,28 @@ def figure(width: float = 9.0, height: float = 3.2, columns: int = 2) -> tuple[A
     return made, axes[0]
 
 
+def plot_orders(
+    path: str, ours: dict[str, float], seed: dict[str, float], seconds: dict[str, float]
+) -> None:
+    """Draw F1 and seconds of C1, C2, ..., SC1, SC2, ... against the order."""
+    made, axes = figure()
+    for kind, colour in (("C", "#c44e52"), ("SC", "#1f6fb4")):
+        names = [name for name in ours if name[:-1] == kind]
+        orders = [int(name[-1]) for name in names]
+        for axis, values, line, label in (
+            (axes[0], ours, "o-", kind),
+            (axes[0], seed, "s--", f"{kind}, the seed"),
+            (axes[1], seconds, "o-", kind),
+        ):
+            shown = [values[name] for name in names]
+            axis.plot(orders, shown, line, color=colour, ms=4, label=label)
+    for axis, title in zip(axes, ("F1", "seconds to learn and answer"), strict=True):
+        axis.set(xlabel="order", title=title, xticks=(1, 2, 3))
+        axis.legend(fontsize=8)
+    made.tight_layout()
+    made.savefig(path, dpi=110)
+
+
 def parsed(description: str | None, plot: bool = True, **more: Any) -> argparse.Namespace | None:
     """Return the options of a command, or None after saying that there is no data."""
     parser = argparse.ArgumentParser(description=(description or "").partition("\n")[0])

@@ -1,6 +1,6 @@
 """Punctuation of films by chains and semi-CRFs of order 1 to 3: the seed's Tables 6 and 7.
 
-    python bench/orders_punctuation.py [--data ../shared/data] [--models "C1;SC2"]
+    python bench/orders_punctuation.py [--data ../shared/data] [--models "C1;SC2"] [--plot FILE]
 
 With the seed's ten labels, features and penalty (sigma 1: c2 = 1/2).  F1 of tokens with a mark
 behind them, after the part of the label that looks ahead is dropped.
@@ -12,7 +12,16 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from orders_data import STRETCH, Labelled, by_label, p_values, parsed, punctuation, spread
+from orders_data import (
+    STRETCH,
+    Labelled,
+    by_label,
+    p_values,
+    parsed,
+    plot_orders,
+    punctuation,
+    spread,
+)
 from timing import table
 
 import caesura
@@ -123,18 +132,24 @@ def rows(answers: dict[str, Any], test: Labelled) -> Iterator[list[str]]:
 
 def main() -> None:
     more = {"models": {"default": ";".join(SEED), "help": "some of the columns, ; between them"}}
-    arguments = parsed(__doc__, plot=False, **more)
+    arguments = parsed(__doc__, plot=True, **more)
     if arguments is None:
         return
     train, test = punctuation(arguments.data)
-    answers = {}
+    answers: dict[str, Any] = {}
+    seconds: dict[str, float] = {}
     for name in arguments.models.split(";"):
         began = time.process_time()
         one = model(name[:-1], int(name[-1]))
         answers[name] = marks(answered(one, train, test))
-        seconds = time.process_time() - began
-        print(f"{name}: {len(one.history_)} iterations, {seconds:.1f} s", flush=True)
+        seconds[name] = time.process_time() - began
+        print(f"{name}: {len(one.history_)} iterations, {seconds[name]:.1f} s", flush=True)
     print(table(["F1", *answers], list(rows(answers, test))))
+    if arguments.plot:
+        gold = marks(test.tags)
+        scores = {name: by_label(gold, found)["All"].f1 for name, found in answers.items()}
+        seed = {name: SEED[name][MARKS.index("All")] for name in answers}
+        plot_orders(arguments.plot, scores, seed, seconds)
     print("\np of the differences (999 rounds); < the row's system is worse")
     print(table(["", *list(answers)[1:]], p_values(marks(test.tags), answers)))
 
