@@ -172,6 +172,19 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeD
   return {given(std::move(reader.bags.offsets)), given(std::move(reader.bags.ptr)), given(std::move(reader.bags.ids)), values};
 }
 
+std::pair<Array<std::uint8_t>, Array<std::int32_t>> texts_of(const Interner& self, Vector<std::int32_t> ids) {
+  std::vector<std::uint8_t> bytes;
+  std::vector<std::int32_t> sizes;
+  for (std::size_t k = 0; k < ids.shape(0); ++k) {
+    const std::int32_t id = ids.data()[k];
+    require(id >= 0 && id < self.size(), "ids: out of range");
+    const std::string_view text = self[id];
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    sizes.push_back(static_cast<std::int32_t>(text.size()));
+  }
+  return {given(std::move(bytes)), given(std::move(sizes))};
+}
+
 Array<std::int32_t> intern(Interner& self, nb::sequence words, bool grow) {
   std::vector<std::int32_t> ids;
   for (nb::handle word : words) {
@@ -266,7 +279,8 @@ void bind_encoding(nb::module_& m) {
       .def("text", [](const Interner& self, int id) {
         require(id >= 0 && id < self.size(), "id: out of range");
         return to_python(self[id]);
-      }, "id"_a);
+      }, "id"_a)
+      .def("texts", &texts_of, "ids"_a, "The bytes of some texts, one after the other, and how many each has.");
 
   nb::class_<Corpus>(m, "Corpus", "Encoded sequences: attributes on rows.")
       .def(nb::init<>())

@@ -9,6 +9,7 @@
 #endif
 
 #include "answers.hpp"
+#include "vectors.hpp"
 
 namespace caesura {
 namespace {
@@ -72,14 +73,6 @@ struct Buffer {
     }
   }
 };
-
-// Calls work(begin, end) for blocks of a long vector, on threads.
-template <class Work>
-void for_blocks(std::int64_t size, int n_threads, Work work) {
-  constexpr std::int64_t kBlock = 1 << 15;
-  for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads,
-           [&](int b, Workspace&) { work(b * kBlock, std::min(size, (b + 1) * kBlock)); });
-}
 
 // to[k] += the gradient of weight k, for k in a range.
 template <class Real>
@@ -172,10 +165,12 @@ double Objective::add_batches(std::vector<int>& codes, const Weights<Real>& w, G
 }
 
 template <class Real>
-double Objective::run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient) {
+double Objective::run(const double* w, const double* gold, const std::int32_t* some, int count, int n_threads,
+                      double* gradient) {
   const Trainer<Real>& kernel = trainer<Real>();
   Unpacked<Real>& weights = scratch<Real>().weights;
-  const bool near = weights.set(*layout_, *design_, w, kernel.width);
+  const bool near = weights.set(*layout_, *design_, w, kernel.width, n_threads);
+  if (sizeof(Real) < sizeof(double)) w = weights.rounded();  // gold scores too: the error is then the gradient's small part
   auto sequence = [&](int k) { return some == nullptr ? k : some[k]; };
 
   // Shards of about as many rows each.
@@ -232,7 +227,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {
-        exact.set(*layout_, *design_, w, trainer<double>().width);
+        exact.set(*layout_, *design_, w, trainer<double>().width, n_threads);
         extra.make(*layout_, *design_, exact.view());
         any_failed = true;
       }
@@ -242,6 +237,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
       }
     }
   }
+  loss -= dot(w, gold, layout_->size(), n_threads);
   if (gradient == nullptr) return loss;
   // The shards are added up in their order, block by block, into the first.
   Buffer<Real>& total = buffers[0];
@@ -256,7 +252,7 @@ double Objective::run(const double* w, const std::int32_t* some, int count, int 
   if (layout_->histories != nullptr) layout_->histories->add_longer(total.view.entered);
   if (any_failed) extra.unshare(*design_, exact.view().wide);
   for_blocks(layout_->size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
-    std::fill(gradient + begin, gradient + end, 0.0);
+    for (std::int64_t k = begin; k < end; ++k) gradient[k] = -gold[k];
     add_packed(*layout_, *design_, weights.view(), total.view, begin, end, gradient);
     if (any_failed) add_packed(*layout_, *design_, exact.view(), extra.view, begin, end, gradient);
   });
@@ -277,13 +273,8 @@ double Objective::evaluate(const double* w, const double* gold, const std::int32
   const std::lock_guard<std::mutex> lock(guard_);
   single &= layout_->histories == nullptr;  // states of long histories are too rare for it
   (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
-  double loss = single ? run<float>(w, some, count, n_threads, gradient) : run<double>(w, some, count, n_threads, gradient);
-  Total gold_score;
-  for (std::int64_t k = 0; k < layout_->size(); ++k) gold_score.add(w[k] * gold[k]);
-  if (gradient != nullptr) {
-    for (std::int64_t k = 0; k < layout_->size(); ++k) gradient[k] -= gold[k];
-  }
-  return loss - gold_score.value();
+  return single ? run<float>(w, gold, some, count, n_threads, gradient)
+                : run<double>(w, gold, some, count, n_threads, gradient);
 }
 
 }  // namespace caesura

@@ -62,18 +62,23 @@ class Labels {
 template <class Real>
 class Unpacked {
  public:
-  // False: a transition is out of the kernels' range, ask the general sweeps.
-  bool set(const Layout& layout, const Design& design, const double* w, int width);
+  // Layout and design are the same in every call.  False: a transition is out of the kernels' range, ask the general
+  // sweeps.
+  bool set(const Layout& layout, const Design& design, const double* w, int width, int n_threads);
   const Weights<Real>& view() const { return view_; }
+  // The weights as they are after rounding to single precision.
+  const double* rounded() const { return rounded_.data(); }
   // Transitions, plain patterns, starts and ends as they are, -inf where barred.
   std::vector<double> transition, pattern, start, end;
 
  private:
   void set_tags(const Layout& layout, int width);
   bool set_histories(const Layout& layout);
+  void set_rounded(const Layout& layout, const double* w, int n_threads);
   Weights<Real> view_, tag_view_;
   Table<Real> dense_, sparse_;
   std::vector<Real> edge_, entry_, log_entry_;
+  std::vector<double> rounded_;
   std::vector<std::int32_t> bounds_;
   std::vector<Move> base_, weighted_;
   std::shared_ptr<const Histories> histories_;
@@ -125,7 +130,7 @@ class Objective {
 
  private:
   template <class Real>
-  double run(const double* w, const std::int32_t* some, int count, int n_threads, double* gradient);
+  double run(const double* w, const double* gold, const std::int32_t* some, int count, int n_threads, double* gradient);
   template <class Real>
   double add_batches(std::vector<int>& codes, const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
                      std::vector<int>& failed);

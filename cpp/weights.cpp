@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "answers.hpp"
 #include "objective.hpp"
 
 namespace caesura {
@@ -9,21 +10,23 @@ namespace {
 
 constexpr double kFarthest = 100.0;  // of a transition, in either precision
 
-int rounded(int n, int width) { return (n + width - 1) / width * width; }
+int padded(int n, int width) { return (n + width - 1) / width * width; }
 
 }  // namespace
 
 template <class Real>
-bool Unpacked<Real>::set(const Layout& layout, const Design& design, const double* w, int width) {
+bool Unpacked<Real>::set(const Layout& layout, const Design& design, const double* w, int width, int n_threads) {
   const int Y = layout.Y;
   view_ = {};
-  const int wide = view_.wide = rounded(layout.planes * Y, width);
-  dense_.assign((layout.n_dense + design.sums.size()) * wide, Real{0});
-  sparse_.assign(layout.n_sparse, Real{0});
-  for (std::size_t k = 0; k < layout.slot.size(); ++k) {
-    const Slot& slot = layout.slot[k];
-    (slot.lane < 0 ? sparse_[slot.row] : dense_[design.place_of(slot.row) * wide + slot.lane]) = static_cast<Real>(w[k]);
-  }
+  const int wide = view_.wide = padded(layout.planes * Y, width);
+  dense_.resize((layout.n_dense + design.sums.size()) * wide);  // zero at first, and where there is no weight for ever
+  sparse_.resize(layout.n_sparse);
+  for_blocks(static_cast<std::int64_t>(layout.slot.size()), n_threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) {
+      const Slot& slot = layout.slot[k];
+      (slot.lane < 0 ? sparse_[slot.row] : dense_[design.place_of(slot.row) * wide + slot.lane]) = static_cast<Real>(w[k]);
+    }
+  });
   auto row = [&](std::int32_t k) { return dense_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
   for (const Sum& sum : design.sums) {
     Real* to = row(sum.row);
@@ -64,7 +67,21 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design, const doubl
   view_.dense = dense_.data();
   view_.sparse = sparse_.data();
   view_.edge = edge_.data();
+  if (sizeof(Real) < sizeof(double)) set_rounded(layout, w, n_threads);
   return near;
+}
+
+// Scores are rounded as they are; those of transitions, starts and ends when their exps have been taken.
+template <class Real>
+void Unpacked<Real>::set_rounded(const Layout& layout, const double* w, int n_threads) {
+  rounded_.resize(layout.size());
+  for_blocks(layout.size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) rounded_[k] = static_cast<Real>(w[k]);
+  });
+  for (std::int64_t k = layout.first_transition(); k < layout.size(); ++k) {
+    const double back = std::log(static_cast<double>(static_cast<Real>(std::exp(w[k]))));
+    if (std::isfinite(back)) rounded_[k] = back;  // else the general sweeps answer
+  }
 }
 
 // What each state gains when it is entered: its last pair, and the patterns that it ends in.
@@ -147,7 +164,7 @@ template <class Real>
 void Labels<Real>::set(const std::vector<double>& transition, const std::vector<double>& start,
                        const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
                        Weights<Real>& view) {
-  const int Y = static_cast<int>(bounds.size()), stride = rounded(Y, width), size = stride * stride;
+  const int Y = static_cast<int>(bounds.size()), stride = padded(Y, width), size = stride * stride;
   view.Y = Y;
   view.stride = stride;
   transition_.assign(size, Real{0});
@@ -200,7 +217,7 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
 template <class Real>
 std::vector<Panel> Labels<Real>::make_panels(const std::vector<Real>& matrix, int Y, int width,
                                              std::vector<std::int32_t>& sources) const {
-  const int stride = rounded(Y, width), n = stride / width;
+  const int stride = padded(Y, width), n = stride / width;
   std::vector<Panel> panels;
   std::vector<std::size_t> begins;
   sources.clear();

@@ -116,6 +116,9 @@ class Interner:
 
     def text(self, id: int) -> str: ...
 
+    def texts(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
+        """The bytes of some texts, one after the other, and how many each has."""
+
 class Corpus:
     """Encoded sequences: attributes on rows."""
 

@@ -202,9 +202,7 @@ class Encoder:
                 used = np.arange(len(interner))  # all columns of the arrays, in their order
             else:
                 numbers[mine] = renumbered
-            texts = [interner.text(n).encode("utf-8", "surrogatepass") for n in used.tolist()]
-            out[f"text{k}"] = np.frombuffer(b"".join(texts), np.uint8)
-            out[f"sizes{k}"] = np.array([len(text) for text in texts], np.int32)
+            out[f"text{k}"], out[f"sizes{k}"] = interner.texts(used.astype(np.int32))
         out["numbers"] = numbers.astype(np.int32)
         return out
 
