@@ -156,7 +156,9 @@ void make_scorer(Scorer* self, const Parameters& parameters, Vector<double> w, c
   if (barred) layout.barred.assign(barred->data(), barred->data() + Y * Y);
   if (barred_start) layout.barred_start = copied(*barred_start);
   if (barred_end) layout.barred_end = copied(*barred_end);
-  self->weights.set(layout, Design{}, w.data(), trainer<double>().width, 1);
+  const Design none;
+  const int width = trainer<double>().width;
+  self->weights.set(layout, none, places_of(layout, none, width), w.data(), width, 1);
   self->layout = std::make_shared<Layout>(std::move(layout));
   self->order = copied(order);
   self->automaton = self->layout->histories == nullptr ? std::move(automaton) : automaton_of(*self->layout, self->order);

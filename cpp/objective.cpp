@@ -32,7 +32,7 @@ struct Buffer {
                       layout.n_plain, Real{0});
     Real* at = memory.data();
     view.dense = at;
-    view.sparse = at += dense;
+    view.sparse = at += dense;  // as in places_of
     view.edge = at += layout.n_sparse;
     view.outer = at += layout.n_edges;
     view.pairs = at += square;
@@ -76,16 +76,13 @@ struct Buffer {
 
 // to[k] += the gradient of weight k, for k in a range.
 template <class Real>
-void add_packed(const Layout& layout, const Design& design, const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,
-                std::int64_t end, double* to) {
+void add_packed(const Layout& layout, const std::vector<std::int64_t>& places, const Weights<Real>& w, const Gradient<Real>& g,
+                std::int64_t begin, std::int64_t end, double* to) {
   const int Y = layout.Y, stride = w.stride;
   auto over = [&](std::int64_t first, std::int64_t count, auto value) {
     for (std::int64_t k = std::max(begin, first); k < std::min(end, first + count); ++k) to[k] += value(k - first);
   };
-  over(0, layout.first_edge(), [&](std::int64_t k) {
-    const Slot& slot = layout.slot[k];
-    return slot.lane < 0 ? g.sparse[slot.row] : g.dense[design.place_of(slot.row) * w.wide + slot.lane];
-  });
+  over(0, layout.first_edge(), [&](std::int64_t k) { return g.dense[places[k]]; });
   over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
   over(layout.first_transition(), layout.transition.size(), [&](std::int64_t k) {
     const std::int32_t state = w.histories == nullptr ? -1 : w.histories->pair[layout.transition[k]];
@@ -123,6 +120,7 @@ Known Objective::known_of(int i, bool constrained) const {
 
 template <class Real>
 struct Objective::Scratch {
+  std::vector<std::int64_t> places;
   Unpacked<Real> weights;
   std::vector<Buffer<Real>> buffers;
 };
@@ -130,7 +128,7 @@ struct Objective::Scratch {
 template <class Real>
 Objective::Scratch<Real>& Objective::scratch() {
   std::shared_ptr<void>& kept = sizeof(Real) == 8 ? scratch_ : single_scratch_;
-  if (kept == nullptr) kept = std::make_shared<Scratch<Real>>();
+  if (kept == nullptr) kept = std::make_shared<Scratch<Real>>(Scratch<Real>{places_of(*layout_, *design_, trainer<Real>().width), {}, {}});
   return *static_cast<Scratch<Real>*>(kept.get());
 }
 
@@ -168,8 +166,8 @@ template <class Real>
 double Objective::run(const double* w, const double* gold, const std::int32_t* some, int count, int n_threads,
                       double* gradient) {
   const Trainer<Real>& kernel = trainer<Real>();
-  Unpacked<Real>& weights = scratch<Real>().weights;
-  const bool near = weights.set(*layout_, *design_, w, kernel.width, n_threads);
+  auto& [places, weights, buffers] = scratch<Real>();
+  const bool near = weights.set(*layout_, *design_, places, w, kernel.width, n_threads);
   if (sizeof(Real) < sizeof(double)) w = weights.rounded();  // gold scores too: the error is then the gradient's small part
   auto sequence = [&](int k) { return some == nullptr ? k : some[k]; };
 
@@ -185,7 +183,6 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
   }
   bounds.back() = count;
 
-  std::vector<Buffer<Real>>& buffers = scratch<Real>().buffers;
   buffers.resize(n_shards);
   for_each(n_shards, n_threads, [&](int s, Workspace& work) {
     Buffer<Real>& buffer = buffers[s];
@@ -217,6 +214,7 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
   double loss = 0.0;
   Buffer<double> extra;
   Unpacked<double> exact;
+  std::vector<std::int64_t> exact_places;
   bool any_failed = false;
   n_careful_ = 0;
   Workspace work;
@@ -227,7 +225,8 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {
-        exact.set(*layout_, *design_, w, trainer<double>().width, n_threads);
+        exact_places = places_of(*layout_, *design_, trainer<double>().width);
+        exact.set(*layout_, *design_, exact_places, w, trainer<double>().width, n_threads);
         extra.make(*layout_, *design_, exact.view());
         any_failed = true;
       }
@@ -253,8 +252,8 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
   if (any_failed) extra.unshare(*design_, exact.view().wide);
   for_blocks(layout_->size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) gradient[k] = -gold[k];
-    add_packed(*layout_, *design_, weights.view(), total.view, begin, end, gradient);
-    if (any_failed) add_packed(*layout_, *design_, exact.view(), extra.view, begin, end, gradient);
+    add_packed(*layout_, places, weights.view(), total.view, begin, end, gradient);
+    if (any_failed) add_packed(*layout_, exact_places, exact.view(), extra.view, begin, end, gradient);
   });
   return loss;
 }

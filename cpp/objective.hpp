@@ -58,13 +58,17 @@ class Labels {
   std::vector<std::int32_t> sources_, back_sources_;
 };
 
+// The place of each weight of a row among those that the kernels see: the table, and behind it the single ones.
+std::vector<std::int64_t> places_of(const Layout& layout, const Design& design, int width);
+
 // The weights as the kernels want them.
 template <class Real>
 class Unpacked {
  public:
-  // Layout and design are the same in every call.  False: a transition is out of the kernels' range, ask the general
+  // Layout, design and places are the same in every call.  False: a transition is out of the kernels' range, ask the general
   // sweeps.
-  bool set(const Layout& layout, const Design& design, const double* w, int width, int n_threads);
+  bool set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places, const double* w, int width,
+           int n_threads);
   const Weights<Real>& view() const { return view_; }
   // The weights as they are after rounding to single precision.
   const double* rounded() const { return rounded_.data(); }
@@ -76,7 +80,7 @@ class Unpacked {
   bool set_histories(const Layout& layout);
   void set_rounded(const Layout& layout, const double* w, int n_threads);
   Weights<Real> view_, tag_view_;
-  Table<Real> dense_, sparse_;
+  Table<Real> rows_;
   std::vector<Real> edge_, entry_, log_entry_;
   std::vector<double> rounded_;
   std::vector<std::int32_t> bounds_;

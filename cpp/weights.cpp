@@ -14,20 +14,28 @@ int padded(int n, int width) { return (n + width - 1) / width * width; }
 
 }  // namespace
 
+std::vector<std::int64_t> places_of(const Layout& layout, const Design& design, int width) {
+  const std::int64_t wide = padded(layout.planes * layout.Y, width), table = (layout.n_dense + design.sums.size()) * wide;
+  std::vector<std::int64_t> places;
+  places.reserve(layout.slot.size());
+  for (const Slot& slot : layout.slot) {
+    places.push_back(slot.lane < 0 ? table + slot.row : design.place_of(slot.row) * wide + slot.lane);
+  }
+  return places;
+}
+
 template <class Real>
-bool Unpacked<Real>::set(const Layout& layout, const Design& design, const double* w, int width, int n_threads) {
+bool Unpacked<Real>::set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places, const double* w,
+                         int width, int n_threads) {
   const int Y = layout.Y;
   view_ = {};
   const int wide = view_.wide = padded(layout.planes * Y, width);
-  dense_.resize((layout.n_dense + design.sums.size()) * wide);  // zero at first, and where there is no weight for ever
-  sparse_.resize(layout.n_sparse);
-  for_blocks(static_cast<std::int64_t>(layout.slot.size()), n_threads, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t k = begin; k < end; ++k) {
-      const Slot& slot = layout.slot[k];
-      (slot.lane < 0 ? sparse_[slot.row] : dense_[design.place_of(slot.row) * wide + slot.lane]) = static_cast<Real>(w[k]);
-    }
+  const std::int64_t table = (layout.n_dense + design.sums.size()) * wide;
+  rows_.resize(table + layout.n_sparse);  // zeros, which stay where there is no weight
+  for_blocks(static_cast<std::int64_t>(places.size()), n_threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) rows_[places[k]] = static_cast<Real>(w[k]);
   });
-  auto row = [&](std::int32_t k) { return dense_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
+  auto row = [&](std::int32_t k) { return rows_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
   for (const Sum& sum : design.sums) {
     Real* to = row(sum.row);
     const Real *first = row(sum.first), *second = row(sum.second);
@@ -64,8 +72,8 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design, const doubl
   bounds_ = layout.bounds;
   view_.bounds = bounds_.data();
   if (design.tagged) set_tags(layout, width);
-  view_.dense = dense_.data();
-  view_.sparse = sparse_.data();
+  view_.dense = rows_.data();
+  view_.sparse = rows_.data() + table;
   view_.edge = edge_.data();
   if (sizeof(Real) < sizeof(double)) set_rounded(layout, w, n_threads);
   return near;
