@@ -41,6 +41,19 @@ def test_single_precision(seed: int) -> None:
     assert near_gradient == pytest.approx(gradient, abs=1e-4 * size)
 
 
+def test_single_precision_rounds_gold_scores_too() -> None:
+    """Weights that all labels share change nothing, however they are rounded."""
+    tags = [["a", "b"], ["a", "a"], ["b", "a"], ["b", "b"]]
+    model = caesura.ChainCRF(features=[caesura.features.attributes[0]], scheme=None)
+    training = model._training(model._read([[["x"], ["x"]]] * 4000, tags * 1000, None), None, None)
+    w = np.full(len(training.parameters), 9.1)
+    loss = training.objective.evaluate(w, None, False, 1)[0]
+    assert loss == pytest.approx(4000 * np.log(4), rel=1e-9)
+    near = training.objective.evaluate(w, None, True, 1)[0]
+    rounding = 8000 * abs(float(np.float32(9.1)) - 9.1)
+    assert near == pytest.approx(loss, abs=rounding / 10)
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6))
 def test_batches_add_up(seed: int) -> None:
