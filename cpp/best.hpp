@@ -106,20 +106,10 @@ class Best {
     fill(alpha, n, -kInfinity);
     real* from = row(start, e);
     fill(from, n, 0);
-    int k = spans.by_end[e];
-    const int end = spans.by_end[e + 1];
-    for (int s = e - 1; s >= spans.low[e]; --s) {
-      const real *own = nullptr, *exact = nullptr;
-      while (k < end && sites[k].start > s) ++k;
-      for (; k < end && sites[k].start == s; ++k) {
-        const real* values = row(x, T + k);
-        if (sites[k].flags == (kOpenStart | kOpenEnd)) add(gain, values, n);
-        else if (sites[k].flags == kOpenStart) add(close, values, n);
-        else if (sites[k].flags == kOpenEnd) own = values;
-        else exact = values;
-      }
-      extend(s, e, own, exact, from);
-    }
+    spans.for_starts(
+        e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, n); },
+        [&](const real* values) { add(close, values, n); },
+        [&](int s, const real* own, const real* exact) { extend(s, e, own, exact, from); });
     if (w.has_open) extend_open(from);
   }
 

@@ -123,18 +123,7 @@ void HighOrder<kByState>::gain_step(int e) {
   const vec by = load(scale), passes = grow == gain ? splat(1) : without(e - 1, kForced);
   for (int q = 0; q < c * W; q += W) store(g + q, load(token + q) * by);
   if (close != nullptr) fill(close, c * W, 1);
-  int k = spans.by_end[e];
-  const int end = spans.by_end[e + 1];
-  for (int s = e - 1; s >= spans.low[e]; --s) {
-    const real *own = nullptr, *exact = nullptr;
-    while (k < end && sites[k].start > s) ++k;
-    for (; k < end && sites[k].start == s; ++k) {
-      const real* values = row(x, T + k);
-      if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, c * W);
-      else if (sites[k].flags == kOpenStart) multiply(close, values, c * W);
-      else if (sites[k].flags == kOpenEnd) own = values;
-      else exact = values;
-    }
+  auto extend = [&](int s, const real* own, const real* exact) {
     real *l = row(live, s & (ring - 1)), *ended = term(s, e);
     const bool begins = s == e - 1;
     for (int q = 0; q < c * W; q += W) {
@@ -147,7 +136,10 @@ void HighOrder<kByState>::gain_step(int e) {
       store(ended + q, value);
     }
     if (joins[s] == e) std::memcpy(row(joined, s), l, sizeof(real) * c * W);
-  }
+  };
+  spans.for_starts(
+      e, [&](int k) { return row(x, T + k); }, [&](const real* values) { multiply(g, values, c * W); },
+      [&](const real* values) { multiply(close, values, c * W); }, extend);
   for (int q = 0; grow != gain && q < c * W; q += W) store(row(grow, e) + q, load(g + q) * passes);
 }
 

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 
 #include "design.hpp"
 #include "lattice.hpp"
@@ -136,13 +137,9 @@ class Segmental {
   real* terms = nullptr;     // [by e, s][n]
   real* joined = nullptr;    // [T][n] live[s] when it joins
   real* live = nullptr;      // [ring][n]
-  std::int32_t* by_end;      // [T + 2] sites
-  std::int32_t* reach;       // [T + 1] A(e)
-  std::int32_t* joins;       // [T] e at which s joins
-  std::int32_t* low;         // [T + 1] first live start
+  std::optional<Spans> spans;  // not of a chain
   std::int64_t* at = nullptr;  // [T + 1] terms
   int ring = 1;
-  bool closes = false;       // a site with an open start and a closed end exists
   double log_scale = 0.0;
   real mass = 1;             // of the row before, which the next row is divided by
   double masses = 1.0;       // their product since log_scale was last added to
@@ -155,11 +152,11 @@ class Segmental {
   real* pairs(int e) const { return edge + static_cast<std::ptrdiff_t>(e) * n * n; }
   bool forced(int e) const { return known.boundary != nullptr && (known.boundary[e] & kForced); }
   bool barred(int e) const { return known.boundary != nullptr && (known.boundary[e] & kBarred); }
-  bool joins_at(int s, int e) const { return w.has_open && s <= reach[e] && s > reach[e - 1]; }
+  bool joins_at(int s, int e) const { return w.has_open && spans->joins_at(s, e); }
   bool is_short(int e) const {
-    const int k = by_end[e + 1] - 1;  // the site that ends at e and starts first
-    return w.longest <= 1 && low[e] == e - 1 && (!w.has_open || reach[e] == e - 1) &&
-           (k < by_end[e] || sites[k].start == e - 1);
+    const int k = spans->by_end[e + 1] - 1;  // the site that ends at e and starts first
+    return w.longest <= 1 && spans->low[e] == e - 1 && (!w.has_open || spans->reach[e] == e - 1) &&
+           (k < spans->by_end[e] || sites[k].start == e - 1);
   }
   // The rows of the sites over the last token alone; where there is none, null.
   struct Alone {
@@ -186,17 +183,13 @@ class Segmental {
 
 // Which starts are live, and where the terms go.
 inline void Segmental::prepare() {
-  const Spans spans(T, sites, n_sites, w.longest, w.has_open, work);
-  by_end = spans.by_end;
-  reach = spans.reach;
-  low = spans.low;
-  closes = spans.closes;
-  ring = spans.ring();
+  spans.emplace(T, sites, n_sites, w.longest, w.has_open, work);
+  ring = spans->ring();
   at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
   std::int64_t total = 0;
   for (int e = 0; e <= T; ++e) {
     at[e] = total;
-    total += e - low[e];
+    total += e - spans->low[e];
   }
   const std::size_t size = static_cast<std::size_t>(T + 1) * n;
   alpha = reals(work, size);
@@ -204,7 +197,7 @@ inline void Segmental::prepare() {
   step = reals(work, size);
   terms = reals(work, total * n);
   live = reals(work, static_cast<std::size_t>(ring) * n);
-  if (closes) closing = reals(work, size);
+  if (spans->closes) closing = reals(work, size);
   if (w.has_open) {
     open = reals(work, size);
     joined = reals(work, size);
@@ -242,7 +235,7 @@ inline bool Segmental::sweep() {
 
 inline Segmental::Alone Segmental::alone(int e) const {
   Alone out{};
-  for (int k = by_end[e]; k < by_end[e + 1]; ++k) {
+  for (int k = spans->by_end[e]; k < spans->by_end[e + 1]; ++k) {
     real* values = row(x, T + k);
     if (sites[k].flags == (kOpenStart | kOpenEnd)) out.both = values;
     else if (sites[k].flags == kOpenEnd) out.first = values;
@@ -278,35 +271,23 @@ inline void Segmental::short_step(int e, real* a, real* o) {
 inline void Segmental::long_step(int e, real* a, real* o) {
   const real scale = 1 / mass;
   real* g = row(step, e);
-  real* close = closes ? row(closing, e) : nullptr;
+  real* close = spans->closes ? row(closing, e) : nullptr;
   const real* token = row(x, e - 1);
   for (int q = 0; q < n; q += W) store(g + q, load(token + q) * scale);
-  if (closes) fill(close, n, 1);
+  if (close != nullptr) fill(close, n, 1);
   if (w.has_open) fill(o, n, 0);
   fill(a, n, 0);
-  int k = by_end[e];
-  const int end = by_end[e + 1];
-  for (int s = e - 1; s >= low[e]; --s) {
+  auto extend = [&](int s, const real* own, const real* exact) {
     real* l = row(live, s & (ring - 1));
-    const real* own = nullptr;
-    const real* exact = nullptr;
-    while (k < end && sites[k].start > s) ++k;
-    for (; k < end && sites[k].start == s; ++k) {
-      const real* values = row(x, T + k);
-      if (sites[k].flags == (kOpenStart | kOpenEnd)) multiply(g, values, n);
-      else if (sites[k].flags == kOpenStart) multiply(close, values, n);
-      else if (sites[k].flags == kOpenEnd) own = values;
-      else exact = values;
-    }
     const real* before = s == e - 1 ? row(hat, s) : l;
-    real* term = row(terms, at[e] + s - low[e]);
+    real* term = row(terms, at[e] + s - spans->low[e]);
     const bool joining = joins_at(s, e);
     const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
     for (int q = 0; q < n; q += W) {
       vec value = load(before + q) * load(g + q);
       if (own != nullptr) value *= load(own + q);
       vec ended = value;
-      if (closes) ended *= load(close + q);
+      if (close != nullptr) ended *= load(close + q);
       if (exact != nullptr) ended *= load(exact + q);
       store(l + q, value);
       if (fits != nullptr) ended *= load(fits + q);
@@ -323,13 +304,16 @@ inline void Segmental::long_step(int e, real* a, real* o) {
         store(l + q, value - entering);
       }
     }
-  }
+  };
+  spans->for_starts(
+      e, [&](int k) { return row(x, T + k); }, [&](const real* values) { multiply(g, values, n); },
+      [&](const real* values) { multiply(close, values, n); }, extend);
   if (w.has_open && e > 1) {
     const real* before = row(open, e - 1);
     for (int q = 0; q < n; q += W) {
       const vec value = load(before + q) * load(g + q);
       vec ended = value;
-      if (closes) ended *= load(close + q);
+      if (close != nullptr) ended *= load(close + q);
       store(a + q, load(a + q) + ended);
       store(o + q, load(o + q) + value);
     }

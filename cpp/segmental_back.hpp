@@ -13,14 +13,14 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
                                  real* ratio) {
   real* ended = sums;            // P(it ends at e), over the starts so far
   real* covering = sums + n;     // P(it reaches e), over the starts so far
-  const real* close = closes ? row(closing, e) : nullptr;
+  const real* close = spans->closes ? row(closing, e) : nullptr;
   if (w.has_open && e > 1) {
     const real* o = row(open, e - 1);
     const real* g = row(step, e);
     for (int q = 0; q < n; q += W) {
       const vec mass = load(o + q) * load(g + q);
       vec stop = mass * load(back + q);
-      if (closes) stop *= load(close + q);
+      if (close != nullptr) stop *= load(close + q);
       store(ended + q, stop);
       store(covering + q, stop + mass * load(open_back + q));
     }
@@ -28,10 +28,10 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
     fill(ended, n, 0);
     fill(covering, n, 0);
   }
-  int k = by_end[e + 1] - 1;
-  const int first = by_end[e];
-  for (int s = low[e]; s < e; ++s) {
-    const real* term = row(terms, at[e] + s - low[e]);
+  int k = spans->by_end[e + 1] - 1;
+  const int first = spans->by_end[e];
+  for (int s = spans->low[e]; s < e; ++s) {
+    const real* term = row(terms, at[e] + s - spans->low[e]);
     real* g = row(gathered, s & (ring - 1));
     const real* j = joins_at(s, e) ? row(joined, s) : nullptr;
     while (k >= first && sites[k].start < s) --k;
@@ -63,7 +63,7 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
     const real* g = row(step, e);
     for (int q = 0; q < n; q += W) {
       vec stop = load(back + q);
-      if (closes) stop *= load(close + q);
+      if (close != nullptr) stop *= load(close + q);
       store(open_back + q, load(g + q) * (load(open_back + q) + stop));
     }
   }
@@ -163,7 +163,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient) {
   real* ratio = reals(work, static_cast<std::size_t>(T) * n);
   for (int s = 0; s < ring; ++s) fill(row(gathered, s), n, 0);
   for (int i = 0; i < n_sites; ++i) {  // those that no segment can reach stay zero
-    if (sites[i].start < low[sites[i].end]) fill(row(x, T + i), n, 0);
+    if (sites[i].start < spans->low[sites[i].end]) fill(row(x, T + i), n, 0);
   }
   fill(open_back, n, 0);
   start_back(weight, gradient, back);

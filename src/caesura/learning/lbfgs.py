@@ -122,7 +122,7 @@ class LBFGS:
         max_search: int = 20,
         n_threads: int | None = None,
         draft: Objective | None = None,
-        draft_delta: float = 2e-6,
+        draft_delta: float = 1e-6,
     ) -> None:
         self.objective, self.draft = objective, draft
         self.c1, self.c2 = c1, c2

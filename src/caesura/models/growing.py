@@ -35,6 +35,7 @@ from caesura.models.training import (
     Corpora,
     Examples,
     Training,
+    lbfgs_of,
     parameters_of,
     penalties,
     training_bars,
@@ -143,19 +144,8 @@ class _Growth:
 
     def _optimiser(self, objective: Corpora, c1: Floats, c2: Floats) -> LBFGS:
         model, most = self.model, STEPS if self.active else FIRST_STEPS
-        return LBFGS(
-            objective,
-            c1,
-            c2,
-            memory=model.memory,
-            epsilon=model.epsilon,
-            period=model.period,
-            delta=model.delta,
-            max_iterations=most
-            if model.max_iterations is None
-            else min(most, model.max_iterations),
-            n_threads=threads_of(model.n_threads),
-        )
+        most = most if model.max_iterations is None else min(most, model.max_iterations)
+        return lbfgs_of(model, objective, c1, c2, most)
 
     def _objective(self, training: Training) -> Corpora:
         return Corpora(training.objective, threads_of(self.model.n_threads))

@@ -40,6 +40,7 @@ __all__ = [
     "Examples",
     "Training",
     "feature_name",
+    "lbfgs_of",
     "parameters_of",
     "penalties",
     "train",
@@ -208,18 +209,8 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     threads = threads_of(model.n_threads)
     if model.learner == "lbfgs":
         mixed = model.precision == "mixed"
-        return LBFGS(
-            objective,
-            c1,
-            c2,
-            memory=model.memory,
-            epsilon=model.epsilon,
-            period=model.period,
-            delta=model.delta,
-            max_iterations=model.max_iterations,
-            n_threads=threads,
-            draft=Corpora(training.objective, threads, single=True) if mixed else None,
-        )
+        draft = Corpora(training.objective, threads, single=True) if mixed else None
+        return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
     settings: dict[str, Any] = {
         "batch_size": model.batch_size,
         "seed": model.random_state,
@@ -232,6 +223,29 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     if np.any(c1):
         raise InvalidInput(message("c1", model.c1, "0 with sgd", "take adagrad or lbfgs for it"))
     return SGD(objective, c2, **settings)
+
+
+def lbfgs_of(
+    model: Model,
+    objective: Corpora,
+    c1: npt.ArrayLike,
+    c2: npt.ArrayLike,
+    max_iterations: int | None,
+    draft: Corpora | None = None,
+) -> LBFGS:
+    """Return L-BFGS with what the parameters of a model say of it."""
+    return LBFGS(
+        objective,
+        c1,
+        c2,
+        memory=model.memory,
+        epsilon=model.epsilon,
+        period=model.period,
+        delta=model.delta,
+        max_iterations=max_iterations,
+        n_threads=threads_of(model.n_threads),
+        draft=draft,
+    )
 
 
 def _about(
