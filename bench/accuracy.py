@@ -74,7 +74,8 @@ def conll(data: Path) -> Task:
     )
     features = preset("chunking")
     chain = caesura.ChainCRF(features, scheme="BIOES", **options(c2=0.3))
-    return Task(train, test, {"chain, BIOES": chain}, Peer(features), [])
+    split = (train[:-1000], train[-1000:])
+    return Task(train, test, {"chain, BIOES": chain}, Peer(features, delta=1e-4), [split])
 
 
 def cora(data: Path) -> Task:

@@ -188,7 +188,7 @@ def main() -> None:
         "--rounds", type=int, default=15, help="evaluations of each, more of small parts"
     )
     parser.add_argument(
-        "--most", type=int, default=10_000_000, help="attributes of segments in the naive form"
+        "--most", type=int, default=30_000_000, help="attributes of segments in the naive form"
     )
     parser.add_argument("--plot", metavar="FILE", help="time against training size, as a picture")
     arguments = parser.parse_args()
