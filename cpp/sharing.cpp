@@ -8,7 +8,7 @@ namespace caesura {
 namespace {
 
 constexpr int kPasses = 3;
-constexpr std::int32_t kOften = 24;  // rarer pairs cost more than they save
+constexpr std::int32_t kOften = 48;  // rarer pairs cost more than they save
 constexpr std::int64_t kFew = 10000;  // attributes of a corpus so small that nothing is gained
 
 // How often each pair comes, and then the row of its sum.
@@ -17,24 +17,24 @@ class Counter {
   explicit Counter(std::size_t expected) {
     std::size_t size = 64;
     while (size < 2 * expected) size *= 2;
-    slots_.assign(size, Slot{kNone, 0});
+    slots_.assign(size, Slot{});
   }
-  std::int32_t& operator[](std::uint64_t pair) {
+  struct Slot {
+    std::uint64_t pair = kNone;
+    std::int32_t count = 0, row = -1;
+  };
+  Slot& operator[](std::uint64_t pair) {
     if (2 * used_ > slots_.size()) grow();
     Slot& slot = find(pair);
     if (slot.pair == kNone) {
       slot.pair = pair;
       ++used_;
     }
-    return slot.value;
+    return slot;
   }
 
  private:
   static constexpr std::uint64_t kNone = ~std::uint64_t{0};
-  struct Slot {
-    std::uint64_t pair;
-    std::int32_t value;
-  };
   Slot& find(std::uint64_t pair) {
     const std::size_t mask = slots_.size() - 1;
     std::size_t at = (pair * 0x9e3779b97f4a7c15 >> 24) & mask;
@@ -42,7 +42,7 @@ class Counter {
     return slots_[at];
   }
   void grow() {
-    std::vector<Slot> old(2 * slots_.size(), Slot{kNone, 0});
+    std::vector<Slot> old(2 * slots_.size());
     old.swap(slots_);
     for (const Slot& slot : old) {
       if (slot.pair != kNone) find(slot.pair) = slot;
@@ -65,7 +65,7 @@ bool pass(Design& d) {
   Counter counts(d.dense.size() / 8);
   for (std::int64_t r = 0; r < n_rows; ++r) {
     for (std::int64_t k = d.dense_ptr[r]; k + 1 < d.dense_ptr[r + 1]; ++k) {
-      if (often(k)) ++counts[pair_of(d.dense[k], d.dense[k + 1])];
+      if (often(k)) ++counts[pair_of(d.dense[k], d.dense[k + 1])].count;
     }
   }
   const std::size_t before = d.sums.size();
@@ -73,20 +73,21 @@ bool pass(Design& d) {
   for (std::int64_t r = 0; r < n_rows; ++r) {
     const std::int64_t begin = d.dense_ptr[r], end = d.dense_ptr[r + 1];
     d.dense_ptr[r] = out;
+    auto count = [&](std::int64_t k) { return k + 1 < end && often(k) ? counts[pair_of(d.dense[k], d.dense[k + 1])].count : 0; };
+    std::int32_t here = count(begin);
     for (std::int64_t k = begin; k < end; ++k) {
-      std::int32_t row = d.dense[k];
-      if (k + 1 < end && often(k)) {
-        std::int32_t& known = counts[pair_of(row, d.dense[k + 1])];  // a count, or the row of the sum as -1 - row
-        if (known >= kOften) {
-          const auto sum = static_cast<std::int32_t>(d.table_rows());
+      std::int32_t row = d.dense[k], next = count(k + 1);
+      if (here >= kOften && here >= next) {
+        std::int32_t& sum = counts[pair_of(row, d.dense[k + 1])].row;
+        if (sum < 0) {
+          sum = static_cast<std::int32_t>(d.table_rows());
           d.sums.push_back({sum, row, d.dense[k + 1]});
-          known = -1 - sum;
         }
-        if (known < 0) {
-          row = -1 - known;
-          ++k;
-        }
+        row = sum;
+        ++k;
+        next = count(k + 1);
       }
+      here = next;
       d.dense[out++] = row;
     }
   }
