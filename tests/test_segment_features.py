@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.fuzz import token_sort_ratio
 
-from caesura.documents import Document
+from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.features import (
     Dictionary,
@@ -291,6 +291,26 @@ def test_loose_dictionary_takes_marks_as_the_data_has_them() -> None:
         assert (1, len(tokens)) in fired
         assert (2, len(tokens)) in fired
         assert (0, len(tokens)) not in fired
+
+
+@pytest.mark.parametrize("entry", ["St John's", "L’Aquila", "हिन्दी", "Zoe\u0308", "New York"])
+@pytest.mark.parametrize("how", ["words", "whitespace", "characters", {"regex": r"\w"}])
+def test_lexicons_split_as_documents_do(entry: str, how: str | dict[str, str]) -> None:
+    document = Document.from_text(f"in {entry} .", how)
+    before, tokens = (len(Document.from_text(text, how)) for text in ("in", entry))
+    found = [(before, before + tokens)]
+    lexicons = [Lexicon("t", [entry], how), Lexicon("t", [entry], Tokeniser.of(how))]
+    for lexicon in [*lexicons, Lexicon("t", [entry])] if how == "words" else lexicons:
+        for feature in (Dictionary(lexicon), Dictionary(lexicon, casefold=True)):
+            fired = feature.firings(Batch([document], Words()))
+            spans = list(zip(fired.starts.tolist(), fired.ends.tolist(), strict=True))
+            assert spans == found
+
+
+def test_lexicons_take_functions_and_tokens() -> None:
+    assert Lexicon("t", ["a b", ("c d", "e")], str.split).entries == (("a", "b"), ("c d", "e"))
+    with pytest.raises(InvalidInput, match=r"^tokenise: got 'word', expected words, whitespace"):
+        Lexicon("t", ["a"], "word")
 
 
 @given(CORPORA, st.booleans(), st.integers(1, 2), st.data())
