@@ -5,6 +5,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 from rapidfuzz.fuzz import token_sort_ratio
 
+from caesura import SemiCRF, load
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.features import (
@@ -26,10 +29,15 @@ from caesura.features import (
     Similar,
     Text,
     TokenAt,
+    declared,
     first,
+    from_spec,
+    history,
+    in_lexicon,
     last,
     ngrams,
     short_shape,
+    to_spec,
     within,
     word,
 )
@@ -111,13 +119,13 @@ def test_five_examples() -> None:
 def test_third_or_fourth_token_is_a_hyphen() -> None:
     feature = TokenAt((2, 3), word, "-")
     assert rows_of(feature, batch_of([TALK])) == [
-        Row(1, 5, OPEN_END, "at2,3:word=-", 1.0),
-        Row(2, 5, OPEN_END, "at2,3:word=-", 1.0),
+        Row(1, 5, OPEN_END, "at2,3:word(-)=-", 1.0),
+        Row(2, 5, OPEN_END, "at2,3:word(-)=-", 1.0),
     ]
     both = rows_of(feature, batch_of([tuple("ab--")]))
     assert both == [
-        Row(0, 3, OPEN_END, "at2,3:word=-", 1.0),
-        Row(1, 4, OPEN_END, "at2,3:word=-", 1.0),
+        Row(0, 3, OPEN_END, "at2,3:word(-)=-", 1.0),
+        Row(1, 4, OPEN_END, "at2,3:word(-)=-", 1.0),
     ]
 
 
@@ -163,7 +171,7 @@ def test_words_of_a_sentence() -> None:
         said |= totals(rows_of(feature, batch), 3, 5)
     assert said == dict.fromkeys(
         [
-            "text=苹 果",
+            "text(min_count=1)=苹 果",
             "length=2",
             "first:word[-1]&word[0]=了|苹",
             "within:word[0]&word[1]=苹|果",
@@ -499,6 +507,71 @@ SOME = Lexicon("some", ["a"])
 def test_wrong_declarations(wrong: Callable[[], object]) -> None:
     with pytest.raises(InvalidInput, match="expected"):
         wrong()
+
+
+def named(document: Document, start: int, end: int) -> str:
+    return "x"
+
+
+TOWNS, OTHERS = Lexicon("towns", ["a"]), Lexicon("towns", ["b"])
+
+
+@pytest.mark.parametrize(
+    ("features", "says"),
+    [
+        ([Pattern("A.*", 2, name="p"), Pattern("B.*", 2, name="p")], "than p, .* another name="),
+        ([Pattern("A.*", 2), Pattern("A.*", 3)], "pass another name="),
+        ([SegmentFunction(named, 2), SegmentFunction(named, 3)], "than named, .* another name="),
+        ([SegmentFunction(named, 2, name="word[0]"), word[0]], "leave out"),
+        ([word, SegmentFunction(named, 2, name="length"), Length(exact=2)], r"features\[1\] has"),
+        ([Length(exact=2), Length(exact=3)], "than length=1, which .* leave out what both say"),
+        ([Length(at_least=2), Length(exact=3, at_least=[2, 5])], "than length>=2,"),
+        ([history(Length(exact=2), 1), history(Length(exact=3), 1)], "than history1:length=1,"),
+        ([SegmentShape(3), SegmentShape(4)], "than segment_short_shape,"),
+        ([Dictionary(TOWNS), Dictionary(TOWNS, length=True)], "than dictionary=towns,"),
+        ([Similar(TOWNS), Similar(TOWNS, max_length=3)], r"than similar\(towns\)>=0.7,"),
+        ([Dictionary(TOWNS), in_lexicon(OTHERS)[0]], "lexicon: got 'towns', .* rename"),
+        ([Text(), Dictionary(Lexicon("learnt text", ["a"]))], "'learnt text', which this will"),
+    ],
+)
+def test_what_cannot_be_told_apart(features: list[Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        declared(features)
+    with pytest.raises(InvalidInput, match=says):
+        SemiCRF(features).fit([["a", "b"]], [[(0, 1, "x")]])
+
+
+def test_files_of_versions_that_did_not_refuse_are_read() -> None:
+    features = [Length(exact=2), Length(exact=3), SegmentShape(3), SegmentShape(4)]
+    assert from_spec(to_spec(features)) == features
+
+
+def test_what_can_be_told_apart(tmp_path: Path) -> None:
+    """And is saved."""
+    features = [
+        *(Text(), Text(min_count=1), Text(casefold=True, min_count=1), history(Text(), 1)),
+        *(TokenAt(0, word), TokenAt(0, word, "a"), TokenAt(0, word, "b")),
+        *(Length(exact=2), Length(at_least=2), Length(ranges=[(1, 2)])),
+        *(Similar(TOWNS, thresholds=[0.7]), Similar(TOWNS, thresholds=[0.8])),
+        *(Dictionary(TOWNS), Dictionary(TOWNS, casefold=True), Dictionary(SOME)),
+    ]
+    X, y = [["a", "b", "a", "c"]], [[(0, 1, "x"), (1, 2, "y"), (2, 3, "x"), (3, 4, "y")]]
+    model = SemiCRF(features, c2=0.1, max_iterations=5).fit(X, y)
+    encoder = model._known.encoder
+    names = encoder.names(range(len(encoder)))
+    assert len(set(names)) == len(names)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(X) == model.predict(X)
+    alone = [Text(), Text(casefold=True), TokenAt(0, word), Length(exact=2), Similar(TOWNS)]
+    shown = ["text", "lower_text", "at0:word", "length", "similar(towns)"]
+    assert [one.name for one in alone] == shown
+
+
+def test_functions_without_a_name_are_fitted_but_not_saved(tmp_path: Path) -> None:
+    said: list[Any] = [SegmentFunction(lambda document, start, end: "x", 2), word[0]]
+    model = SemiCRF(said, max_iterations=2).fit([["a", "b"]], [[(0, 1, "x")]])
+    with pytest.raises(InvalidInput, match="by def at the top of a module, import it"):
+        model.save(tmp_path / "model")
 
 
 def test_features_are_values() -> None:

@@ -216,8 +216,9 @@ def function(
     Parameters
     ----------
     f : callable
-        Returns a string, some strings, a dict with values, or None for token t. To be saved with
-        a model it must be importable: no lambda and no function inside another.
+        Returns a string, some strings, a dict with values, or None for token t. A model
+        with a lambda, or a function inside another, cannot be saved: define it at the top of a
+        module and import it.
     name : str, optional
         Shown in attributes; the function's own if not given.
 

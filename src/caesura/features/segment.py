@@ -86,6 +86,12 @@ class Length(SegmentFeature):
         if not all(low <= high for low, high in ranges):
             raise InvalidInput(message("ranges", ranges, "the smaller number first", "swap them"))
 
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The lengths, which follow its name."""
+        exact, at_least = (f"={n}" for n in self.exact), (f">={n}" for n in self.at_least)
+        return (*exact, *at_least, *(f"={low}..{high}" for low, high in self.ranges))
+
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         room, fired = rooms(batch), Fired()
@@ -128,7 +134,7 @@ class TokenAt(SegmentFeature):
 
     >>> from caesura.features import word
     >>> TokenAt((2, 3), word, "-").name
-    'at2,3:word'
+    'at2,3:word(-)'
     """
 
     positions: Any
@@ -149,8 +155,9 @@ class TokenAt(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like at2,3:word."""
-        return f"at{','.join(map(str, self.positions))}:{self.column.name}"
+        """Like at2,3:word, with the value in brackets if there is one."""
+        value = "" if self.value is None else f"({self.value})"
+        return f"at{','.join(map(str, self.positions))}:{self.column.name}{value}"
 
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
@@ -304,8 +311,9 @@ class SegmentFunction(SegmentFeature):
     Parameters
     ----------
     function : callable
-        f(document, start, end) returns a string, some strings, a dict with values, or None. To be
-        saved with a model it must be importable: no lambda and no function inside another.
+        f(document, start, end) returns a string, some strings, a dict with values, or None. A
+        model with a lambda, or a function inside another, cannot be saved: define it at the top of
+        a module and import it.
     max_length : int
         The longest segment that it looks at.
     name : str

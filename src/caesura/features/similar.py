@@ -253,6 +253,11 @@ class Similar(SegmentFeature):
         """Like similar(journals), or cosine(journals)."""
         return f"{'cosine' if self.measure == 'cosine' else 'similar'}({self.lexicon.name})"
 
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The thresholds, which follow its name."""
+        return tuple(f">={threshold:g}" for threshold in self.thresholds)
+
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         fired, low = Fired(), batch.offsets.tolist()
@@ -260,7 +265,7 @@ class Similar(SegmentFeature):
         folded = [tuple(t.casefold() for t in document.tokens) for document in batch.documents]
         for i, start, end in spans(batch, self.max_length):
             best = index.best(folded[i][start:end])
-            for threshold in self.thresholds:
+            for threshold, name in zip(self.thresholds, self.says, strict=True):
                 if best >= threshold - _ROUNDING:
-                    fired.add(low[i] + start, low[i] + end, 0, f">={threshold:g}")
+                    fired.add(low[i] + start, low[i] + end, 0, name)
         return fired.done()
