@@ -502,6 +502,19 @@ SOME = Lexicon("some", ["a"])
         lambda: Similar(SOME, thresholds=()),
         lambda: Similar(SOME, thresholds=(80,)),
         lambda: Lexicon.read("no such file"),
+        lambda: Length(ranges=(4, 8)),
+        lambda: Length(ranges=[(4, 8, 9)]),
+        lambda: Length(ranges=5),
+        lambda: Length(at_least=2.5),
+        lambda: Length(exact="3"),
+        lambda: TokenAt(1.5, word),
+        lambda: TokenAt(0, word, 3),  # type: ignore[arg-type]
+        lambda: Lexicon("a", [1]),  # type: ignore[list-item]
+        lambda: Lexicon("a", 1),  # type: ignore[arg-type]
+        lambda: Similar(SOME, ["cosine"]),  # type: ignore[arg-type]
+        lambda: Similar(SOME, thresholds="x"),  # type: ignore[arg-type]
+        lambda: Similar(SOME, thresholds=0.8),  # type: ignore[arg-type]
+        lambda: Similar(SOME, thresholds=[float("nan"), 0.5]),
     ],
 )
 def test_wrong_declarations(wrong: Callable[[], object]) -> None:
@@ -576,6 +589,7 @@ def test_functions_without_a_name_are_fitted_but_not_saved(tmp_path: Path) -> No
 
 def test_features_are_values() -> None:
     assert len({Length(exact=3), Length(exact=[1, 2, 3]), Length(at_least=3)}) == 2
+    assert Length(exact=np.arange(1, 4), at_least=np.int64(5)) == Length(3, 5)
     assert Similar(SOME, thresholds=[0.9]) == Similar(Lexicon("some", ["a"]), thresholds=(0.9,))
 
 

@@ -238,11 +238,14 @@ class Similar(SegmentFeature):
     def __post_init__(self) -> None:
         check_lexicon(self.lexicon)
         check_max_length(self.max_length)
-        if self.measure not in _INDEXES:
+        if not isinstance(self.measure, str) or self.measure not in _INDEXES:
             known = ", ".join(_INDEXES)
             raise InvalidInput(message("measure", self.measure, known, "pass one of them"))
-        thresholds = tuple(sorted(float(x) for x in self.thresholds))
-        if not thresholds or not 0 < thresholds[0] <= thresholds[-1] <= 1:
+        try:
+            thresholds = tuple(sorted({float(x) for x in self.thresholds}))
+        except (TypeError, ValueError):
+            thresholds = ()
+        if not thresholds or not all(0 < x <= 1 for x in thresholds):
             remedy = "pass a list like [0.7, 0.8, 0.9]"
             expected = "numbers above 0, up to 1"
             raise InvalidInput(message("thresholds", self.thresholds, expected, remedy))
