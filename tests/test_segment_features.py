@@ -2,8 +2,9 @@
 
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 from rapidfuzz.fuzz import token_sort_ratio
 
-from caesura import SemiCRF, load
+from caesura import Potentials, SemiCRF, load, n_best
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.features import (
@@ -29,14 +30,19 @@ from caesura.features import (
     Similar,
     Text,
     TokenAt,
+    begin,
     declared,
+    edge,
+    end,
     first,
     from_spec,
     history,
     in_lexicon,
+    inside,
     last,
     ngrams,
     short_shape,
+    single,
     to_spec,
     within,
     word,
@@ -88,10 +94,10 @@ def check(feature: SegmentFeature, corpus: Sequence[Sequence[str]], meaning: Mea
     assert all(0 <= row.start < batch.offsets[-1] for row in fired)
     for document, low in zip(batch.documents, batch.offsets.tolist(), strict=False):
         for start in range(len(document)):
-            for end in range(start + 1, len(document) + 1):
-                counts = Counter(meaning(document, start, end))
+            for stop in range(start + 1, len(document) + 1):
+                counts = Counter(meaning(document, start, stop))
                 said = {feature.name + name: n for name, n in counts.items()}
-                assert totals(fired, low + start, low + end) == said, (start, end)
+                assert totals(fired, low + start, low + stop) == said, (start, stop)
 
 
 # -- the five examples of potentials, and those of the introduction -------------------------------
@@ -353,6 +359,64 @@ def _segments(data: st.DataObject, length: int) -> list[Segment]:
 def test_text_must_learn() -> None:
     with pytest.raises(InvalidInput, match="fit"):
         Text().firings(batch_of([["a"]]))
+
+
+# -- a hybrid with the chain -----------------------------------------------------------------------
+
+PAIR, NEXT = word[-1] & word[0], word[0] & word[1]
+BY_PLACE = [place(word[0]) for place in (single, begin, inside, end)]
+HYBRID = [*BY_PLACE, within(PAIR), begin(NEXT), single(NEXT), end(NEXT), edge(PAIR)]
+
+
+@pytest.mark.parametrize("labels", [("x",), ("x", "y")])
+@pytest.mark.parametrize("tokens", ["abab", "abcba"])
+def test_the_hybrid_contains_the_chain(labels: tuple[str, ...], tokens: str) -> None:
+    """Each segmentation scores what its tags B, I, I, ... score in a chain, so both are one model.
+
+    The chain has a random weight for each word with its tag, and for each two words with their two
+    tags; only from segment to segment it is a sum, of one that knows the two labels and one that
+    knows the tag before and its label. Of one label, as in words of Chinese, that is any chain.
+    """
+    weights: defaultdict[tuple[str, ...], float] = defaultdict(
+        partial(random.Random(5).gauss, 0, 1)
+    )
+
+    def chain(segments: Iterable[Segment]) -> float:
+        tags = [(y, "BI"[t > s]) for s, e, y in segments for t in range(s, e)]
+        total = sum(weights[(*tag, a)] for tag, a in zip(tags, tokens, strict=True))
+        for ((y0, tag0), (y, tag)), (a, b) in zip(pairwise(tags), pairwise(tokens), strict=True):
+            across = weights[y0, y, a, b] + weights[y0, tag0, a, b]
+            total += across if tag == "B" else weights[y0, tag0, "I", a, b]
+        return total
+
+    def weight(attribute: str, y: str) -> float:
+        """The same weights, by the features' names."""
+        template, said = attribute.split("=")
+        a, _, b = said.partition("|")
+        if b == "</s>":
+            return 0.0
+        place = template.split(":")[0]
+        if place == "within":
+            return weights[y, "I", "I", a, b]
+        if place == "begin" and b:
+            return weights[y, "B", "I", a, b] - weights[y, "I", "I", a, b]
+        tag = "B" if place in ("begin", "single") else "I"
+        return weights[y, tag, a, b] if b else weights[y, tag, a]
+
+    p = Potentials(len(tokens), labels)
+    for row, y in product(rows(Document(tuple(tokens)), HYBRID), labels):
+        if row.start == row.end:
+            a, b = row.attribute.split("=")[1].split("|")
+            for y0 in labels:
+                p.add_transition(row.start, y0, y, weights[y0, y, a, b])
+            continue
+        opened = bool(row.flags & OPEN_START), bool(row.flags & OPEN_END)
+        p.add(row.start, row.end, y, row.value * weight(row.attribute, y), *opened)
+
+    paths = n_best(p, 1 + len(labels) * (1 + len(labels)) ** (len(tokens) - 1))
+    assert len(paths) == len(labels) * (1 + len(labels)) ** (len(tokens) - 1)  # all there are
+    for segments, score in paths:
+        assert score == pytest.approx(chain(segments), abs=1e-10)
 
 
 # -- similarity ------------------------------------------------------------------------------------
