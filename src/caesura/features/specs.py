@@ -237,7 +237,7 @@ def _import_name(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", None)
     full = f"{module}:{name}"
     if not module or not name or "<" in name or _resolved(full) is not function:
-        expected = "a function that can be imported, no lambda and none inside another"
+        expected = "a function that can be imported by its name, unlike a lambda"
         remedy = "define it by def at the top of a module, import it from there, and fit again"
         raise InvalidInput(message("function", function, expected, remedy))
     return full
