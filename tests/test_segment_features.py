@@ -596,9 +596,9 @@ TOWNS, OTHERS = Lexicon("towns", ["a"]), Lexicon("towns", ["b"])
 @pytest.mark.parametrize(
     ("features", "says"),
     [
-        ([Pattern("A.*", 2, name="p"), Pattern("B.*", 2, name="p")], "than p, .* another name="),
-        ([Pattern("A.*", 2), Pattern("A.*", 3)], "pass another name="),
-        ([SegmentFunction(named, 2), SegmentFunction(named, 3)], "than named, .* another name="),
+        ([Pattern("A.*", 2, name="p"), Pattern("B.*", 2, name="p")], "than p, .* another name"),
+        ([Pattern("A.*", 2), Pattern("A.*", 3)], "give one another name"),
+        ([SegmentFunction(named, 2), SegmentFunction(named, 3)], "than named, .* another name"),
         ([SegmentFunction(named, 2, name="word[0]"), word[0]], "leave out"),
         ([word, SegmentFunction(named, 2, name="length"), Length(exact=2)], r"features\[1\] has"),
         ([Length(exact=2), Length(exact=3)], "than length=1, which .* leave out what both say"),

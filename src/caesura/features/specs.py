@@ -97,6 +97,7 @@ def _checked(features: Iterable[Any]) -> list[Template | SegmentFeature]:
 def _check_names(features: Sequence[Template | SegmentFeature]) -> None:
     """Raise if the attributes of two features have the same names."""
     called: dict[str, list[tuple[int, set[str]]]] = {}
+    known = set(_TYPES.values())
     for i, one in enumerate(features):
         if isinstance(one, Template):
             name, says = one.prefix[:-1], {""}
@@ -105,8 +106,9 @@ def _check_names(features: Sequence[Template | SegmentFeature]) -> None:
         for other, said in called.setdefault(name, []):
             both = sorted(says & said) or [""] * ("" in says | said)
             if both:
-                named = isinstance(_plain(one), Pattern | SegmentFunction)
-                remedy = "pass another name=" if named else "leave out what both say"
+                plain = _plain(one)
+                own = isinstance(plain, Pattern | SegmentFunction) or type(plain) not in known
+                remedy = "give one another name" if own else "leave out what both say"
                 expected = f"other names than {name}{both[0]}, which features[{other}] has too"
                 raise InvalidInput(message(f"features[{i}]", one, expected, remedy))
         called[name].append((i, says))
