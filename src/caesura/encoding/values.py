@@ -83,7 +83,7 @@ def values_of(
         return None, _places(column, values, batch, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
-        if all(one is not None and None not in one for one in given):
+        if all(one is not None for one in given):
             numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
             return None, seen(numbers), None
     return _said(column, values, batch, grow, first)
