@@ -330,12 +330,11 @@ def test_reasons_add_up_to_the_scores(model: Any, bias: float) -> None:
             best = caesura.viterbi(p)
             explanations = model.explain(x)
             assert [e.segment for e in explanations] == model._named(best.segments)
-            for e in explanations:
-                assert sum(r.answer for r in e.reasons) == pytest.approx(best.score)
-                second = model._runner_up(p, e.segment)
-                score = caesura.score(p, second)
-                assert sum(r.runner_up for r in e.reasons) == pytest.approx(score)
+            others = model._runners_up(p, model._named(best.segments))
+            for e, other in zip(explanations, others, strict=True):
+                score = caesura.score(p, other)
                 assert e.margin == pytest.approx(best.score - score)
+                assert sum(r.difference for r in e.reasons) == pytest.approx(e.margin, abs=1e-12)
                 assert e.margin >= -1e-9
                 assert set(e.runner_up).isdisjoint([e.segment])
                 sizes = [abs(r.difference) for r in e.reasons]
@@ -345,6 +344,19 @@ def test_reasons_add_up_to_the_scores(model: Any, bias: float) -> None:
                 assert str(e).startswith(f"{e.segment.label} [{e.segment.start}, ")
     finally:
         model.outside_bias = 0.0
+
+
+def test_reasons_are_those_of_where_two_answers_differ(model: Any) -> None:
+    tokens = [token for x in X_HELD[:20] for token in x]
+    explanations, p = model.explain(tokens), model.potentials(tokens)
+    others = model._runners_up(p, *model.predict([tokens]))
+    best = caesura.viterbi(p).score
+    assert len(explanations) > 30
+    for e, other in zip(explanations, others, strict=True):
+        assert sum(r.difference for r in e.reasons) == pytest.approx(e.margin, abs=1e-12)
+        assert e.margin == pytest.approx(best - caesura.score(p, other), abs=1e-9)
+        if len(e.runner_up) < 3:  # they differ in few segments
+            assert len(e.reasons) < 150
 
 
 def test_the_runner_up_is_the_best_answer_without_the_segment(model: Any) -> None:

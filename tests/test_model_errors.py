@@ -296,7 +296,7 @@ def test_wrong_questions(model: Any) -> None:
 
 
 def test_labels_that_the_model_does_not_know(model: Any) -> None:
-    ys = [*Y[:-1], [(0, 1, "planet")]]
+    ys: list[Any] = [*Y[:-1], [(0, 1, "planet")]]
     expected = "y[19]: got 'planet', expected one of the labels number, street, town"
     refused(expected, model.calibrate, X, ys)
     assert model.score(X, ys) == caesura.evaluation.segment_counts(ys, model.predict(X)).f1

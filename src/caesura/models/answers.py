@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from caesura import inference
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
+from caesura.errors import Impossible, InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
@@ -22,7 +22,7 @@ from caesura.models.rules import Constraints, Rules, spoken
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "best_or_none"]
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("isotonic", "temperature")
@@ -76,8 +76,10 @@ class Answers(Predictor):
         """Return the probabilities of segments."""
         raise NotImplementedError
 
-    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
-        """Return the best path over states that does not have a segment; None if there is none."""
+    def _runners_up(
+        self, p: Potentials, segments: Sequence[Segment]
+    ) -> Iterator[list[Segment] | None]:
+        """Yield, for each segment, the best path over states without it; None if there is none."""
         raise NotImplementedError
 
     def calibrate(
@@ -266,6 +268,14 @@ class Answers(Predictor):
         from caesura.models.files import unpickle
 
         unpickle(self, state)
+
+
+def best_or_none(p: Potentials) -> list[Segment] | None:
+    """Return the best path; None if nothing is possible."""
+    try:
+        return inference.viterbi(p).segments
+    except Impossible:
+        return None
 
 
 def _not_constrained(name: str) -> str:
