@@ -420,6 +420,15 @@ def test_l2sgd_comes_near_the_optimum() -> None:
     assert np.mean([abs(a[k] - b[k]) for k in b]) < 0.1
 
 
+def test_l2sgd_ends_by_period_and_delta() -> None:
+    X, y = data(16, 40)
+    logs = [
+        CRF(algorithm="l2sgd", max_iterations=60, **options).fit(X, y).training_log_
+        for options in ({"period": 100}, {"period": 1, "delta": 0.9})
+    ]
+    assert [len(log.iterations) for log in logs if log] == [60, 2]
+
+
 def test_scikit_learn_and_pickle(tmp_path: Path) -> None:
     X, y = data(17, 40)
     model = clone(CRF(c2=0.1, max_iterations=20))

@@ -25,7 +25,7 @@ from caesura.features import (
     window,
     word,
 )
-from caesura.learning import Progress
+from caesura.learning import Progress, ProgressLine
 from caesura.models.structure import blocks_of, scorer_of
 
 X, Y = addresses(30, seed=1)
@@ -399,6 +399,39 @@ def test_the_number_of_threads_changes_no_bit(kind: Any, learner: str) -> None:
     assert [p.objective for p in one.history_] == [p.objective for p in two.history_]
 
 
+@pytest.mark.parametrize("learner", ["sgd", "adagrad"])
+def test_period_and_delta_end_stochastic_learners(
+    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"learner": learner, "c2": 0.2, "n_threads": 1}
+    plain = SemiCRF([word[0]], **settings).fit(X, Y)
+    same_as_default = SemiCRF([word[0]], period=10, delta=1e-4, **settings).fit(X, Y)
+    assert np.array_equal(plain._known.w, same_as_default._known.w)
+
+    shown: list[dict[str, Any]] = []
+
+    class Line(ProgressLine):
+        def __init__(self, **options: Any) -> None:
+            shown.append(options)
+            super().__init__(**options)
+
+    monkeypatch.setattr("caesura.models.training.ProgressLine", Line)
+    early = {"period": 3, "delta": 0.05} | settings
+    model = SemiCRF([word[0]], **early).fit(X, Y)
+    objectives = [progress.objective for progress in model.history_]
+    fell = [(a - b) / b for a, b in zip(objectives, objectives[3:], strict=False)]
+    assert model.status_ == "objective"
+    assert len(objectives) < len(plain.history_)
+    assert fell[-1] < 0.05 <= min(fell[:-1])
+    assert shown[0] == {"show": False, "max_iterations": 100, "period": 3, "delta": 0.05}
+
+    checkpoint = tmp_path / "run"
+    SemiCRF([word[0]], max_iterations=5, **early).fit(X, Y, checkpoint=checkpoint)
+    again = SemiCRF([word[0]], **early).fit(X, Y, checkpoint=checkpoint)
+    assert np.array_equal(again._known.w, model._known.w)
+    assert len(again.history_) == len(objectives) > 5
+
+
 def test_mixed_precision_ends_in_double() -> None:
     double = SemiCRF(SEGMENTS, c2=0.2, **EXACT).fit(X, Y)
     mixed = SemiCRF(SEGMENTS, c2=0.2, precision="mixed", **EXACT).fit(X, Y)
@@ -510,7 +543,7 @@ def test_a_line_tells_how_training_goes(capsys: pytest.CaptureFixture[str]) -> N
     SemiCRF([word[0]], verbose=True, max_iterations=30).fit(X, Y, X_NEW, Y_NEW)
     out, err = capsys.readouterr()
     assert out == ""
-    for part in ("iteration", "objective", "F1", "left", "gone"):
+    for part in ("iteration", "objective", "F1", "left", "gradient"):
         assert part in err
 
 

@@ -98,7 +98,7 @@ class ChainCRF(Answers):
         memory: int = 6,
         epsilon: float = 1e-5,
         period: int = 10,
-        delta: float = 1e-5,
+        delta: float | None = None,
         max_iterations: int | None = None,
         batch_size: int = 8,
         patience: int | None = None,
@@ -287,7 +287,7 @@ class ChainCRF(Answers):
     def _runners_up(
         self, p: Potentials, segments: Sequence[Segment]
     ) -> Iterator[list[Segment] | None]:
-        if not has_rules(p):
+        if segments and not has_rules(p):
             chain, states = Chain(p, self._tag_set), self._known.structure.states
             for path in map(chain.best_without, segments):
                 tagged = enumerate(path or ())

@@ -74,7 +74,8 @@ class SemiCRF(Answers):
     precision : {"double", "mixed"}
         "mixed" begins in single precision and ends in double.
     memory, epsilon, period, delta, max_iterations
-        As in `caesura.learning.LBFGS`; for the others, max_iterations counts passes.
+        As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
+        which count passes.  Where not given, delta is 1e-5, and 1e-4 for the others.
     batch_size : int
         Sequences in a step of sgd and adagrad.
     patience : int, optional
@@ -132,7 +133,7 @@ class SemiCRF(Answers):
         memory: int = 6,
         epsilon: float = 1e-5,
         period: int = 10,
-        delta: float = 1e-5,
+        delta: float | None = None,
         max_iterations: int | None = None,
         batch_size: int = 8,
         patience: int | None = None,

@@ -48,6 +48,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
+DELTA = 1e-5  # of L-BFGS, where not given
 FEW = 6  # features that an error lists; of more it names those nearest
 
 
@@ -179,9 +180,9 @@ def train(
     about = {} if checkpoint is None else _about(training, objective, dev_score)
     shown = ProgressLine(
         show=model.verbose,
-        max_iterations=model.max_iterations,
-        period=model.period,
-        delta=model.delta,
+        max_iterations=optimiser.max_iterations,
+        period=optimiser.period,
+        delta=optimiser.delta,
     )
 
     def each(progress: Progress) -> bool:
@@ -215,9 +216,11 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
         "batch_size": model.batch_size,
         "seed": model.random_state,
         "n_threads": threads,
+        "period": model.period,
     }
-    if model.max_iterations is not None:
-        settings["max_iterations"] = model.max_iterations
+    for name in ("delta", "max_iterations"):
+        if getattr(model, name) is not None:
+            settings[name] = getattr(model, name)
     if model.learner == "adagrad":
         return AdaGrad(objective, c1, c2, **settings)
     if np.any(c1):
@@ -241,7 +244,7 @@ def lbfgs_of(
         memory=model.memory,
         epsilon=model.epsilon,
         period=model.period,
-        delta=model.delta,
+        delta=DELTA if model.delta is None else model.delta,
         max_iterations=max_iterations,
         n_threads=threads_of(model.n_threads),
         draft=draft,
