@@ -432,6 +432,45 @@ def test_period_and_delta_end_stochastic_learners(
     assert len(again.history_) == len(objectives) > 5
 
 
+def test_checkpoints_say_in_words_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    settings: dict[str, Any] = {"max_iterations": 3, "n_threads": 1}
+    weight = np.arange(1.0, len(X) + 1)
+
+    def fit(sample_weight: Any = None, **options: Any) -> None:
+        model = SemiCRF([word[0], word[1]], **settings, **options)
+        model.fit(X, Y, sample_weight=sample_weight, checkpoint=path)
+
+    fit()
+    fit(np.ones(len(X)))  # the same
+    for text, sample_weight, options in (
+        ("class_weight None', expected class_weight town 2.0;", None, {"class_weight": {"town": 2}}),
+        ("sample_weight None', expected sample_weight of sum", weight, {}),
+        (
+            r"penalties None', expected penalties word\[0\] \(1.0, 0.1\)",
+            None,
+            {"penalties": {word[0]: (1.0, np.float64(0.1))}},
+        ),
+    ):
+        with pytest.raises(InvalidInput, match=f"checkpoint: got 'a run with {text}"):
+            fit(sample_weight, **options)
+    with pytest.raises(InvalidInput, match="checkpoint: got 'a run with other data or features: "):
+        SemiCRF([word[0]], **settings).fit(X, Y, checkpoint=path)
+
+
+@pytest.mark.parametrize("content", ["cut", "foreign", "damaged"])
+def test_checkpoints_that_cannot_be_read_may_be_removed(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "run"
+    model = SemiCRF([word[0]], max_iterations=3)
+    model.fit(X, Y, checkpoint=path)
+    whole = path.read_bytes()
+    flipped = whole[:-1] + bytes([whole[-1] ^ 1])
+    path.write_bytes({"cut": whole[:-20], "foreign": b"a,b,c\n" * 9, "damaged": flipped}[content])
+    with pytest.raises(InvalidInput, match=r"^checkpoint: .*run: got .*remove the file") as error:
+        model.fit(X, Y, checkpoint=path)
+    assert "save it again" not in str(error.value)
+
+
 def test_mixed_precision_ends_in_double() -> None:
     double = SemiCRF(SEGMENTS, c2=0.2, **EXACT).fit(X, Y)
     mixed = SemiCRF(SEGMENTS, c2=0.2, precision="mixed", **EXACT).fit(X, Y)

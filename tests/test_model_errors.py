@@ -12,7 +12,7 @@ import pytest
 from toys import addresses
 
 import caesura.evaluation
-from caesura import ChainCRF, Document, InvalidInput, Partial, SemiCRF
+from caesura import ChainCRF, Document, Impossible, InvalidInput, Partial, SemiCRF
 from caesura.features import (
     Length,
     SegmentFunction,
@@ -106,6 +106,31 @@ def test_wrong_numbers(kind: Any, xs: Any, features: Any, text: str) -> None:
     refused(text, kind(features).fit, xs, ONE)
 
 
+@pytest.mark.parametrize("learner", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_values_that_are_too_large(kind: Any, learner: str, size: float) -> None:
+    xs = [np.array([[1.0, 2.0], [0.0, 1.0]]) for _ in range(7)]
+    xs[4], xs[5] = xs[4] * size, xs[5] * size
+    model = kind([dense[0]], learner=learner)
+    refused("X[4]: got values that are too large", model.fit, xs, [[(0, 1, "a")]] * 7)
+
+
+def test_explain_calls_its_sequence_x(model: Any) -> None:
+    refused("x: got attributes without words", model.explain, [["w=a"], ["w=b"]])
+    with pytest.raises(Impossible, match=r"^x: no segmentation is possible"):
+        model.explain(
+            X[0],
+            {
+                "forbidden": [
+                    (t, u, y)
+                    for t in range(len(X[0]))
+                    for u in range(t + 1, len(X[0]) + 1)
+                    for y in [*model.labels_, "O"]
+                ]
+            },
+        )
+
+
 def test_generators_may_be_of_different_lengths(kind: Any) -> None:
     fit = kind([word[0]]).fit
     refused("X, y: got only 19 in y and more in X", fit, iter(X), (y for y in Y[:-1]))
@@ -170,6 +195,10 @@ PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"memory": 0}, "memory: got 0"),
     ({"max_iterations": -1}, "max_iterations: got -1"),
     ({"learner": "sgd", "batch_size": 0}, "batch_size: got 0"),
+    (
+        {"learner": "sgd", "penalties": {"word[0]": (1.0, 0.1)}},
+        "penalties['word[0]']: got (1.0, 0.1), expected c2, or (0, c2) with sgd; take adagrad",
+    ),
     ({"learner": "sgd", "c1": 1.0}, "c1: got 1.0, expected 0 with sgd; take adagrad or lbfgs"),
     ({"n_threads": 0}, "n_threads: got 0"),
     ({"patience": 0}, "patience: got 0"),

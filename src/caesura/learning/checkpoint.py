@@ -22,6 +22,7 @@ from caesura.learning.sgd import EpochState
 __all__ = ["KIND", "read", "write"]
 
 KIND = "training"
+WORDS = {"weights": "other data or features:"}  # what is said of a setting, where not its name
 TUPLES = {kind.__name__: kind for kind in (State, EpochState, Progress)}
 Path = str | os.PathLike[str]
 
@@ -75,13 +76,19 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     ...     read(os.path.join(folder, "run"), {"c2": 1.0})
     {'w': array([0., 0.])}
     """
-    header, arrays = _persistence().read(path, KIND)
+    try:
+        header, arrays = _persistence().read(path, KIND)
+    except InvalidInput as error:
+        said = str(error).removesuffix("; copy or save it again")
+        remedy = "give the path of a checkpoint, or remove the file to start anew"
+        raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
     expected, found = _digests(settings), header["settings"]
     for name in expected | found:
         if expected.get(name) != found.get(name):
             remedy = "go on with the same data and settings, or remove the file to start anew"
-            came = f"a run with {name} {found.get(name)}"
-            text = message("checkpoint", came, f"{name} {expected.get(name)}", remedy)
+            shown = WORDS.get(name, name)
+            came = f"a run with {shown} {found.get(name)}"
+            text = message("checkpoint", came, f"{shown} {expected.get(name)}", remedy)
             raise InvalidInput(text)
     return {name: _unpack(packed, arrays) for name, packed in header["run"].items()}
 

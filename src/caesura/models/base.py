@@ -104,7 +104,7 @@ class Model(Estimator):
         before = self._known if self.warm_start and self._fitted is not None else None
         training = self._training(self._read(X, y, before), sample_weight, before)
         development = None if X_dev is None else Development(self, training, X_dev, y_dev)
-        result = train(self, training, development, checkpoint, callbacks)
+        result = train(self, training, development, checkpoint, callbacks, sample_weight)
         training.encoder.forget()
         self._set_fitted(training.fitted(result.w))
         self.history_, self.status_ = list(result.history), result.status

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from caesura import inference
 from caesura.checks import whole
 from caesura.documents import Document, as_document
-from caesura.errors import InvalidInput, message
+from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
@@ -105,8 +106,11 @@ class TopFeature(NamedTuple):
 def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
     """Return an explanation for each predicted segment of one sequence."""
     document = as_document(x, model.tokeniser, "x")
-    asked = next(model._asked([document], constraints))
-    [p], [best] = asked.potentials, asked.of(inference.viterbi)
+    try:
+        asked = next(model._asked([document], constraints))
+        [p], [best] = asked.potentials, asked.of(inference.viterbi)
+    except CaesuraError as error:
+        raise type(error)(re.sub(r"^X\[0\]", "x", str(error))) from None
     said = model._named(best.segments)
     chances = model._chances(inference.marginals(p), p, said)
     reasons_of = _Reasons(model, document)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +18,8 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
-from caesura.models.development import Development
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
+from caesura.models.runs import about_run, told_of_large
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -173,11 +172,12 @@ def train(
     dev_score: Callable[[Floats], float] | None,
     checkpoint: str | os.PathLike[str] | None,
     callbacks: Sequence[Callable[[Progress], bool | None]],
+    weight: npt.ArrayLike | None = None,
 ) -> Result:
-    """Run the learner of a model."""
+    """Run the learner of a model; the weights of sequences only tell runs apart."""
     objective = Corpora(training.objective, threads_of(model.n_threads))
     optimiser = _optimiser(model, training, objective)
-    about = {} if checkpoint is None else _about(training, objective, dev_score)
+    about = {} if checkpoint is None else about_run(model, training, objective, dev_score, weight)
     shown = ProgressLine(
         show=model.verbose,
         max_iterations=optimiser.max_iterations,
@@ -190,7 +190,7 @@ def train(
         asked = [callback(progress) for callback in callbacks]  # each of them sees it
         return any(asked)
 
-    with shown as line:
+    with shown as line, told_of_large(objective, training.w0):
         result = minimise(
             optimiser,
             training.w0,
@@ -224,7 +224,14 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     if model.learner == "adagrad":
         return AdaGrad(objective, c1, c2, **settings)
     if np.any(c1):
-        raise InvalidInput(message("c1", model.c1, "0 with sgd", "take adagrad or lbfgs for it"))
+        own = {f"penalties[{group!r}]": value for group, value in (model.penalties or {}).items()}
+        groups = [
+            name for name, value in own.items() if isinstance(value, tuple | list) and value[0]
+        ]
+        name, came, expected = "c1", model.c1, "0 with sgd"
+        if not model.c1 and groups:
+            name, came, expected = groups[0], own[groups[0]], "c2, or (0, c2) with sgd"
+        raise InvalidInput(message(name, came, expected, "take adagrad or lbfgs for c1"))
     return SGD(objective, c2, **settings)
 
 
@@ -249,21 +256,6 @@ def lbfgs_of(
         n_threads=threads_of(model.n_threads),
         draft=draft,
     )
-
-
-def _about(
-    training: Training, objective: Corpora, dev_score: Callable[[Floats], float] | None
-) -> dict[str, Any]:
-    """Return what tells the data of one run from that of another."""
-    parameters = training.parameters
-    crc = 0
-    for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
-        crc = zlib.crc32(array.tobytes(), crc)
-    crc = zlib.crc32(repr(parameters.patterns).encode(), crc) if parameters.patterns else crc
-    loss, gradient = objective(training.w0)  # the gradient knows labels and values too
-    crc = zlib.crc32(gradient.tobytes(), crc)
-    about = {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
-    return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
 
 
 # ---- penalties and costs -------------------------------------------------------------------------
