@@ -444,7 +444,11 @@ def test_checkpoints_say_in_words_what_differs(tmp_path: Path) -> None:
     fit()
     fit(np.ones(len(X)))  # the same
     for text, sample_weight, options in (
-        ("class_weight None', expected class_weight town 2.0;", None, {"class_weight": {"town": 2}}),
+        (
+            "class_weight None', expected class_weight town 2.0;",
+            None,
+            {"class_weight": {"town": 2}},
+        ),
         ("sample_weight None', expected sample_weight of sum", weight, {}),
         (
             r"penalties None', expected penalties word\[0\] \(1.0, 0.1\)",
