@@ -64,6 +64,7 @@ class BagReader {
     if (!list.is_valid()) throw nb::python_error();
     const Py_ssize_t T = PySequence_Fast_GET_SIZE(list.ptr());
     for (Py_ssize_t t = 0; t < T; ++t) {
+      if (t + 1 < T) expect(PySequence_Fast_GET_ITEM(list.ptr(), t + 1));
       token(PySequence_Fast_GET_ITEM(list.ptr(), t), t);
       bags.ptr.push_back(static_cast<std::int64_t>(bags.ids.size()));
     }
@@ -91,9 +92,19 @@ class BagReader {
     }
   }
 
+  // The strings of a list are all over the memory: ask for them while those before are read.
+  static void expect(PyObject* bag) {
+    if (!PyList_CheckExact(bag)) return;
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(bag); ++k) {
+      const char* item = reinterpret_cast<const char*>(PyList_GET_ITEM(bag, k));
+      __builtin_prefetch(item);
+      __builtin_prefetch(item + 64);
+    }
+  }
+
   // Hashes first, so that the table's memory is on its way when it is read.
   void strings(PyObject** items, Py_ssize_t count) {
-    constexpr Py_ssize_t kMany = 32, kAhead = 12;
+    constexpr Py_ssize_t kMany = 32;
     for (Py_ssize_t begin = 0; begin < count; begin += kMany) {
       const int some = static_cast<int>(std::min(count - begin, kMany));
       std::string_view texts[kMany];
@@ -102,7 +113,6 @@ class BagReader {
       bool ascii = true;
       for (int k = 0; k < some && ascii; ++k) {
         PyObject* item = items[begin + k];
-        if (begin + k + kAhead < count) __builtin_prefetch(items[begin + k + kAhead]);
         ascii = PyUnicode_IS_COMPACT_ASCII(item) != 0;
         if (!ascii) break;
         texts[k] = {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(item)), static_cast<std::size_t>(PyUnicode_GET_LENGTH(item))};

@@ -270,6 +270,17 @@ def test_train_warm_and_calibrated(folder: Path, tmp_path: Path) -> None:
     assert "leave" in bad("train", train, "-o", tmp_path / "m", *options, "-m", "chain")
 
 
+def test_train_near_keeps_what_new_data_does_not_have(folder: Path, tmp_path: Path) -> None:
+    train, few, dev = folder / "train.jsonl", tmp_path / "few.jsonl", folder / "dev.jsonl"
+    few.write_text("\n".join(train.read_text().splitlines()[:2]))
+    options = ["--warm-start", folder / "model"]
+    good("train", few, "-o", tmp_path / "far", *options)
+    good("train", few, "-o", tmp_path / "near", *options, "--near")
+    far, near = (good("evaluate", dev, tmp_path / name, "--json").json for name in ("far", "near"))
+    assert far["micro"]["f1"] < near["micro"]["f1"]
+    assert "--near: got no --warm-start" in bad("train", few, "-o", tmp_path / "m", "--near")
+
+
 # -- segment -------------------------------------------------------------------------------------
 
 

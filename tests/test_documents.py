@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import caesura
 from caesura.documents import Document, Partial, Tokeniser, align, as_document
 from caesura.errors import InvalidInput
+from caesura.features import word
 
 NAMES = ["words", "whitespace", "characters"]
 
@@ -268,3 +270,23 @@ def test_partial_refuses_contradictions(fields: dict[str, Any], text: str) -> No
 def test_partial_is_checked_against_a_length(known: Partial, text: str) -> None:
     with refused(text):
         known.check(3, "y[2]")
+
+
+@pytest.mark.parametrize("x", ["a b", [["x"], ["y"]]])
+def test_documents_do_not_share_columns(x: Any) -> None:
+    as_document(x).columns["pos"] = ("X", "Y")  # type: ignore[index]
+    assert as_document(x).columns == {}
+
+
+@pytest.mark.parametrize("form", [{"attributes": [["w=a"]]}, {"dense": [[1.0]]}, [["w=a"]]])
+def test_documents_without_words_are_known(form: Any) -> None:
+    model = caesura.SemiCRF([word[0]], max_iterations=2).fit([["Ann"]], [[(0, 1, "PER")]])
+    with pytest.raises(InvalidInput, match=r"X\[0\]: got \w+ without words"):
+        model.predict([form])
+
+
+def test_columns_of_a_dict() -> None:
+    x = {"tokens": ["a", "b"], "columns": {"pos": ["X", "Y"]}, "other": ["1", "2"]}
+    assert as_document(x).columns == {"other": ("1", "2"), "pos": ("X", "Y")}
+    with pytest.raises(InvalidInput, match=r"x.columns: got \['X'\], expected a dict of columns"):
+        as_document({"tokens": ["a"], "columns": ["X"]})

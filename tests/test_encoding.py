@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from threading import Thread
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import caesura
 from caesura import Document, InvalidInput
 from caesura.encoding import Encoder
 from caesura.encoding.values import UNSEEN
@@ -418,3 +420,25 @@ def test_last_and_first_look_outside() -> None:
     chosen = [first(word[-1]), last(word[1])]
     encoder = Encoder(chosen)
     same(encoded(encoder, encoder.encode(docs, True), 1), defined(chosen, docs))
+
+
+@pytest.mark.parametrize(("scale", "off"), [(1.0, 0), (1000.0, 1), (0.001, 1), (0.0, 0)])
+def test_numbers_of_unusual_size_are_warned_of(scale: float, off: int) -> None:
+    numbers = np.random.default_rng(0).normal(size=(50, 3))
+    numbers[:, 1] *= scale
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Encoder([dense[0]]).encode([Document(("",) * 50, dense=numbers)], True)
+    assert len(caught) == off
+    assert not off or "of 1 of 3 columns are far from 1, as in column 1" in str(caught[0].message)
+
+
+def test_a_level_between_two_others_is_found() -> None:
+    rng = np.random.default_rng(1)
+    levels = {"low": -2.0, "middle": 0.0, "high": 2.0}
+    X, y = [], []
+    for _ in range(12):
+        names = [*levels][:: rng.choice([1, -1])]
+        X.append(np.concatenate([rng.normal(levels[n], 0.3, (5, 2)) for n in names]))
+        y.append([(5 * k, 5 * k + 5, name) for k, name in enumerate(names)])
+    assert caesura.SemiCRF(c2=0.1).fit(X, y).score(X, y) == 1.0

@@ -365,6 +365,13 @@ def test_no_two_pairs_have_one_name(values: list[str], data: st.DataObject) -> N
         lambda: first(word[0]) & word[1],
         lambda: first("word"),  # type: ignore[arg-type]
         lambda: window(word, 2, -2),
+        lambda: window(word, "a", 1),  # type: ignore[arg-type]
+        lambda: window(word, -1, None),  # type: ignore[arg-type]
+        lambda: window([word, "shape"], -1, 1),  # type: ignore[list-item]
+        lambda: word[0] & word,  # type: ignore[operator]
+        lambda: word & word[0],
+        lambda: ngrams(1, "3"),  # type: ignore[arg-type]
+        lambda: word_length("a"),  # type: ignore[arg-type]
         lambda: prefix(0),
         lambda: ngrams(3, 2),
         lambda: matches("("),
@@ -384,6 +391,11 @@ def test_no_two_pairs_have_one_name(values: list[str], data: st.DataObject) -> N
 def test_wrong_declarations(wrong: Callable[[], object]) -> None:
     with pytest.raises(InvalidInput, match="expected"):
         wrong()
+
+
+def test_windows_name_what_is_wrong() -> None:
+    with pytest.raises(InvalidInput, match=r"columns: got 'word', .* write window\(word, -2, 2\)"):
+        window("word", -1, 1)  # type: ignore[arg-type]
 
 
 # -- places, by their definition -------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -341,6 +342,39 @@ def test_warm_start_grows(kind: Any) -> None:
     model.fit(*both)
     assert model.predict([["Zebra", "Crossing"]]) == [[(0, 2, "animal")]]
     assert model.score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("precision", ["double", "mixed"])
+def test_warm_start_near_counts_penalties_from_before(kind: Any, precision: str) -> None:
+    first = kind(features(kind), c2=0.3, precision=precision, **EXACT).fit(X[:25], Y[:25])
+    model = copy.deepcopy(first).set_params(warm_start="near", c2=0.2).fit(X[25:], Y[25:])
+    training = first._training(first._read(X[25:], Y[25:], first._known), None, first._known)
+    w = model._known.w
+    _, gradient = training.objective.evaluate(w, None, False, 1)
+    assert np.abs(w - training.w0).max() > 0.01
+    assert gradient == pytest.approx(-2 * 0.2 * (w - training.w0), abs=1e-4)
+    forgetful = first.set_params(warm_start=True, c2=0.2).fit(X[25:], Y[25:])
+    assert forgetful.score(X[:25], Y[:25]) < model.score(X[:25], Y[:25])
+
+
+def test_warm_start_near_with_development_data_and_checkpoint(tmp_path: Path) -> None:
+    first = SemiCRF(SEGMENTS, c2=0.3, n_threads=1).fit(X[:25], Y[:25])
+    new: dict[str, Any] = {"X": X[25:], "y": Y[25:], "X_dev": X_NEW, "y_dev": Y_NEW}
+    whole = copy.deepcopy(first).set_params(warm_start="near").fit(**new)
+    file, part = tmp_path / "run", copy.deepcopy(first)
+    part.set_params(warm_start="near", max_iterations=3).fit(**new, checkpoint=file)
+    again = copy.deepcopy(first).set_params(warm_start="near").fit(**new, checkpoint=file)
+    assert np.array_equal(again._known.w, whole._known.w)
+    best = max(one.dev_score for one in whole.history_ if one.dev_score is not None)
+    assert whole.score(X_NEW, Y_NEW) == best
+
+
+def test_warm_start_is_checked() -> None:
+    with pytest.raises(InvalidInput, match="warm_start: got 'far', expected False, True or 'near'"):
+        SemiCRF(SEGMENTS, warm_start="far").fit(X, Y)
+    with pytest.raises(InvalidInput, match="warm_start: got 'near', expected True with patterns"):
+        SemiCRF(SEGMENTS, warm_start="near", order=2, patterns="grow").fit(X, Y)
 
 
 def test_warm_start_keeps_the_scheme() -> None:

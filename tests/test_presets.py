@@ -250,8 +250,8 @@ def test_default() -> None:
     assert f.default_for([]) == f.preset("generic")
     assert f.default_for([tagged]) == f.preset("chunking")
     assert f.default_for([tagged, plain]) == f.preset("generic")
-    assert f.default_for([dense]) == [f.dense[0]]
-    assert f.default_for([both]) == [f.attributes[0], f.dense[0]]
+    assert f.default_for([dense]) == [f.dense[0], f.bias[0]]
+    assert f.default_for([both]) == [f.attributes[0], f.dense[0], f.bias[0]]
     assert f.default_for([Document(tuple("其中外企6个"))], segments=True) == f.preset(
         "words", segments=True
     )

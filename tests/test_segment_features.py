@@ -1,17 +1,23 @@
 """Features of whole segments: what their rows sum to on a segment is what they mean."""
 
+import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise, product
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Indel
 from rapidfuzz.fuzz import token_sort_ratio
 
-from caesura.documents import Document
+from caesura import Potentials, SemiCRF, load, n_best
+from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.features import (
     Dictionary,
@@ -24,16 +30,27 @@ from caesura.features import (
     Similar,
     Text,
     TokenAt,
+    begin,
+    declared,
+    edge,
+    end,
     first,
+    from_spec,
+    history,
+    in_lexicon,
+    inside,
     last,
     ngrams,
     short_shape,
+    single,
+    to_spec,
     within,
     word,
 )
 from caesura.features.batch import OPEN_END, OPEN_START, Batch, Words
 from caesura.features.lexicons import bare
 from caesura.features.reference import Row, applies, rows
+from caesura.features.similar import _TokenSort
 from caesura.features.trie import Trie
 from caesura.segments import Segment
 
@@ -77,10 +94,10 @@ def check(feature: SegmentFeature, corpus: Sequence[Sequence[str]], meaning: Mea
     assert all(0 <= row.start < batch.offsets[-1] for row in fired)
     for document, low in zip(batch.documents, batch.offsets.tolist(), strict=False):
         for start in range(len(document)):
-            for end in range(start + 1, len(document) + 1):
-                counts = Counter(meaning(document, start, end))
+            for stop in range(start + 1, len(document) + 1):
+                counts = Counter(meaning(document, start, stop))
                 said = {feature.name + name: n for name, n in counts.items()}
-                assert totals(fired, low + start, low + end) == said, (start, end)
+                assert totals(fired, low + start, low + stop) == said, (start, stop)
 
 
 # -- the five examples of potentials, and those of the introduction -------------------------------
@@ -108,13 +125,13 @@ def test_five_examples() -> None:
 def test_third_or_fourth_token_is_a_hyphen() -> None:
     feature = TokenAt((2, 3), word, "-")
     assert rows_of(feature, batch_of([TALK])) == [
-        Row(1, 5, OPEN_END, "at2,3:word=-", 1.0),
-        Row(2, 5, OPEN_END, "at2,3:word=-", 1.0),
+        Row(1, 5, OPEN_END, "at2,3:word(-)=-", 1.0),
+        Row(2, 5, OPEN_END, "at2,3:word(-)=-", 1.0),
     ]
     both = rows_of(feature, batch_of([tuple("ab--")]))
     assert both == [
-        Row(0, 3, OPEN_END, "at2,3:word=-", 1.0),
-        Row(1, 4, OPEN_END, "at2,3:word=-", 1.0),
+        Row(0, 3, OPEN_END, "at2,3:word(-)=-", 1.0),
+        Row(1, 4, OPEN_END, "at2,3:word(-)=-", 1.0),
     ]
 
 
@@ -160,7 +177,7 @@ def test_words_of_a_sentence() -> None:
         said |= totals(rows_of(feature, batch), 3, 5)
     assert said == dict.fromkeys(
         [
-            "text=苹 果",
+            "text(min_count=1)=苹 果",
             "length=2",
             "first:word[-1]&word[0]=了|苹",
             "within:word[0]&word[1]=苹|果",
@@ -293,6 +310,26 @@ def test_loose_dictionary_takes_marks_as_the_data_has_them() -> None:
         assert (0, len(tokens)) not in fired
 
 
+@pytest.mark.parametrize("entry", ["St John's", "L’Aquila", "हिन्दी", "Zoe\u0308", "New York"])
+@pytest.mark.parametrize("how", ["words", "whitespace", "characters", {"regex": r"\w"}])
+def test_lexicons_split_as_documents_do(entry: str, how: str | dict[str, str]) -> None:
+    document = Document.from_text(f"in {entry} .", how)
+    before, tokens = (len(Document.from_text(text, how)) for text in ("in", entry))
+    found = [(before, before + tokens)]
+    lexicons = [Lexicon("t", [entry], how), Lexicon("t", [entry], Tokeniser.of(how))]
+    for lexicon in [*lexicons, Lexicon("t", [entry])] if how == "words" else lexicons:
+        for feature in (Dictionary(lexicon), Dictionary(lexicon, casefold=True)):
+            fired = feature.firings(Batch([document], Words()))
+            spans = list(zip(fired.starts.tolist(), fired.ends.tolist(), strict=True))
+            assert spans == found
+
+
+def test_lexicons_take_functions_and_tokens() -> None:
+    assert Lexicon("t", ["a b", ("c d", "e")], str.split).entries == (("a", "b"), ("c d", "e"))
+    with pytest.raises(InvalidInput, match=r"^tokenise: got 'word', expected words, whitespace"):
+        Lexicon("t", ["a"], "word")
+
+
 @given(CORPORA, st.booleans(), st.integers(1, 2), st.data())
 def test_text(corpus: list[list[str]], casefold: bool, least: int, data: st.DataObject) -> None:
     def key(tokens: Iterable[str]) -> str:
@@ -324,6 +361,64 @@ def test_text_must_learn() -> None:
         Text().firings(batch_of([["a"]]))
 
 
+# -- a hybrid with the chain -----------------------------------------------------------------------
+
+PAIR, NEXT = word[-1] & word[0], word[0] & word[1]
+BY_PLACE = [place(word[0]) for place in (single, begin, inside, end)]
+HYBRID = [*BY_PLACE, within(PAIR), begin(NEXT), single(NEXT), end(NEXT), edge(PAIR)]
+
+
+@pytest.mark.parametrize("labels", [("x",), ("x", "y")])
+@pytest.mark.parametrize("tokens", ["abab", "abcba"])
+def test_the_hybrid_contains_the_chain(labels: tuple[str, ...], tokens: str) -> None:
+    """Each segmentation scores what its tags B, I, I, ... score in a chain, so both are one model.
+
+    The chain has a random weight for each word with its tag, and for each two words with their two
+    tags; only from segment to segment it is a sum, of one that knows the two labels and one that
+    knows the tag before and its label. Of one label, as in words of Chinese, that is any chain.
+    """
+    weights: defaultdict[tuple[str, ...], float] = defaultdict(
+        partial(random.Random(5).gauss, 0, 1)
+    )
+
+    def chain(segments: Iterable[Segment]) -> float:
+        tags = [(y, "BI"[t > s]) for s, e, y in segments for t in range(s, e)]
+        total = sum(weights[(*tag, a)] for tag, a in zip(tags, tokens, strict=True))
+        for ((y0, tag0), (y, tag)), (a, b) in zip(pairwise(tags), pairwise(tokens), strict=True):
+            across = weights[y0, y, a, b] + weights[y0, tag0, a, b]
+            total += across if tag == "B" else weights[y0, tag0, "I", a, b]
+        return total
+
+    def weight(attribute: str, y: str) -> float:
+        """The same weights, by the features' names."""
+        template, said = attribute.split("=")
+        a, _, b = said.partition("|")
+        if b == "</s>":
+            return 0.0
+        place = template.split(":")[0]
+        if place == "within":
+            return weights[y, "I", "I", a, b]
+        if place == "begin" and b:
+            return weights[y, "B", "I", a, b] - weights[y, "I", "I", a, b]
+        tag = "B" if place in ("begin", "single") else "I"
+        return weights[y, tag, a, b] if b else weights[y, tag, a]
+
+    p = Potentials(len(tokens), labels)
+    for row, y in product(rows(Document(tuple(tokens)), HYBRID), labels):
+        if row.start == row.end:
+            a, b = row.attribute.split("=")[1].split("|")
+            for y0 in labels:
+                p.add_transition(row.start, y0, y, weights[y0, y, a, b])
+            continue
+        opened = bool(row.flags & OPEN_START), bool(row.flags & OPEN_END)
+        p.add(row.start, row.end, y, row.value * weight(row.attribute, y), *opened)
+
+    paths = n_best(p, 1 + len(labels) * (1 + len(labels)) ** (len(tokens) - 1))
+    assert len(paths) == len(labels) * (1 + len(labels)) ** (len(tokens) - 1)  # all there are
+    for segments, score in paths:
+        assert score == pytest.approx(chain(segments), abs=1e-10)
+
+
 # -- similarity ------------------------------------------------------------------------------------
 
 WORDS = st.sampled_from(["univ", "University", "of", "vienna", "Wien", "tech"])
@@ -347,6 +442,34 @@ def test_token_sort(corpus: list[list[str]], entries: list[list[str]]) -> None:
 
     feature = Similar(Lexicon("schools", entries), thresholds=[1, 0.5, 0.75], max_length=3)
     check(feature, corpus, meaning)
+
+
+@pytest.mark.parametrize("at_least", [1e-3, 0.5, 0.8])
+@pytest.mark.parametrize("alphabet", ["ab", "abcdefgh0", "é大\U0001f600\ud800x"])
+def test_token_sort_is_exact_among_many(at_least: float, alphabet: str) -> None:
+    """Also where many entries share a token, and whatever their order."""
+    draw = random.Random(3)
+
+    def text(longest: int) -> str:
+        return "".join(draw.choices(alphabet, k=draw.randint(0, longest)))
+
+    entries = [["of", text(9)] + ["the"] * draw.randint(0, 2) for _ in range(300)]
+    entries += [["of", text(9) + 300 * alphabet[0]], ["", ""], [text(700), "the"]]
+    orders = [Lexicon("a", entries), Lexicon("b", entries[::-1])]
+    queries = [(*draw.sample(["of", "the", "", text(9)], 2), text(12)) for _ in range(30)]
+    queries += [("of", 400 * alphabet[0]), ("",), ("", ""), ("nowhere",)]
+    for query in queries:
+        near = [" ".join(sorted(one)) for one in entries if set(one) & set(query)]
+        ratios = [Indel.normalized_similarity(" ".join(sorted(query)), one) for one in near]
+        best = max((ratio for ratio in ratios if ratio >= at_least), default=0.0)
+        assert [_TokenSort(one).best(query, at_least) for one in orders] == [best, best]
+
+
+def test_a_similarity_at_a_threshold_reaches_it() -> None:
+    """Of 35 characters 7 differ, which is 0.8."""
+    feature = Similar(Lexicon("known", ["abbaabaaa of the"]), thresholds=[0.8], max_length=3)
+    fired = feature.firings(batch_of([["abbaabaaa", "bbaaa", "the"]]))
+    assert fired.ends.tolist() == [3]
 
 
 @given(st.lists(st.lists(WORDS, max_size=5), min_size=1, max_size=2), SCHOOLS)
@@ -383,9 +506,7 @@ def test_similarity_does_not_look_at_all_pairs(monkeypatch: pytest.MonkeyPatch) 
     many = [f"journal of topic{i}" for i in range(5000)]
     corpus = [["the", "journal", "of", "topic77", "."]] * 3
     Similar(Lexicon("many journals", many), max_length=4).firings(batch_of(corpus))
-    assert compared
-    assert max(compared) <= 200
-    assert len(compared) <= 14  # the spans of one document: each text is looked up once
+    assert 0 < sum(compared) < 10 * 200  # of 10 spans of one document, each looked up once
 
 
 # -- the trie --------------------------------------------------------------------------------------
@@ -445,6 +566,19 @@ SOME = Lexicon("some", ["a"])
         lambda: Similar(SOME, thresholds=()),
         lambda: Similar(SOME, thresholds=(80,)),
         lambda: Lexicon.read("no such file"),
+        lambda: Length(ranges=(4, 8)),
+        lambda: Length(ranges=[(4, 8, 9)]),
+        lambda: Length(ranges=5),
+        lambda: Length(at_least=2.5),
+        lambda: Length(exact="3"),
+        lambda: TokenAt(1.5, word),
+        lambda: TokenAt(0, word, 3),  # type: ignore[arg-type]
+        lambda: Lexicon("a", [1]),  # type: ignore[list-item]
+        lambda: Lexicon("a", 1),  # type: ignore[arg-type]
+        lambda: Similar(SOME, ["cosine"]),  # type: ignore[arg-type]
+        lambda: Similar(SOME, thresholds="x"),  # type: ignore[arg-type]
+        lambda: Similar(SOME, thresholds=0.8),  # type: ignore[arg-type]
+        lambda: Similar(SOME, thresholds=[float("nan"), 0.5]),
     ],
 )
 def test_wrong_declarations(wrong: Callable[[], object]) -> None:
@@ -452,8 +586,74 @@ def test_wrong_declarations(wrong: Callable[[], object]) -> None:
         wrong()
 
 
+def named(document: Document, start: int, end: int) -> str:
+    return "x"
+
+
+TOWNS, OTHERS = Lexicon("towns", ["a"]), Lexicon("towns", ["b"])
+
+
+@pytest.mark.parametrize(
+    ("features", "says"),
+    [
+        ([Pattern("A.*", 2, name="p"), Pattern("B.*", 2, name="p")], "than p, .* another name"),
+        ([Pattern("A.*", 2), Pattern("A.*", 3)], "give one another name"),
+        ([SegmentFunction(named, 2), SegmentFunction(named, 3)], "than named, .* another name"),
+        ([SegmentFunction(named, 2, name="word[0]"), word[0]], "leave out"),
+        ([word, SegmentFunction(named, 2, name="length"), Length(exact=2)], r"features\[1\] has"),
+        ([Length(exact=2), Length(exact=3)], "than length=1, which .* leave out what both say"),
+        ([Length(at_least=2), Length(exact=3, at_least=[2, 5])], "than length>=2,"),
+        ([history(Length(exact=2), 1), history(Length(exact=3), 1)], "than history1:length=1,"),
+        ([SegmentShape(3), SegmentShape(4)], "than segment_short_shape,"),
+        ([Dictionary(TOWNS), Dictionary(TOWNS, length=True)], "than dictionary=towns,"),
+        ([Similar(TOWNS), Similar(TOWNS, max_length=3)], r"than similar\(towns\)>=0.7,"),
+        ([Dictionary(TOWNS), in_lexicon(OTHERS)[0]], "lexicon: got 'towns', .* rename"),
+        ([Text(), Dictionary(Lexicon("learnt text", ["a"]))], "'learnt text', which this will"),
+    ],
+)
+def test_what_cannot_be_told_apart(features: list[Any], says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        declared(features)
+    with pytest.raises(InvalidInput, match=says):
+        SemiCRF(features).fit([["a", "b"]], [[(0, 1, "x")]])
+
+
+def test_files_of_versions_that_did_not_refuse_are_read() -> None:
+    features = [Length(exact=2), Length(exact=3), SegmentShape(3), SegmentShape(4)]
+    assert from_spec(to_spec(features)) == features
+
+
+def test_what_can_be_told_apart(tmp_path: Path) -> None:
+    """And is saved."""
+    features = [
+        *(Text(), Text(min_count=1), Text(casefold=True, min_count=1), history(Text(), 1)),
+        *(TokenAt(0, word), TokenAt(0, word, "a"), TokenAt(0, word, "b")),
+        *(Length(exact=2), Length(at_least=2), Length(ranges=[(1, 2)])),
+        *(Similar(TOWNS, thresholds=[0.7]), Similar(TOWNS, thresholds=[0.8])),
+        *(Dictionary(TOWNS), Dictionary(TOWNS, casefold=True), Dictionary(SOME)),
+    ]
+    X, y = [["a", "b", "a", "c"]], [[(0, 1, "x"), (1, 2, "y"), (2, 3, "x"), (3, 4, "y")]]
+    model = SemiCRF(features, c2=0.1, max_iterations=5).fit(X, y)
+    encoder = model._known.encoder
+    names = encoder.names(range(len(encoder)))
+    assert len(set(names)) == len(names)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(X) == model.predict(X)
+    alone = [Text(), Text(casefold=True), TokenAt(0, word), Length(exact=2), Similar(TOWNS)]
+    shown = ["text", "lower_text", "at0:word", "length", "similar(towns)"]
+    assert [one.name for one in alone] == shown
+
+
+def test_functions_without_a_name_are_fitted_but_not_saved(tmp_path: Path) -> None:
+    said: list[Any] = [SegmentFunction(lambda document, start, end: "x", 2), word[0]]
+    model = SemiCRF(said, max_iterations=2).fit([["a", "b"]], [[(0, 1, "x")]])
+    with pytest.raises(InvalidInput, match="by def at the top of a module, import it"):
+        model.save(tmp_path / "model")
+
+
 def test_features_are_values() -> None:
     assert len({Length(exact=3), Length(exact=[1, 2, 3]), Length(at_least=3)}) == 2
+    assert Length(exact=np.arange(1, 4), at_least=np.int64(5)) == Length(3, 5)
     assert Similar(SOME, thresholds=[0.9]) == Similar(Lexicon("some", ["a"]), thresholds=(0.9,))
 
 

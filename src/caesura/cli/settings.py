@@ -335,16 +335,11 @@ def _check_preset(name: Any) -> None:
 
 def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
     """Return the features of a preset and those of lexicons."""
-    from caesura.documents import Tokeniser
     from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
 
     name = choices.get("features", "generic")
-    cutter = Tokeniser.of(choices.get("tokeniser", "words"))
-
-    def cut(text: str) -> list[str]:
-        return [text[start:end] for start, end in cutter.spans(text)]
-
-    lexicons = [Lexicon.read(path, tokenise=cut) for path in choices["gazetteer"]]
+    cutter = choices.get("tokeniser", "words")
+    lexicons = [Lexicon.read(path, tokenise=cutter) for path in choices["gazetteer"]]
     try:
         return list(preset(name, segments=segments, gazetteers=lexicons))
     except InvalidInput:  # a preset that takes none

@@ -50,6 +50,9 @@ class Run(NamedTuple):
     warm_start: Annotated[
         Path | None, typer.Option(help="Model whose weights to start from; it gives the settings.")
     ] = None
+    near: Annotated[
+        bool, typer.Option("--near", help="Stay near these weights: for new data without the old.")
+    ] = False
     calibrate: Annotated[
         Path | None,
         typer.Option(help="Held-out sequences from which probabilities learn what they mean."),
@@ -163,6 +166,8 @@ def _model(choices: Choices, run: Run) -> Any:
     """Return the estimator: a new one, or one that goes on from the weights of a model."""
     shown = False if run.quiet else None
     if run.warm_start is None:
+        if run.near:
+            raise InvalidInput("--near: got no --warm-start, expected a model to stay near; add it")
         return estimator(choices, verbose=shown)
     if "model" in choices or "features" in choices or "gazetteer" in choices:
         raise InvalidInput(
@@ -175,7 +180,7 @@ def _model(choices: Choices, run: Run) -> Any:
         remedy = "leave it out: the model has learnt from such tokens"
         expected = f"{model.tokeniser!r}, as in {run.warm_start}"
         raise InvalidInput(message("--tokeniser", cutter, expected, remedy))
-    return model.set_params(**choices, warm_start=True, verbose=shown)
+    return model.set_params(**choices, warm_start="near" if run.near else True, verbose=shown)
 
 
 def _place(output: Path, run: Run) -> Path:

@@ -178,8 +178,8 @@ def as_document(
     x : str, list, array, dict or Document
         A text; a list of tokens; a list with the attributes of each token (strings, or a dict
         with values, as python-crfsuite has them); an array of numbers of shape (T, D); or a dict
-        of some of tokens, text, offsets, attributes, dense and segments, whose other keys are
-        columns. Where there are no words, the tokens are empty strings.
+        of some of tokens, text, offsets, columns, attributes, dense and segments, whose other keys
+        are columns too. Where there are no words, the tokens are empty strings.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens.
     name : str
@@ -244,7 +244,8 @@ def has_no_words(document: Document) -> bool:
     >>> has_no_words(as_document([["w=a"], ["w=b"]])), has_no_words(as_document(["a", "b"]))
     (True, False)
     """
-    return bool(document.tokens) and document.tokens is _no_words(len(document))
+    carries = document.attributes is not None or document.dense is not None
+    return carries and bool(document.tokens) and not any(document.tokens)
 
 
 def _of_bags(bags: Sequence[Any]) -> Document:
@@ -265,13 +266,10 @@ def _trusted(
     put(document, "text", text)
     put(document, "offsets", offsets)
     put(document, "attributes", attributes)
-    put(document, "columns", _NO_COLUMNS)
+    put(document, "columns", {})
     put(document, "dense", None)
     put(document, "segments", None)
     return document
-
-
-_NO_COLUMNS: dict[str, Sequence[str]] = {}
 
 
 def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:
@@ -279,7 +277,9 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
     if not all(isinstance(key, str) for key in x):
         raise InvalidInput(message(name, x, "a dict with strings as keys", "rename its keys"))
     given = {key: x[key] for key in FIELDS if x.get(key) is not None}
-    given["columns"] = {key: x[key] for key in x if key not in FIELDS}
+    given["columns"] = {key: x[key] for key in x if key not in (*FIELDS, "columns")}
+    if x.get("columns") is not None:
+        given["columns"] |= _mapping(f"{name}.columns", x["columns"])
     text = given.get("text")
     if "tokens" in given:
         if isinstance(text, str) and "offsets" not in given:
@@ -295,6 +295,13 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
             raise InvalidInput(message(name, x, expected, "pass at least one of them"))
         given["tokens"] = ("",) * counts[0]
     return _named(name, **given)
+
+
+def _mapping(name: str, x: Any) -> Mapping[str, Any]:
+    if not isinstance(x, Mapping):
+        remedy = "write {'pos': ['JJ', 'NN']}, or 'pos' as a key of its own"
+        raise InvalidInput(message(name, x, "a dict of columns", remedy))
+    return x
 
 
 def _named(name: str, **fields: Any) -> Document:

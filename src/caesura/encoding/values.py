@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -23,6 +24,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Values = tuple[Longs | None, Ints, Floats | None]  # ptr (None: one value a token), numbers, weights
 
+USUAL = 30.0  # numbers of this size, or of one over it, are warned of
 UNSEEN = -3  # the number of a value that no attribute has; cpp/corpus.hpp has the same
 
 
@@ -81,7 +83,7 @@ def values_of(
         return None, _places(column, values, batch, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
-        if all(one is not None and None not in one for one in given):
+        if all(one is not None for one in given):
             numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
             return None, seen(numbers), None
     return _said(column, values, batch, grow, first)
@@ -159,10 +161,27 @@ def _dense(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> V
                 message(f"X[{i}].dense", f"shape {document.dense.shape}", expected, remedy)
             )
         arrays.append(document.dense)
-    if grow and len(values) < D:
-        values.ids([f"x{d}" for d in range(D)], True)
     N = int(batch.offsets[-1])
     numbers = np.tile(np.arange(D, dtype=np.int32), N)
     flat = [array.ravel() for array in arrays if len(array)]
     weights = np.concatenate([*flat, np.zeros(0)]).astype(np.float64)
+    if grow and len(values) < D:
+        values.ids([f"x{d}" for d in range(D)], True)
+        _warn_of_scale(weights.reshape(-1, D))
     return np.arange(N + 1, dtype=np.int64) * D, numbers, weights
+
+
+def _warn_of_scale(numbers: Floats) -> None:
+    """Warn of columns whose numbers are so large or small that one penalty cannot fit all."""
+    there = np.maximum((numbers != 0).sum(axis=0), 1)
+    size = np.abs(numbers).sum(axis=0) / there
+    off = np.flatnonzero((size > USUAL) | ((size > 0) & (size < 1 / USUAL)))
+    if len(off):
+        d = int(off[0])
+        warnings.warn(
+            f"dense: the numbers of {len(off)} of {len(size)} columns are far from 1, as in column "
+            f"{d}, of {size[d]:.3g} on average; penalties are the same for all, so that such "
+            "columns count too much or too little: subtract their means and divide by their "
+            "standard deviations, those of the training data",
+            stacklevel=2,
+        )

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.features.lexicons import Lexicon
 from caesura.features.templates import Column
@@ -159,7 +160,7 @@ def ngrams(low: int, high: int) -> WordColumn:
     >>> ngrams(2, 3).of_word("it")
     ('<i', 'it', 't>', '<it', 'it>')
     """
-    if _at_least_one("low", low) > high:
+    if _at_least_one("low", low) > _at_least_one("high", high):
         raise InvalidInput(message("high", high, f"at least low, which is {low}", "raise it"))
     return WordColumn("ngrams", (low, high), f"ngrams{low}-{high}")
 
@@ -174,6 +175,7 @@ def word_length(*bounds: int) -> WordColumn:
     >>> word_length(5).of_word("four")
     ('0-4',)
     """
+    bounds = tuple(whole("bounds", bound, 0) for bound in bounds)
     name = "word_length" + ",".join(map(str, bounds))
     return WordColumn("word_length", (tuple(sorted(bounds)) or (1, 2, 3, 4, 7, 10),), name)
 

@@ -204,6 +204,11 @@ class Dictionary(SegmentFeature):
         options = [n for n in ("casefold", "loose") if getattr(self, n)]
         return "dictionary" + (f"({','.join(options)})" if options else "")
 
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The lexicon, which follows its name."""
+        return (f"={self.lexicon.name}",)
+
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         starts, ends, entries = _finder(self.lexicon, self.casefold, self.loose).find(batch)
@@ -251,8 +256,14 @@ class Text(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The word text, or lower_text with casefold."""
-        return "lower_text" if self.casefold else "text"
+        """The word text, or lower_text with casefold, and min_count if it is not 2."""
+        text = "lower_text" if self.casefold else "text"
+        return text if self.min_count == 2 else f"{text}(min_count={self.min_count})"
+
+    @property
+    def learnt(self) -> str:
+        """The name of the lexicon that `fit` learns."""
+        return f"learnt {self.name}"
 
     def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> Text:
         """Return the feature with the texts of the segments as its lexicon.
@@ -265,7 +276,7 @@ class Text(SegmentFeature):
                 tokens = document.tokens[start:end]
                 counts[tuple(t.casefold() for t in tokens) if self.casefold else tokens] += 1
         learnt = sorted(entry for entry, count in counts.items() if count >= self.min_count)
-        return replace(self, lexicon=Lexicon(f"learnt {self.name}", learnt))
+        return replace(self, lexicon=Lexicon(self.learnt, learnt))
 
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""

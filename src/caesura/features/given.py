@@ -41,7 +41,7 @@ class GivenColumn(Column):
     per_word: ClassVar[bool] = False
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
-        """Return the value of each token; None is no value."""
+        """Return the value of each token."""
         values = document.columns.get(self.name)
         if values is None or len(values) != len(document):
             came = "no such column" if values is None else f"{len(values)} values"
@@ -50,7 +50,7 @@ class GivenColumn(Column):
                 f"give every document this column; it has {', '.join(document.columns) or 'none'}"
             )
             raise InvalidInput(f"columns[{self.name!r}]: got {came}, expected {expected}; {remedy}")
-        return [() if value is None else (str(value),) for value in values]
+        return [(value,) for value in values]
 
     def __repr__(self) -> str:
         return f"column({self.name!r})"
@@ -216,8 +216,9 @@ def function(
     Parameters
     ----------
     f : callable
-        Returns a string, some strings, a dict with values, or None for token t. To be saved with
-        a model it must be importable: no lambda and no function inside another.
+        Returns a string, some strings, a dict with values, or None for token t. A model
+        with a lambda, or a function inside another, cannot be saved: define it at the top of a
+        module and import it.
     name : str, optional
         Shown in attributes; the function's own if not given.
 

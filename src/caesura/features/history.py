@@ -51,6 +51,11 @@ class SegmentHistory(SegmentFeature):
         return f"history{self.order}:{self.feature.name}"
 
     @property
+    def says(self) -> tuple[str, ...]:
+        """What follows its name."""
+        return self.feature.says
+
+    @property
     def learns(self) -> bool:
         """Whether its feature learns from labelled documents."""
         return self.feature.learns

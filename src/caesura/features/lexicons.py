@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
+from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Lexicon", "bare", "tokens_of"]
+__all__ = ["Lexicon", "Tokenise", "bare"]
 
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+Tokenise = Tokeniser | str | Mapping[str, str] | Callable[[str], Sequence[str]]
+
 _EDGES = re.compile(r"^\W+|\W+$")
-
-
-def tokens_of(text: str) -> list[str]:
-    """Split a text into words and single marks.
-
-    Examples
-    --------
-    >>> tokens_of("Proc. of the ACM")
-    ['Proc', '.', 'of', 'the', 'ACM']
-    """
-    return _TOKEN.findall(text)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -48,9 +39,10 @@ class Lexicon:
         Shown in attributes, and the name under which a model file keeps the entries.
     entries : iterable of str or of sequences of str
         Texts, which are split by `tokenise`, or tokens. Repeated entries count once.
-    tokenise : callable, optional
-        From a text to its tokens; use the one that made the tokens of the documents. The default
-        splits words from marks, `str.split` splits at spaces, `list` takes characters.
+    tokenise : Tokeniser, str, dict or callable
+        How texts are split; pass what splits the documents, for else their tokens are not those of
+        the entries. As the models' `tokeniser`: "words", "whitespace", "characters", or
+        ``{"regex": ...}``. A function goes from a text to its tokens.
 
     Examples
     --------
@@ -59,6 +51,8 @@ class Lexicon:
     (('New', 'York'), ('Aix', '-', 'en', '-', 'Provence'))
     >>> len(cities)
     2
+    >>> Lexicon("towns", ["St. John's"], tokenise="whitespace").entries
+    (('St.', "John's"),)
     """
 
     __slots__ = ("entries", "name")
@@ -67,13 +61,16 @@ class Lexicon:
         self,
         name: str,
         entries: Iterable[str | Sequence[str]],
-        tokenise: Callable[[str], Sequence[str]] = tokens_of,
+        tokenise: Tokenise = "words",
     ) -> None:
         if not isinstance(name, str) or not name:
             raise InvalidInput(message("name", name, "a word", "name the lexicon"))
-        if isinstance(entries, str):
+        if isinstance(entries, str) or not isinstance(entries, Iterable):
             raise InvalidInput(message("entries", entries, "a list", "pass a list of texts"))
-        split = [tuple(tokenise(entry) if isinstance(entry, str) else entry) for entry in entries]
+        cut = _cutter(tokenise)
+        split = [
+            tuple(cut(entry)) if isinstance(entry, str) else _given(entry) for entry in entries
+        ]
         if not all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(split)))):
             remedy = "give texts, or tuples of tokens"
             raise InvalidInput(message("entries", split, "tokens that are strings", remedy))
@@ -85,7 +82,7 @@ class Lexicon:
         cls,
         path: str | Path,
         name: str | None = None,
-        tokenise: Callable[[str], Sequence[str]] = tokens_of,
+        tokenise: Tokenise = "words",
         comment: str = "#",
         encoding: str = "utf-8",
     ) -> Lexicon:
@@ -97,7 +94,7 @@ class Lexicon:
             The file.
         name : str, optional
             The file's name without its ending, if not given.
-        tokenise : callable
+        tokenise : Tokeniser, str, dict or callable
             As in the constructor.
         comment : str
             Lines that begin so are left out.
@@ -145,3 +142,22 @@ class Lexicon:
 
     def __deepcopy__(self, memo: object) -> Lexicon:
         return self  # for it never changes, and may be large
+
+
+def _given(entry: object) -> tuple[str, ...]:
+    """Return an entry that is no text as its tokens, or raise."""
+    if not isinstance(entry, Iterable):
+        remedy = "give texts, or tuples of tokens"
+        raise InvalidInput(message("entries", entry, "a text, or some tokens", remedy))
+    return tuple(entry)
+
+
+def _cutter(tokenise: Tokenise) -> Callable[[str], Sequence[str]]:
+    """Return the function from a text to its tokens."""
+    if not isinstance(tokenise, Tokeniser | str | Mapping) and callable(tokenise):
+        return tokenise
+    try:
+        spans = Tokeniser.of(tokenise).spans
+    except InvalidInput as error:
+        raise InvalidInput(str(error).replace("tokeniser:", "tokenise:", 1)) from None
+    return lambda text: [text[start:end] for start, end in spans(text)]

@@ -127,6 +127,7 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
     features: Features = []
     if carried:
         features = [one[0] for one in carried]
+        features += [bias[0]] if dense in carried else []  # a label may lie between two others
         features += [*_ends(carried, near=False), _LENGTH] if segments else []
     tokens = [token for document in documents for token in document.tokens]
     if carried and not any(tokens):

@@ -11,6 +11,7 @@ fires up to that many times for each token; the others need no bound.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -75,16 +76,26 @@ class Length(SegmentFeature):
             remedy = "give a list, or at_least= for what is longer"
             raise InvalidInput(message("exact", self.exact, expected, remedy))
         exact = range(1, self.exact + 1) if isinstance(self.exact, int) else self.exact
-        at_least = [self.at_least] if isinstance(self.at_least, int) else self.at_least
-        ranges = tuple((low, high) for low, high in self.ranges)
-        for name, value in (("exact", exact), ("at_least", at_least), ("ranges", ranges)):
-            object.__setattr__(self, name, tuple(value))
+        object.__setattr__(self, "exact", _numbers("exact", exact, "write 3 or [2, 3]"))
+        at_least = _numbers("at_least", self.at_least, "write 3 or [3, 6]")
+        object.__setattr__(self, "at_least", at_least)
+        remedy = "write a list of pairs: [(4, 8)]"
+        pairs = self.ranges if isinstance(self.ranges, Iterable) else [self.ranges]
+        ranges = tuple(_numbers("ranges", pair, remedy) for pair in pairs)
+        object.__setattr__(self, "ranges", ranges)
+        if not all(len(pair) == 2 and pair[0] <= pair[1] for pair in ranges):
+            expected = "pairs of numbers, the smaller first"
+            raise InvalidInput(message("ranges", self.ranges, expected, remedy))
         numbers = [*self.exact, *self.at_least, *(n for pair in ranges for n in pair)]
-        if not numbers or not all(isinstance(n, int) and n >= 1 for n in numbers):
+        if not numbers or min(numbers) < 1:
             remedy = "give exact=, at_least= or ranges="
             raise InvalidInput(message("lengths", numbers, "whole numbers, 1 or more", remedy))
-        if not all(low <= high for low, high in ranges):
-            raise InvalidInput(message("ranges", ranges, "the smaller number first", "swap them"))
+
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The lengths, which follow its name."""
+        exact, at_least = (f"={n}" for n in self.exact), (f">={n}" for n in self.at_least)
+        return (*exact, *at_least, *(f"={low}..{high}" for low, high in self.ranges))
 
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
@@ -102,6 +113,14 @@ class Length(SegmentFeature):
             add(low, OPEN_END, f"={low}..{high}")
             add(high + 1, OPEN_END, f"={low}..{high}", -1.0)
         return fired.done()
+
+
+def _numbers(argument: str, given: Any, remedy: str) -> tuple[int, ...]:
+    """Return a whole number, or some, as a tuple, or raise."""
+    try:
+        return tuple(map(operator.index, given if isinstance(given, Iterable) else [given]))
+    except TypeError:
+        raise InvalidInput(message(argument, given, "whole numbers", remedy)) from None
 
 
 @dataclass(frozen=True)
@@ -128,7 +147,7 @@ class TokenAt(SegmentFeature):
 
     >>> from caesura.features import word
     >>> TokenAt((2, 3), word, "-").name
-    'at2,3:word'
+    'at2,3:word(-)'
     """
 
     positions: Any
@@ -136,21 +155,23 @@ class TokenAt(SegmentFeature):
     value: str | None = None
 
     def __post_init__(self) -> None:
-        given = [self.positions] if isinstance(self.positions, int) else self.positions
-        positions = tuple(given)
+        remedy = "0 is the first token, -1 the last; use two features for both ends"
+        positions = _numbers("positions", self.positions, remedy)
         object.__setattr__(self, "positions", positions)
-        whole = positions and all(isinstance(p, int) for p in positions)
-        if not whole or len({p < 0 for p in positions}) > 1:
+        if len({p < 0 for p in positions}) != 1:
             expected = "whole numbers, all counted from one end"
-            remedy = "0 is the first token, -1 the last; use two features for both ends"
             raise InvalidInput(message("positions", positions, expected, remedy))
         if not isinstance(self.column, Column):
             raise InvalidInput(message("column", self.column, "a column", "pass word"))
+        if not isinstance(self.value, str | None):
+            remedy = "pass what the column says, or nothing for each of its values"
+            raise InvalidInput(message("value", self.value, "a string", remedy))
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like at2,3:word."""
-        return f"at{','.join(map(str, self.positions))}:{self.column.name}"
+        """Like at2,3:word, with the value in brackets if there is one."""
+        value = "" if self.value is None else f"({self.value})"
+        return f"at{','.join(map(str, self.positions))}:{self.column.name}{value}"
 
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
@@ -304,8 +325,9 @@ class SegmentFunction(SegmentFeature):
     Parameters
     ----------
     function : callable
-        f(document, start, end) returns a string, some strings, a dict with values, or None. To be
-        saved with a model it must be importable: no lambda and no function inside another.
+        f(document, start, end) returns a string, some strings, a dict with values, or None. A
+        model with a lambda, or a function inside another, cannot be saved: define it at the top of
+        a module and import it.
     max_length : int
         The longest segment that it looks at.
     name : str

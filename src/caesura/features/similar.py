@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,11 @@ from caesura.features.spans import Fired, SegmentFeature, check_max_length, span
 
 __all__ = ["Similar"]
 
-_CANDIDATES = 200  # entries that are compared with a segment, those that share its rarest tokens
+_FEW = 64  # entries that are compared at once, and so few without a look at their characters
+_COMMON = 8  # a token is common if more than one entry in so many has it
+_BUCKETS = 32  # of characters; the letters of English have one each
 _NGRAM = 3
+_CUTOFF = 1e-6  # rapidfuzz leaves out what is less than 1e-7 above its cutoff
 _ROUNDING = 1e-9  # what is at a threshold but for rounding has reached it
 _REMEMBERED = 1 << 18  # texts whose similarity is kept
 
@@ -32,36 +35,101 @@ class _Index(Protocol):
 
 
 class _TokenSort:
-    """The token sort ratio (sorted tokens, compared as texts) to entries that share a token."""
+    """The token sort ratio (sorted tokens, compared as texts) to entries that share a token.
+
+    The ratio of texts of n and m characters is 2 c / (n + m), where c is the length of their
+    longest common subsequence. So it is at most 2 min(n, m) / (n + m), and at most what the
+    characters that both have, counted by buckets, allow. Entries are compared by falling bound,
+    until the next bound is below the best ratio: the answer is exact, in whatever order they came.
+    """
 
     def __init__(self, lexicon: Lexicon) -> None:
-        self._texts: list[str] = []
-        self._having: dict[str, list[int]] = {}  # the entries that have a token
-        for j, entry in enumerate(lexicon.entries):
-            tokens = sorted(token.casefold() for token in entry)
-            self._texts.append(" ".join(tokens))
-            for token in set(tokens):
-                self._having.setdefault(token, []).append(j)
+        entries = [sorted(token.casefold() for token in entry) for entry in lexicon.entries]
+        texts = sorted(
+            zip(map(" ".join, entries), entries, strict=True), key=lambda one: len(one[0])
+        )
+        self._texts = [text for text, _ in texts]
+        self._sizes = np.array([len(text) for text in self._texts], np.int64)
+        self._counts = _character_counts(self._texts, self._sizes)
+        self._numbers: dict[str, int] = {}  # of tokens
+        tokens = [
+            self._numbers.setdefault(t, len(self._numbers)) for _, one in texts for t in set(one)
+        ]
+        owners = np.repeat(np.arange(len(texts)), [len(set(one)) for _, one in texts])
+        by_token = np.argsort(tokens, kind="stable")
+        self._having = owners[by_token]  # the entries that have a token, by length; one by one
+        self._offsets = np.concatenate([[0], np.cumsum(np.bincount(tokens))]).astype(np.int64)
 
     def best(self, tokens: tuple[str, ...], at_least: float) -> float:
+        text, best = " ".join(sorted(tokens)), 0.0
+        known = [number for t in set(tokens) if (number := self._numbers.get(t)) is not None]
+        for entries in self._sharing(known):
+            best = max(best, self._best_of(text, entries, max(best, at_least)))
+        return best
+
+    def _sharing(self, tokens: Iterable[int]) -> Iterator[npt.NDArray[np.int64]]:
+        """Yield the entries that have one of some tokens, those of rare tokens first.
+
+        So the best is high before the many are looked at; those of common tokens come together.
+        """
+        having = [self._having[self._offsets[k] : self._offsets[k + 1]] for k in tokens]
+        many = [one for one in having if len(one) * _COMMON > len(self._texts)]
+        if len(many) > 1:
+            together = np.zeros(len(self._texts), bool)
+            for one in many:
+                together[one] = True
+            having = [one for one in having if len(one) * _COMMON <= len(self._texts)]
+            having.append(np.flatnonzero(together))
+        yield from sorted(having, key=len)
+
+    def _best_of(self, text: str, entries: npt.NDArray[np.int64], least: float) -> float:
+        """Return the best ratio to some entries, 0 if it is below `least`."""
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import extractOne
 
-        known = [having for t in set(tokens) if (having := self._having.get(t)) is not None]
-        candidates: dict[int, None] = {}
-        for having in sorted(known, key=lambda one: (len(one), one)):
-            candidates.update(dict.fromkeys(having[: _CANDIDATES - len(candidates)]))
-            if len(candidates) >= _CANDIDATES:
-                break
-        if not candidates:
-            return 0.0
-        found = extractOne(
-            " ".join(sorted(tokens)),
-            [self._texts[j] for j in candidates],
-            scorer=Indel.normalized_similarity,
-            score_cutoff=at_least,
-        )
-        return float(found[1]) if found else 0.0
+        entries, bounds = self._bounded(text, entries, least)
+        best, start, size = 0.0, 0, _FEW
+        while start < len(entries) and bounds[start] >= max(best, least):
+            some = [self._texts[j] for j in entries[start : start + size].tolist()]
+            cutoff = max(max(best, least) - _CUTOFF, 0.0)
+            found = extractOne(text, some, scorer=Indel.normalized_similarity, score_cutoff=cutoff)
+            best = max(best, float(found[1])) if found else best
+            start, size = start + size, 2 * size
+        return best if best >= least else 0.0
+
+    def _bounded(
+        self, text: str, entries: npt.NDArray[np.int64], least: float
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Return the entries whose ratio may be `least`, with bounds of it, the highest first."""
+        sizes = self._sizes[entries]
+        widest = (2 - least) / max(least, _ROUNDING)
+        ends = [len(text) / widest - _ROUNDING, len(text) * widest + _ROUNDING]
+        low, high = np.searchsorted(sizes, ends)
+        entries, sizes = entries[low:high], sizes[low:high]
+        if len(entries) <= _FEW:
+            return entries, np.ones(len(entries))
+        kind = self._counts.dtype
+        mine = np.bincount(_buckets(text), minlength=_BUCKETS).clip(max=np.iinfo(kind).max)
+        mine = mine.astype(kind)
+        common = np.zeros(len(entries), np.result_type(kind, np.min_scalar_type(len(text))))
+        for k in np.flatnonzero(mine).tolist():
+            common += np.minimum(self._counts[k].take(entries), mine[k])
+        bounds = 2.0 * common / np.maximum(sizes + len(text), 1) + _ROUNDING
+        kept = np.flatnonzero(bounds >= least)
+        kept = kept[np.argsort(-bounds[kept])]
+        return entries[kept], bounds[kept]
+
+
+def _buckets(text: str) -> npt.NDArray[np.uint32]:
+    """Return the bucket of each character."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32) % _BUCKETS
+
+
+def _character_counts(texts: Sequence[str], sizes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return how many characters of each bucket texts have, of shape (buckets, texts)."""
+    places = np.repeat(np.arange(len(texts)), sizes) + _buckets("".join(texts)) * len(texts)
+    counts = np.bincount(places, minlength=_BUCKETS * len(texts)).reshape(_BUCKETS, len(texts))
+    return counts.astype(np.min_scalar_type(counts.max(initial=0)))
 
 
 class _Cosine:
@@ -138,9 +206,9 @@ class Similar(SegmentFeature):
         The entries.
     measure : {"token_sort", "cosine"}
         token_sort: the tokens sorted and joined, 1 minus the insertions and deletions between the
-        two texts over their total length. Only entries that share a token with the segment count,
-        and of more than 200 those that share its rarest. cosine: of the counts of the texts'
-        character trigrams, exact.
+        two texts over their total length, to the best of the entries that share a token with the
+        segment. cosine: of the counts of the texts' character trigrams, to the best of all entries.
+        Both are exact, and the order of entries does not matter.
     thresholds : iterable of float
         Above 0 and up to 1.
     max_length : int
@@ -170,11 +238,14 @@ class Similar(SegmentFeature):
     def __post_init__(self) -> None:
         check_lexicon(self.lexicon)
         check_max_length(self.max_length)
-        if self.measure not in _INDEXES:
+        if not isinstance(self.measure, str) or self.measure not in _INDEXES:
             known = ", ".join(_INDEXES)
             raise InvalidInput(message("measure", self.measure, known, "pass one of them"))
-        thresholds = tuple(sorted(float(x) for x in self.thresholds))
-        if not thresholds or not 0 < thresholds[0] <= thresholds[-1] <= 1:
+        try:
+            thresholds = tuple(sorted({float(x) for x in self.thresholds}))
+        except (TypeError, ValueError):
+            thresholds = ()
+        if not thresholds or not all(0 < x <= 1 for x in thresholds):
             remedy = "pass a list like [0.7, 0.8, 0.9]"
             expected = "numbers above 0, up to 1"
             raise InvalidInput(message("thresholds", self.thresholds, expected, remedy))
@@ -185,6 +256,11 @@ class Similar(SegmentFeature):
         """Like similar(journals), or cosine(journals)."""
         return f"{'cosine' if self.measure == 'cosine' else 'similar'}({self.lexicon.name})"
 
+    @property
+    def says(self) -> tuple[str, ...]:
+        """The thresholds, which follow its name."""
+        return tuple(f">={threshold:g}" for threshold in self.thresholds)
+
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         fired, low = Fired(), batch.offsets.tolist()
@@ -192,7 +268,7 @@ class Similar(SegmentFeature):
         folded = [tuple(t.casefold() for t in document.tokens) for document in batch.documents]
         for i, start, end in spans(batch, self.max_length):
             best = index.best(folded[i][start:end])
-            for threshold in self.thresholds:
+            for threshold, name in zip(self.thresholds, self.says, strict=True):
                 if best >= threshold - _ROUNDING:
-                    fired.add(low[i] + start, low[i] + end, 0, f">={threshold:g}")
+                    fired.add(low[i] + start, low[i] + end, 0, name)
         return fired.done()

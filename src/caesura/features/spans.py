@@ -33,6 +33,11 @@ class SegmentFeature:
     order: int = 0  # how many labels before the segment's own its weights go with
 
     @property
+    def says(self) -> tuple[str, ...]:
+        """What follows its name, if another feature of that name may say something else."""
+        return ("",)
+
+    @property
     def learns(self) -> bool:
         """Whether it learns from labelled documents."""
         return type(self).fit is not SegmentFeature.fit

@@ -66,6 +66,14 @@ def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
     if isinstance(features, str) or not isinstance(features, Iterable):
         remedy = "pass a list like [word[0], word[-1]]"
         raise InvalidInput(message("features", features, "a list of features", remedy))
+    checked = _checked(features)
+    _check_names(checked)
+    _check_lexicons(checked)
+    return checked
+
+
+def _checked(features: Iterable[Any]) -> list[Template | SegmentFeature]:
+    """Return features as a list, or raise if one is none, or there twice."""
     checked: dict[Template | SegmentFeature, int] = {}
     columns: dict[str, Column] = {}
     for i, given in enumerate(features):
@@ -84,6 +92,40 @@ def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
                 remedy = "give one of the two columns another name"
                 raise InvalidInput(message(f"features[{i}]", column.name, expected, remedy))
     return list(checked)
+
+
+def _check_names(features: Sequence[Template | SegmentFeature]) -> None:
+    """Raise if the attributes of two features have the same names."""
+    called: dict[str, list[tuple[int, set[str]]]] = {}
+    known = set(_TYPES.values())
+    for i, one in enumerate(features):
+        if isinstance(one, Template):
+            name, says = one.prefix[:-1], {""}
+        else:
+            name, says = one.name, set(one.says)
+        for other, said in called.setdefault(name, []):
+            both = sorted(says & said) or [""] * ("" in says | said)
+            if both:
+                plain = _plain(one)
+                own = isinstance(plain, Pattern | SegmentFunction) or type(plain) not in known
+                remedy = "give one another name" if own else "leave out what both say"
+                expected = f"other names than {name}{both[0]}, which features[{other}] has too"
+                raise InvalidInput(message(f"features[{i}]", one, expected, remedy))
+        called[name].append((i, says))
+
+
+def _check_lexicons(features: Sequence[Template | SegmentFeature]) -> None:
+    """Raise if two lexicons have one name, also with those that will be learnt."""
+    known = lexicons_of(features)
+    for i, one in enumerate(map(_plain, features)):
+        if isinstance(one, Text) and known.get(one.learnt, one.lexicon) != one.lexicon:
+            expected = f"no lexicon called {one.learnt!r}, which this will learn"
+            raise InvalidInput(message(f"features[{i}]", one, expected, "rename the lexicon"))
+
+
+def _plain(feature: Template | SegmentFeature) -> Template | SegmentFeature:
+    """Return a feature without its history."""
+    return feature.feature if isinstance(feature, SegmentHistory) else feature
 
 
 def to_spec(features: Iterable[Template | SegmentFeature]) -> list[Any]:
@@ -132,7 +174,7 @@ def from_spec(
     >>> from_spec(to_spec(features), lexicons_of(features)) == features
     True
     """
-    return declared(_read(one, lexicons or {}) for one in spec)
+    return _checked(_read(one, lexicons or {}) for one in spec)
 
 
 def lexicons_of(features: Iterable[Any]) -> dict[str, Lexicon]:
@@ -197,8 +239,8 @@ def _import_name(function: Callable[..., Any]) -> str:
     name = getattr(function, "__qualname__", None)
     full = f"{module}:{name}"
     if not module or not name or "<" in name or _resolved(full) is not function:
-        expected = "a function that can be imported by its name"
-        remedy = "define it at the top of a module: neither a lambda nor inside another function"
+        expected = "a function that can be imported by its name, unlike a lambda"
+        remedy = "define it by def at the top of a module, import it from there, and fit again"
         raise InvalidInput(message("function", function, expected, remedy))
     return full
 

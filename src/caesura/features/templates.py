@@ -18,7 +18,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, SupportsIndex
 
 from caesura.checks import whole
 from caesura.documents import Document
@@ -97,6 +97,10 @@ class Column:
             remedy = f"write {self!r}[0] for the token itself, {self!r}[-1] for the one before"
             raise InvalidInput(message("offset", offset, "a whole number", remedy)) from None
 
+    def __and__(self, other: object) -> Template:
+        remedy = f"write {self!r}[0], with an offset"
+        raise InvalidInput(message("&", self, "a template", remedy))
+
 
 @dataclass(frozen=True, repr=False)
 class Template:
@@ -159,7 +163,8 @@ class Template:
 
     def __and__(self, other: Template) -> Template:
         if not isinstance(other, Template):
-            return NotImplemented
+            remedy = "write word[-1] & word[0], each with its offset"
+            raise InvalidInput(message("&", other, "a template", remedy))
         if self.place != other.place:
             remedy = "combine first, then place: first(word[0] & word[1])"
             raise InvalidInput(message("place", other.place, repr(self.place), remedy))
@@ -309,8 +314,14 @@ def window(
     >>> window([word, shape], -1, 0)
     [word[-1], word[0], shape[-1], shape[0]]
     """
+    remedy = "give two offsets, the smaller first, as window(word, -2, 2)"
+    for name, offset in (("first", first), ("last", last)):
+        if not isinstance(offset, SupportsIndex):
+            raise InvalidInput(message(name, offset, "a whole number", remedy))
     if first > last:
-        remedy = "give the smaller offset first, as window(word, -2, 2)"
         raise InvalidInput(message("first", first, f"at most last, which is {last}", remedy))
-    each = [columns] if isinstance(columns, Column) else list(columns)
+    each = list(columns) if isinstance(columns, Iterable) else [columns]
+    if isinstance(columns, str) or not all(isinstance(column, Column) for column in each):
+        remedy = "write window(word, -2, 2) or window([word, shape], -2, 2)"
+        raise InvalidInput(message("columns", columns, "a column or a list of columns", remedy))
     return [_placed(column[t], place) for column in each for t in range(first, last + 1)]

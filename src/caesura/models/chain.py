@@ -102,7 +102,7 @@ class ChainCRF(Answers):
         max_iterations: int | None = None,
         batch_size: int = 8,
         patience: int | None = None,
-        warm_start: bool = False,
+        warm_start: bool | str = False,
         tokeniser: Any = "words",
         n_threads: int | None = None,
         random_state: int = 0,

@@ -56,7 +56,7 @@ class Estimator:
     max_iterations: int | None
     batch_size: int
     patience: int | None
-    warm_start: bool
+    warm_start: bool | str
     tokeniser: Any
     n_threads: int | None
     random_state: int
@@ -136,6 +136,13 @@ class Estimator:
             if value not in known:
                 expected = " or ".join(map(repr, known))
                 raise InvalidInput(message(name, value, expected, "pass what is expected"))
+        if self.warm_start not in (False, True, "near"):
+            expected = "False, True or 'near'"
+            raise InvalidInput(message("warm_start", self.warm_start, expected, "pass one of them"))
+        if self.warm_start == "near" and self.patterns == "grow":
+            expected = "True with patterns='grow'"
+            remedy = "declare the patterns, or pass True and the old data too"
+            raise InvalidInput(message("warm_start", "near", expected, remedy))
         if not isinstance(self.outside, str):
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 def about_run(
     model: Model,
     training: Training,
-    objective: Corpora,
+    start: tuple[float, Floats],
     dev_score: Callable[[Floats], float] | None,
     weight: npt.ArrayLike | None,
 ) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def about_run(
     for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
         crc = zlib.crc32(array.tobytes(), crc)
     crc = zlib.crc32(repr(parameters.patterns).encode(), crc) if parameters.patterns else crc
-    loss, gradient = objective(training.w0)  # the gradient knows labels and values too
+    loss, gradient = start  # the gradient knows labels and values too
     crc = zlib.crc32(gradient.tobytes(), crc)
     about = {"class_weight": _shown(model.class_weight), "penalties": _shown(model.penalties)}
     about["sample_weight"] = _summed(weight)

@@ -80,8 +80,11 @@ class SemiCRF(Answers):
         Sequences in a step of sgd and adagrad.
     patience : int, optional
         Iterations without a better score on development data before fitting ends.
-    warm_start : bool
-        Whether fit goes on from the weights of the fit before.
+    warm_start : {False, True, "near"}
+        Whether fit goes on from the weights of the fit before.  True only starts there: what the
+        new data does not have is forgotten, so give the old data too.  "near" is for new data
+        alone: penalties count from the weights before, so that these stay where nothing says
+        otherwise.
     tokeniser : str or dict
         How a text becomes tokens.
     n_threads : int, optional
@@ -137,7 +140,7 @@ class SemiCRF(Answers):
         max_iterations: int | None = None,
         batch_size: int = 8,
         patience: int | None = None,
-        warm_start: bool = False,
+        warm_start: bool | str = False,
         tokeniser: Any = "words",
         n_threads: int | None = None,
         random_state: int = 0,

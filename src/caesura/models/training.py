@@ -52,10 +52,17 @@ FEW = 6  # features that an error lists; of more it names those nearest
 
 
 class Corpora:
-    """The objective of a corpus as the optimisers want it."""
+    """The objective of a corpus as the optimisers want it: of weights, or of what they gain."""
 
-    def __init__(self, objective: _kernels.Objective, n_threads: int, single: bool = False) -> None:
+    def __init__(
+        self,
+        objective: _kernels.Objective,
+        n_threads: int,
+        single: bool = False,
+        centre: Floats | None = None,
+    ) -> None:
         self._objective, self._threads, self._single = objective, n_threads, single
+        self._centre = centre  # where penalties count from, zero if not given
 
     def __len__(self) -> int:
         return len(self._objective)
@@ -69,6 +76,7 @@ class Corpora:
         return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))
 
     def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
+        w = w if self._centre is None else self._centre + w
         try:
             return self._objective.evaluate(w, some, self._single, self._threads)
         except ValueError as error:  # std::domain_error with the number of a sequence
@@ -100,6 +108,7 @@ class Training(NamedTuple):
     parameters: _kernels.Parameters
     objective: _kernels.Objective
     w0: Floats
+    near: bool = False  # penalties count from w0, not from zero
 
     @classmethod
     def of(
@@ -130,7 +139,8 @@ class Training(NamedTuple):
         )
         w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
         labels, scheme = labelling.labels, labelling.scheme
-        return cls(structure, labels, scheme, examples.encoder, parameters, objective, w0)
+        near = before is not None and model.warm_start == "near"
+        return cls(structure, labels, scheme, examples.encoder, parameters, objective, w0, near)
 
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
@@ -175,9 +185,13 @@ def train(
     weight: npt.ArrayLike | None = None,
 ) -> Result:
     """Run the learner of a model; the weights of sequences only tell runs apart."""
-    objective = Corpora(training.objective, threads_of(model.n_threads))
+    centre = training.w0 if training.near else None
+    start = training.w0 if centre is None else np.zeros_like(centre)
+    objective = Corpora(training.objective, threads_of(model.n_threads), centre=centre)
     optimiser = _optimiser(model, training, objective)
-    about = {} if checkpoint is None else about_run(model, training, objective, dev_score, weight)
+    about = {}
+    if checkpoint is not None:
+        about = about_run(model, training, objective(start), dev_score, weight)
     shown = ProgressLine(
         show=model.verbose,
         max_iterations=optimiser.max_iterations,
@@ -190,18 +204,22 @@ def train(
         asked = [callback(progress) for callback in callbacks]  # each of them sees it
         return any(asked)
 
-    with shown as line, told_of_large(objective, training.w0):
+    def score(w: Floats) -> float:
+        assert dev_score is not None
+        return dev_score(w if centre is None else centre + w)
+
+    with shown as line, told_of_large(objective, start):
         result = minimise(
             optimiser,
-            training.w0,
+            start,
             callback=each,
-            dev_score=dev_score,
+            dev_score=None if dev_score is None else score,
             patience=model.patience,
             checkpoint=checkpoint,
             about=about,
         )
     training.objective.release()  # before the model takes memory of its own
-    return result
+    return result if centre is None else result._replace(w=centre + result.w)
 
 
 def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
@@ -210,7 +228,8 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     threads = threads_of(model.n_threads)
     if model.learner == "lbfgs":
         mixed = model.precision == "mixed"
-        draft = Corpora(training.objective, threads, single=True) if mixed else None
+        centre = training.w0 if training.near else None
+        draft = Corpora(training.objective, threads, True, centre) if mixed else None
         return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
     settings: dict[str, Any] = {
         "batch_size": model.batch_size,
