@@ -109,10 +109,29 @@ def test_wrong_numbers(kind: Any, xs: Any, features: Any, text: str) -> None:
 @pytest.mark.parametrize("learner", ["lbfgs", "sgd"])
 @pytest.mark.parametrize("size", [1e160, 1e300])
 def test_values_that_are_too_large(kind: Any, learner: str, size: float) -> None:
-    xs = [np.array([[1.0, 2.0], [0.0, 1.0]]) for _ in range(7)]
-    xs[4], xs[5] = xs[4] * size, xs[5] * size
-    model = kind([dense[0]], learner=learner)
+    xs = [[{"n": size if i in (4, 5) else 1.0}, {"n": 0.5}] for i in range(7)]
+    model = kind([attributes[0]], learner=learner)
     refused("X[4]: got values that are too large", model.fit, xs, [[(0, 1, "a")]] * 7)
+
+
+def test_what_comes_after_features_were_chosen_is_not_ignored(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caesura.models.base.CHUNK", 3)
+    words: Any = ["a", "b"]
+    forms: dict[str, Any] = {
+        "attributes": {"tokens": words, "attributes": [["x"], ["y"]]},
+        "dense": {"tokens": words, "dense": np.ones((2, 2))},
+    }
+    ys = [[(0, 1, "p"), (1, 2, "q")]] * 5
+    for name, form in forms.items():
+        text = f"X[3]: got {name}, expected only what the first 3 have, by which features were"
+        refused(text, kind().fit, [words, words, words, form, words], ys)
+        assert kind([word[0]]).fit([*[words] * 3, form, words], ys).labels_ == ["p", "q"]
+    bare = [["x"], ["y"]], [["x"], ["z"]]
+    xs: list[Any] = [*bare, bare[0], {"tokens": words, "attributes": bare[0]}, bare[1]]
+    refused("X[3]: got words, expected only what", kind().fit, xs, ys)
+    assert kind().fit([xs[3], *xs[:4]], ys).labels_ == ["p", "q"]
 
 
 def test_explain_calls_its_sequence_x(model: Any) -> None:

@@ -36,7 +36,7 @@ from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
 from caesura.models.patterns import grows
-from caesura.models.reading import CHUNK, chunks, labelled, paired
+from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
 from caesura.models.training import Examples, Training, train
@@ -113,7 +113,7 @@ class Model(Estimator):
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
         pairs = paired(X, y)
-        features = self._declared()
+        features, seen = self._declared(), None
         if before is not None:
             _check_same(features, before.encoder.features)
             features = before.encoder.features
@@ -122,8 +122,11 @@ class Model(Estimator):
             documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
+            seen = kinds_of(documents)
         self._check_features(features)
         some: Iterable[Chunk] = labelled(pairs, self.tokeniser)
+        if seen is not None:
+            some = _of_kinds(some, seen)
         learns = any(isinstance(f, SegmentFeature) and f.learns for f in features)
         if before is None and learns:
             some = list(some)  # these must see all segments first
@@ -205,6 +208,17 @@ class Model(Estimator):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
+
+
+def _of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
+    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
+    for first, documents, ys in data:
+        for i, document in enumerate(documents, first):
+            for kind in sorted(kinds_of([document]) - seen):
+                expected = f"only what the first {CHUNK} have, by which features were chosen"
+                remedy = f"give all sequences {kind} or none, or say which features to look at"
+                raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
+        yield first, documents, ys
 
 
 def _check_same(now: Features | None, before: Features) -> None:
