@@ -246,6 +246,25 @@ def test_class_weights_raise_the_recall_of_their_label(kind: Any) -> None:
     assert scores({"O": 5.0}).recall < plain.recall
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_class_weights_count_for_partial_labels(kind: Any) -> None:
+    options: dict[str, Any] = {"c2": 0.5, "class_weight": {"town": 3.0, "O": 0.5}, **EXACT}
+    options |= {"all_possible_states": True, "all_possible_transitions": True}
+    options |= {"scheme": "plain"} if kind is ChainCRF else {}  # others have more tags for Partial
+    full = kind([word[0]], **options).fit(X, Y)
+    known = [
+        Partial(y, {t: "O" for t in range(len(x)) if not any(s.start <= t < s.end for s in y)})
+        for x, y in zip(X, Y, strict=True)
+    ]
+    same(kind([word[0]], **options).fit(X, [Y[0], *known[1:]]), full, 1e-4)
+    some = [Partial(y[:1]) for y in Y[1:]]
+    weighted, plain = (
+        kind([word[0]], **options | {"class_weight": weight}).fit(X, [Y[0], *some])
+        for weight in ({"number": 5.0}, None)
+    )
+    assert not np.allclose(weighted._known.w, plain._known.w, atol=1e-3)
+
+
 def test_class_weights_are_softmax_margins() -> None:
     """ln c is added to the scores of wrong labels on tokens of the label, in ln Z only."""
     model = SemiCRF([word[0]], c2=0.5, class_weight={"town": 3.0}, **EXACT).fit(X, Y)

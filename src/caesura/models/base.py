@@ -189,7 +189,8 @@ class Model(Estimator):
         _check_rows(rows, bars)
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
-        examples = Examples(read.encoder, read.corpus, gold, rows, weight)
+        known = {i: allowed for i, (allowed, _) in hints.items()}
+        examples = Examples(read.encoder, read.corpus, gold, rows, weight, known)
         if grows(self) and self.order > 1:
             return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)

@@ -70,7 +70,7 @@ class SemiCRF(Answers):
     boundary_weights : bool
         Whether the first and the last label have weights.
     class_weight : dict of label to float, optional
-        Labels whose tokens are worth more (above 1) or less.
+        Labels whose tokens are worth more (above 1) or less; of `Partial` those that are known.
     precision : {"double", "mixed"}
         "mixed" begins in single precision and ends in double.
     memory, epsilon, period, delta, max_iterations

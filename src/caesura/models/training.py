@@ -28,7 +28,7 @@ from caesura.models.structure import (
     layout_bounds,
     scorer_of,
 )
-from caesura.models.targets import Rows
+from caesura.models.targets import Bytes, Rows
 from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ class Examples(NamedTuple):
     gold: _kernels.Gold
     rows: Sequence[Rows]  # of each sequence, none where it is labelled in part
     weight: Floats  # (n,)
+    allowed: Mapping[int, Bytes] = {}  # of those labelled in part: states of each token, (T, Y)
 
 
 class Training(NamedTuple):
@@ -133,7 +134,7 @@ class Training(NamedTuple):
             parameters.compile(examples.corpus),
             examples.gold,
             examples.weight,
-            class_costs(model, labelling, examples.corpus.lengths, examples.rows),
+            class_costs(model, labelling, examples),
             automaton_of(tuple(bars.order.tolist())),
             bars.order,
         )
@@ -346,13 +347,12 @@ def _is_penalty(value: Any) -> bool:
     return isinstance(value, Real) and 0 <= float(value) < np.inf
 
 
-def class_costs(
-    model: Model, labelling: Labelling, lengths: npt.NDArray[np.int64], rows: Sequence[Rows]
-) -> Floats | None:
+def class_costs(model: Model, labelling: Labelling, examples: Examples) -> Floats | None:
     """Return what is added to the scores of wrong states, (tokens, Y), or None.
 
     A token of a label with the weight c costs ln c where another state is chosen: probabilities of
-    mistakes on it count c times, as in softmax-margin training.
+    mistakes on it count c times, as in softmax-margin training.  Of a sequence that is labelled in
+    part these are the tokens whose label is known.
     """
     if model.class_weight is None:
         return None
@@ -368,11 +368,15 @@ def class_costs(
             remedy = "correct the label or its weight"
             raise InvalidInput(message("class_weight", {label: value}, expected, remedy))
         by_state[labels == label] = np.log(value)
+    lengths = examples.corpus.lengths
     cost = np.zeros((int(lengths.sum()), len(labels)))
     first = 0
-    for length, some in zip(lengths.tolist(), rows, strict=True):
+    for i, (length, some) in enumerate(zip(lengths.tolist(), examples.rows, strict=True)):
         for start, end, state in some.tolist():
             cost[first + start : first + end] = by_state[state]
             cost[first + start : first + end, state] = 0.0
+        for t, right in enumerate(examples.allowed.get(i, np.zeros((0, 0))).astype(bool), first):
+            if len(set(labels[right])) == 1:
+                cost[t] = np.where(right, 0.0, by_state[right][0])
         first += length
     return cost
