@@ -511,7 +511,9 @@ def test_checkpoints_say_in_words_what_differs(tmp_path: Path) -> None:
     ):
         with pytest.raises(InvalidInput, match=f"checkpoint: got 'a run with {text}"):
             fit(sample_weight, **options)
-    with pytest.raises(InvalidInput, match="checkpoint: got 'a run with other data or features: "):
+    with pytest.raises(
+        InvalidInput, match=r"got 'a run with weights .*; the data or the features are"
+    ):
         SemiCRF([word[0]], **settings).fit(X, Y, checkpoint=path)
 
 
@@ -523,7 +525,7 @@ def test_checkpoints_that_cannot_be_read_may_be_removed(tmp_path: Path, content:
     whole = path.read_bytes()
     flipped = whole[:-1] + bytes([whole[-1] ^ 1])
     path.write_bytes({"cut": whole[:-20], "foreign": b"a,b,c\n" * 9, "damaged": flipped}[content])
-    with pytest.raises(InvalidInput, match=r"^checkpoint: .*run: got .*remove the file") as error:
+    with pytest.raises(InvalidInput, match=r"^checkpoint: got .*remove the file") as error:
         model.fit(X, Y, checkpoint=path)
     assert "save it again" not in str(error.value)
 

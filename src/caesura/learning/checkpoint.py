@@ -22,7 +22,6 @@ from caesura.learning.sgd import EpochState
 __all__ = ["KIND", "read", "write"]
 
 KIND = "training"
-WORDS = {"weights": "other data or features:"}  # what is said of a setting, where not its name
 TUPLES = {kind.__name__: kind for kind in (State, EpochState, Progress)}
 Path = str | os.PathLike[str]
 
@@ -79,16 +78,17 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     try:
         header, arrays = _persistence().read(path, KIND)
     except InvalidInput as error:
-        said = str(error).removesuffix("; copy or save it again")
+        said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
         remedy = "give the path of a checkpoint, or remove the file to start anew"
         raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
     expected, found = _digests(settings), header["settings"]
     for name in expected | found:
         if expected.get(name) != found.get(name):
             remedy = "go on with the same data and settings, or remove the file to start anew"
-            shown = WORDS.get(name, name)
-            came = f"a run with {shown} {found.get(name)}"
-            text = message("checkpoint", came, f"{shown} {expected.get(name)}", remedy)
+            if name == "weights":
+                remedy = f"the data or the features are others: {remedy}"
+            came = f"a run with {name} {found.get(name)}"
+            text = message("checkpoint", came, f"{name} {expected.get(name)}", remedy)
             raise InvalidInput(text)
     return {name: _unpack(packed, arrays) for name, packed in header["run"].items()}
 
