@@ -113,7 +113,8 @@ class Answers(Predictor):
         right: list[bool] = []
         chances: list[float] = []
         for (segments, some, _), truth in zip(self._probabilities(documents), gold, strict=True):
-            right += [segment in truth for segment in segments]
+            known = set(truth)
+            right += [segment in known for segment in segments]
             chances += some
         made = calibrate(np.array(chances, np.float64), np.array(right, bool), method)
         self._calibration = made._replace(outside_bias=float(self._checked_bias()))

@@ -122,7 +122,7 @@ class Model(Estimator):
             documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
-            seen = kinds_of(documents)
+            seen = kinds_of(documents) or {"words"}
         self._check_features(features)
         some: Iterable[Chunk] = labelled(pairs, self.tokeniser)
         if seen is not None:

@@ -92,16 +92,13 @@ def labelled(
 
 
 def kinds_of(documents: Iterable[Document]) -> set[str]:
-    """Return what features can look at in some documents: attributes, dense arrays, words.
-
-    Words always count where there is nothing else.
-    """
+    """Return what features can look at in some documents: attributes, dense arrays, words."""
     found: set[str] = set()
     for document in documents:
         found |= {kind for kind in ("attributes", "dense") if getattr(document, kind) is not None}
         if "words" not in found and any(document.tokens):
             found.add("words")
-    return found or {"words"}
+    return found
 
 
 def check_words(documents: Sequence[Document], first: int) -> None:
