@@ -131,7 +131,8 @@ def test_what_comes_after_features_were_chosen_is_not_ignored(
     bare = [["x"], ["y"]], [["x"], ["z"]]
     xs: list[Any] = [*bare, bare[0], {"tokens": words, "attributes": bare[0]}, bare[1]]
     refused("X[3]: got words, expected only what", kind().fit, xs, ys)
-    assert kind().fit([*bare, bare[0], [], bare[1]], [*ys[:3], [], ys[0]]).labels_ == ["p", "q"]
+    empty = Document((), attributes=[])
+    assert kind().fit([*bare, bare[0], empty, bare[1]], [*ys[:3], [], ys[0]]).labels_ == ["p", "q"]
     assert kind().fit([xs[3], *xs[:4]], ys).labels_ == ["p", "q"]
 
 
