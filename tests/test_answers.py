@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import weakref
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from oracle import close
 from toys import addresses
 
 import caesura
-from caesura import ChainCRF, Impossible, InvalidInput, Segment, SemiCRF
+from caesura import ChainCRF, Document, Impossible, InvalidInput, Segment, SemiCRF
 from caesura.features import Length, Text, edge, first, last, lower, shape, window, within, word
 from caesura.models.calibration import calibrate
 
@@ -226,6 +228,96 @@ def test_fitting_again_forgets_the_calibration() -> None:
     assert not model.fit(X, Y).predict_confident(X[:1])[0][0].calibrated
 
 
+def test_constraints_that_say_nothing_change_nothing(model: Any) -> None:
+    nothing: list[Any] = [{}, {"at_most_once": [], "allowed": {}}, [{}] * len(X_HELD)]
+    try:
+        model.calibrate(X_HELD, Y_HELD)
+        free = model.predict_confident(X_HELD, precision=1.0)
+        assert any(one.review for some in free for one in some)
+        for constraints in nothing:
+            again = model.predict_confident(X_HELD, precision=1.0, constraints=constraints)
+            assert again == free
+            assert model.predict(X_HELD, constraints) == model.predict(X_HELD)
+            assert model.predict_tags(X_HELD, None, constraints) == model.predict_tags(X_HELD, None)
+    finally:
+        model._calibration = None
+
+
+def test_a_precision_is_not_promised_under_constraints(model: Any) -> None:
+    rules = {"at_most_once": ["town"]}
+    try:
+        model.calibrate(X_HELD, Y_HELD)
+        with pytest.raises(InvalidInput, match=r"constraints: got some .* pass a threshold"):
+            model.predict_confident(X_HELD, precision=0.95, constraints=rules)
+        each = [{}, rules, *[{}] * (len(X_HELD) - 2)]
+        with pytest.raises(InvalidInput, match=r"constraints\[1\]: got some with precision"):
+            model.predict_confident(X_HELD, precision=0.95, constraints=each)
+        some = model.predict_confident(X_HELD, threshold=0.5, constraints=each)
+        known = [{one.calibrated for one in answer} for answer in some]
+        assert known[0] == {True}
+        assert known[1] == {False}
+    finally:
+        model._calibration = None
+
+
+def test_a_calibration_belongs_to_the_outside_bias_it_was_learnt_with(tmp_path: Any) -> None:
+    model = SemiCRF([word[0]], outside_bias=0.5).fit(X, Y).calibrate(X_HELD, Y_HELD)
+    model.save(tmp_path / "model")
+    for one in (model, caesura.load(tmp_path / "model"), copy.deepcopy(model)):
+        known = one.predict_confident(X[:3], precision=0.9)
+        assert known[0][0].calibrated
+        one.set_params(outside_bias=2.0)
+        assert not any(c.calibrated for some in one.predict_confident(X) for c in some)
+        with pytest.raises(InvalidInput, match=r"outside_bias: got 2.0, expected 0.5, with which"):
+            one.predict_confident(X, precision=0.9)
+        one.save(tmp_path / "other")
+        assert not caesura.load(tmp_path / "other").predict_confident(X[:1])[0][0].calibrated
+        assert one.set_params(outside_bias=0.5).predict_confident(X[:3], precision=0.9) == known
+
+
+# -- tags and draws ------------------------------------------------------------------------------
+
+
+def test_tags_are_made_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = SemiCRF([word[0]], n_threads=1).fit(X, Y)
+    expected = fitted.predict_tags(X_HELD)
+    monkeypatch.setattr("caesura.models.reading.CHUNK", 4)
+    made: list[weakref.ref[Any]] = []
+    most = 0
+
+    class Kept(Document):
+        """One that weak references can be made to."""
+
+    def sequences() -> Any:
+        nonlocal most
+        for x in X_HELD:
+            made.append(weakref.ref(document := Kept(tuple(x))))
+            most = max(most, sum(one() is not None for one in made))
+            yield document
+            del document
+
+    assert fitted.predict_tags(sequences()) == expected
+    assert most <= 8  # of 60
+
+
+def test_tags_that_cannot_be_told_apart_name_their_sequence() -> None:
+    ys = [[(0, 1, "a"), (1, 2, "a")]]
+    fitted = SemiCRF([first(word[0])], same_label_adjacent=True).fit([["x", "y"]] * 5, ys * 5)
+    with pytest.raises(InvalidInput, match=r"X\[1\]: segments\[1\]: "):
+        fitted.predict_tags([["x"], ["x", "y"]], "plain")
+
+
+def test_draws_with_neighbouring_seeds_are_not_the_same_ones_shifted(
+    model: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = X_HELD[0] * 3
+    drawn = model.sample([x] * 3, 8, seed=7)
+    assert drawn[1] != model.sample([x], 8, seed=8)[0]
+    assert drawn[0] != drawn[1]
+    monkeypatch.setattr("caesura.models.prediction.MOST_TOKENS", 1)
+    assert model.sample([x] * 3, 8, seed=7) == drawn
+
+
 # -- reasons -------------------------------------------------------------------------------------
 
 
@@ -238,12 +330,11 @@ def test_reasons_add_up_to_the_scores(model: Any, bias: float) -> None:
             best = caesura.viterbi(p)
             explanations = model.explain(x)
             assert [e.segment for e in explanations] == model._named(best.segments)
-            for e in explanations:
-                assert sum(r.answer for r in e.reasons) == pytest.approx(best.score)
-                second = model._runner_up(p, e.segment)
-                score = caesura.score(p, second)
-                assert sum(r.runner_up for r in e.reasons) == pytest.approx(score)
+            others = model._runners_up(p, model._named(best.segments))
+            for e, other in zip(explanations, others, strict=True):
+                score = caesura.score(p, other)
                 assert e.margin == pytest.approx(best.score - score)
+                assert sum(r.difference for r in e.reasons) == pytest.approx(e.margin, abs=1e-12)
                 assert e.margin >= -1e-9
                 assert set(e.runner_up).isdisjoint([e.segment])
                 sizes = [abs(r.difference) for r in e.reasons]
@@ -253,6 +344,19 @@ def test_reasons_add_up_to_the_scores(model: Any, bias: float) -> None:
                 assert str(e).startswith(f"{e.segment.label} [{e.segment.start}, ")
     finally:
         model.outside_bias = 0.0
+
+
+def test_reasons_are_those_of_where_two_answers_differ(model: Any) -> None:
+    tokens = [token for x in X_HELD[:20] for token in x]
+    explanations, p = model.explain(tokens), model.potentials(tokens)
+    others = model._runners_up(p, *model.predict([tokens]))
+    best = caesura.viterbi(p).score
+    assert len(explanations) > 30
+    for e, other in zip(explanations, others, strict=True):
+        assert sum(r.difference for r in e.reasons) == pytest.approx(e.margin, abs=1e-12)
+        assert e.margin == pytest.approx(best - caesura.score(p, other), abs=1e-9)
+        if len(e.runner_up) < 3:  # they differ in few segments
+            assert len(e.reasons) < 150
 
 
 def test_the_runner_up_is_the_best_answer_without_the_segment(model: Any) -> None:

@@ -78,7 +78,7 @@ def test_the_best_tags_without_a_segment() -> None:
         for start in range(3):
             for stop in range(start + 1, 4):
                 segment = Segment(start, stop, "street")
-                found = model._runner_up(p, segment)
+                [found] = model._runners_up(p, [segment])
                 assert found is not None
                 others = [q for q in ranked if segment not in model._named(q.segments)]
                 assert close(caesura.score(p, found), others[0].score)

@@ -482,6 +482,10 @@ def test_a_checkpoint_of_another_run_is_named(folder: Path, tmp_path: Path) -> N
     assert f"error: {place}: got the checkpoint of a run with other data" in line
     assert "--restart" in line
     assert "number of weights" in line or "of the weights" in line
+    place.write_bytes(place.read_bytes()[:-9])
+    line = bad("train", files[0], *options, "--resume", "-q").splitlines()[-1]
+    assert f"error: {place}: got a file that is cut off" in line
+    assert "--restart" in line
 
 
 def test_segment_leaves_the_old_file_if_it_fails(folder: Path, tmp_path: Path) -> None:

@@ -412,12 +412,70 @@ def test_crf_takes_every_parameter_of_theirs() -> None:
         full.set_params(c3=1)
 
 
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (
+            {"algorithm": "l2sgd", "c1": 0.1},
+            "c1: got 0.1, expected None with the algorithm 'l2sgd'",
+        ),
+        ({"pa_type": 1}, "pa_type: got 1, expected None with the algorithm 'lbfgs'"),
+        ({"max_iterations": 2.7}, "max_iterations: got 2.7, expected a whole number"),
+        ({"all_possible_states": 0.5}, "all_possible_states: got 0.5, expected True or False"),
+        ({"max_linesearch": float("inf")}, "max_linesearch: got inf, expected a whole number"),
+        ({"num_memories": 0}, "num_memories: got 0, expected a whole number, at least 1"),
+        ({"min_freq": -1}, "min_freq: got -1.0, expected a number, 0 or more"),
+        ({"min_freq": "x"}, "min_freq: got 'x', expected a number"),
+        ({"period": 0}, "period: got 0"),
+    ],
+)
+def test_errors_call_parameters_as_the_user_does(options: dict[str, Any], text: str) -> None:
+    X, y = data(15)
+    with pytest.raises(InvalidInput) as error:
+        CRF(**options).fit(X, y)
+    assert str(error.value).startswith(text)
+
+
+def test_a_trainer_calls_parameters_as_crfsuite_does() -> None:
+    trainer = Trainer(params={"num_memories": 0}, verbose=False)
+    trainer.append([["a"]], ["x"])
+    with pytest.raises(InvalidInput, match=r"^num_memories: got 0"):
+        trainer.train()
+    trainer.set_params({"num_memories": 6, "feature.minfreq": -1})
+    with pytest.raises(InvalidInput, match=r"^feature\.minfreq: got -1"):
+        trainer.train()
+
+
+def test_parameters_are_set_all_or_none() -> None:
+    model = CRF(c2=1.0)
+    with pytest.raises(InvalidInput, match="parameter: got 'c3'"):
+        model.set_params(c2=5.0, c3=1)
+    assert model.c2 == 1.0
+
+
+def test_a_fitted_chain_keeps_its_outside_label() -> None:
+    X, y = data(15)
+    model = CRF().fit(X, y).model_
+    model.set_params(outside="none")
+    with pytest.raises(InvalidInput, match="outside: got 'none', expected 'O', as in fit"):
+        model.predict([])
+
+
 def test_l2sgd_comes_near_the_optimum() -> None:
     X, y = data(16, 80)
     found = CRF(algorithm="l2sgd", c2=1.0, max_iterations=200).fit(X, y)
     best = CRF(c2=1.0).fit(X, y)
     a, b = found.state_features_ or {}, best.state_features_ or {}
     assert np.mean([abs(a[k] - b[k]) for k in b]) < 0.1
+
+
+def test_l2sgd_ends_by_period_and_delta() -> None:
+    X, y = data(16, 40)
+    logs = [
+        CRF(algorithm="l2sgd", max_iterations=60, **options).fit(X, y).training_log_
+        for options in ({"period": 100}, {"period": 1, "delta": 0.9})
+    ]
+    assert [len(log.iterations) for log in logs if log] == [60, 2]
 
 
 def test_scikit_learn_and_pickle(tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def test_search_and_cross_validation(kind: Any, form: str) -> None:
     assert scores.min() > 0.4
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_label_that_a_fold_lacks_is_missed(kind: Any) -> None:
+    ys = [*Y[:-1], [(0, 1, "planet")]]
+    scores = cross_val_score(kind([lower[0]], max_iterations=5), X, ys, cv=KFold(3))
+    assert np.isfinite(scores).all()
+
+
 def test_search_in_several_threads() -> None:
     search = GridSearchCV(SemiCRF([lower[0]], n_threads=1), {"c2": [0.1, 1.0]}, cv=2, n_jobs=2)
     with joblib.parallel_backend("threading"):

@@ -607,7 +607,7 @@ def test_the_line_fits() -> None:
         Progress(i, 123456.789 + 1 / i, 1.23e-05, 1.0, i, 7, 700.0 * i, 0.98765)
         for i in range(12_300, 12_345)
     ]
-    parts = ["iteration 12344", "objective 123457", "F1 0.9877", "left", "gone", "gradient"]
+    parts = ["iteration 12344", "objective 123457", "F1 0.9877", "left", "gradient", "gone"]
     whole, shown = line.line(), 6
     assert all(part in whole for part in parts)
     for width in range(len(whole), 0, -1):
@@ -617,6 +617,7 @@ def test_the_line_fits() -> None:
         assert len(text.split("  ")) <= shown
         shown = len(text.split("  "))
     assert all(part in line.line(60) for part in parts[:3])
+    assert all(part in line.line(80) for part in parts[:5])
     assert shown == 1
 
 

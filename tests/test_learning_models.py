@@ -26,7 +26,7 @@ from caesura.features import (
     window,
     word,
 )
-from caesura.learning import Progress
+from caesura.learning import Progress, ProgressLine
 from caesura.models.structure import blocks_of, scorer_of
 
 X, Y = addresses(30, seed=1)
@@ -246,6 +246,25 @@ def test_class_weights_raise_the_recall_of_their_label(kind: Any) -> None:
     assert scores({"O": 5.0}).recall < plain.recall
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_class_weights_count_for_partial_labels(kind: Any) -> None:
+    options: dict[str, Any] = {"c2": 0.5, "class_weight": {"town": 3.0, "O": 0.5}, **EXACT}
+    options |= {"all_possible_states": True, "all_possible_transitions": True}
+    options |= {"scheme": "plain"} if kind is ChainCRF else {}  # others have more tags for Partial
+    full = kind([word[0]], **options).fit(X, Y)
+    known = [
+        Partial(y, {t: "O" for t in range(len(x)) if not any(s.start <= t < s.end for s in y)})
+        for x, y in zip(X, Y, strict=True)
+    ]
+    same(kind([word[0]], **options).fit(X, [Y[0], *known[1:]]), full, 1e-4)
+    some = [Partial(y[:1]) for y in Y[1:]]
+    weighted, plain = (
+        kind([word[0]], **options | {"class_weight": weight}).fit(X, [Y[0], *some])
+        for weight in ({"number": 5.0}, None)
+    )
+    assert not np.allclose(weighted._known.w, plain._known.w, atol=1e-3)
+
+
 def test_class_weights_are_softmax_margins() -> None:
     """ln c is added to the scores of wrong labels on tokens of the label, in ln Z only."""
     model = SemiCRF([word[0]], c2=0.5, class_weight={"town": 3.0}, **EXACT).fit(X, Y)
@@ -433,6 +452,84 @@ def test_the_number_of_threads_changes_no_bit(kind: Any, learner: str) -> None:
     assert [p.objective for p in one.history_] == [p.objective for p in two.history_]
 
 
+@pytest.mark.parametrize("learner", ["sgd", "adagrad"])
+def test_period_and_delta_end_stochastic_learners(
+    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings: dict[str, Any] = {"learner": learner, "c2": 0.2, "n_threads": 1}
+    plain = SemiCRF([word[0]], **settings).fit(X, Y)
+    same_as_default = SemiCRF([word[0]], period=10, delta=1e-4, **settings).fit(X, Y)
+    assert np.array_equal(plain._known.w, same_as_default._known.w)
+
+    shown: list[dict[str, Any]] = []
+
+    class Line(ProgressLine):
+        def __init__(self, **options: Any) -> None:
+            shown.append(options)
+            super().__init__(**options)
+
+    monkeypatch.setattr("caesura.models.training.ProgressLine", Line)
+    early = {"period": 3, "delta": 0.05} | settings
+    model = SemiCRF([word[0]], **early).fit(X, Y)
+    objectives = [progress.objective for progress in model.history_]
+    fell = [(a - b) / b for a, b in zip(objectives, objectives[3:], strict=False)]
+    assert model.status_ == "objective"
+    assert len(objectives) < len(plain.history_)
+    assert fell[-1] < 0.05 <= min(fell[:-1])
+    assert shown[0] == {"show": False, "max_iterations": 100, "period": 3, "delta": 0.05}
+
+    checkpoint = tmp_path / "run"
+    SemiCRF([word[0]], max_iterations=5, **early).fit(X, Y, checkpoint=checkpoint)
+    again = SemiCRF([word[0]], **early).fit(X, Y, checkpoint=checkpoint)
+    assert np.array_equal(again._known.w, model._known.w)
+    assert len(again.history_) == len(objectives) > 5
+
+
+def test_checkpoints_say_in_words_what_differs(tmp_path: Path) -> None:
+    path = tmp_path / "run"
+    settings: dict[str, Any] = {"max_iterations": 3, "n_threads": 1}
+    weight = np.arange(1.0, len(X) + 1)
+
+    def fit(sample_weight: Any = None, **options: Any) -> None:
+        model = SemiCRF([word[0], word[1]], **settings, **options)
+        model.fit(X, Y, sample_weight=sample_weight, checkpoint=path)
+
+    fit()
+    fit(np.ones(len(X)))  # the same
+    for text, sample_weight, options in (
+        (
+            "class_weight None', expected class_weight town 2.0;",
+            None,
+            {"class_weight": {"town": 2}},
+        ),
+        ("sample_weight None', expected sample_weight of sum", weight, {}),
+        (
+            r"penalties None', expected penalties word\[0\] \(1.0, 0.1\)",
+            None,
+            {"penalties": {word[0]: (1.0, np.float64(0.1))}},
+        ),
+    ):
+        with pytest.raises(InvalidInput, match=f"checkpoint: got 'a run with {text}"):
+            fit(sample_weight, **options)
+    with pytest.raises(
+        InvalidInput, match=r"got 'a run with weights .*; the data or the features are"
+    ):
+        SemiCRF([word[0]], **settings).fit(X, Y, checkpoint=path)
+
+
+@pytest.mark.parametrize("content", ["cut", "foreign", "damaged"])
+def test_checkpoints_that_cannot_be_read_may_be_removed(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "run"
+    model = SemiCRF([word[0]], max_iterations=3)
+    model.fit(X, Y, checkpoint=path)
+    whole = path.read_bytes()
+    flipped = whole[:-1] + bytes([whole[-1] ^ 1])
+    path.write_bytes({"cut": whole[:-20], "foreign": b"a,b,c\n" * 9, "damaged": flipped}[content])
+    with pytest.raises(InvalidInput, match=r"^checkpoint: got .*remove the file") as error:
+        model.fit(X, Y, checkpoint=path)
+    assert "save it again" not in str(error.value)
+
+
 def test_mixed_precision_ends_in_double() -> None:
     double = SemiCRF(SEGMENTS, c2=0.2, **EXACT).fit(X, Y)
     mixed = SemiCRF(SEGMENTS, c2=0.2, precision="mixed", **EXACT).fit(X, Y)
@@ -544,7 +641,7 @@ def test_a_line_tells_how_training_goes(capsys: pytest.CaptureFixture[str]) -> N
     SemiCRF([word[0]], verbose=True, max_iterations=30).fit(X, Y, X_NEW, Y_NEW)
     out, err = capsys.readouterr()
     assert out == ""
-    for part in ("iteration", "objective", "F1", "left", "gone"):
+    for part in ("iteration", "objective", "F1", "left", "gradient"):
         assert part in err
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from toys import addresses
 
-from caesura import ChainCRF, Document, InvalidInput, Partial, SemiCRF
+import caesura.evaluation
+from caesura import ChainCRF, Document, Impossible, InvalidInput, Partial, SemiCRF
 from caesura.features import (
     Length,
     SegmentFunction,
@@ -105,6 +106,52 @@ def test_wrong_numbers(kind: Any, xs: Any, features: Any, text: str) -> None:
     refused(text, kind(features).fit, xs, ONE)
 
 
+@pytest.mark.parametrize("learner", ["lbfgs", "sgd"])
+@pytest.mark.parametrize("size", [1e160, 1e300])
+def test_values_that_are_too_large(kind: Any, learner: str, size: float) -> None:
+    xs = [[{"n": size if i in (4, 5) else 1.0}, {"n": 0.5}] for i in range(7)]
+    model = kind([attributes[0]], learner=learner)
+    refused("X[4]: got values that are too large", model.fit, xs, [[(0, 1, "a")]] * 7)
+
+
+def test_what_comes_after_features_were_chosen_is_not_ignored(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("caesura.models.base.CHUNK", 3)
+    words: Any = ["a", "b"]
+    forms: dict[str, Any] = {
+        "attributes": {"tokens": words, "attributes": [["x"], ["y"]]},
+        "dense": {"tokens": words, "dense": np.ones((2, 2))},
+    }
+    ys = [[(0, 1, "p"), (1, 2, "q")]] * 5
+    for name, form in forms.items():
+        text = f"X[3]: got {name}, expected only what the first 3 have, by which features were"
+        refused(text, kind().fit, [words, words, words, form, words], ys)
+        assert kind([word[0]]).fit([*[words] * 3, form, words], ys).labels_ == ["p", "q"]
+    bare = [["x"], ["y"]], [["x"], ["z"]]
+    xs: list[Any] = [*bare, bare[0], {"tokens": words, "attributes": bare[0]}, bare[1]]
+    refused("X[3]: got words, expected only what", kind().fit, xs, ys)
+    empty = Document((), attributes=[])
+    assert kind().fit([*bare, bare[0], empty, bare[1]], [*ys[:3], [], ys[0]]).labels_ == ["p", "q"]
+    assert kind().fit([xs[3], *xs[:4]], ys).labels_ == ["p", "q"]
+
+
+def test_explain_calls_its_sequence_x(model: Any) -> None:
+    refused("x: got attributes without words", model.explain, [["w=a"], ["w=b"]])
+    with pytest.raises(Impossible, match=r"^x: no segmentation is possible"):
+        model.explain(
+            X[0],
+            {
+                "forbidden": [
+                    (t, u, y)
+                    for t in range(len(X[0]))
+                    for u in range(t + 1, len(X[0]) + 1)
+                    for y in [*model.labels_, "O"]
+                ]
+            },
+        )
+
+
 def test_generators_may_be_of_different_lengths(kind: Any) -> None:
     fit = kind([word[0]]).fit
     refused("X, y: got only 19 in y and more in X", fit, iter(X), (y for y in Y[:-1]))
@@ -169,6 +216,10 @@ PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"memory": 0}, "memory: got 0"),
     ({"max_iterations": -1}, "max_iterations: got -1"),
     ({"learner": "sgd", "batch_size": 0}, "batch_size: got 0"),
+    (
+        {"learner": "sgd", "penalties": {"word[0]": (1.0, 0.1)}},
+        "penalties['word[0]']: got (1.0, 0.1), expected c2, or (0, c2) with sgd; take adagrad",
+    ),
     ({"learner": "sgd", "c1": 1.0}, "c1: got 1.0, expected 0 with sgd; take adagrad or lbfgs"),
     ({"n_threads": 0}, "n_threads: got 0"),
     ({"patience": 0}, "patience: got 0"),
@@ -295,12 +346,11 @@ def test_wrong_questions(model: Any) -> None:
 
 
 def test_labels_that_the_model_does_not_know(model: Any) -> None:
-    ys = [*Y[:-1], [(0, 1, "planet")]]
+    ys: list[Any] = [*Y[:-1], [(0, 1, "planet")]]
+    expected = "y[19]: got 'planet', expected one of the labels number, street, town"
+    refused(expected, model.calibrate, X, ys)
+    assert model.score(X, ys) == caesura.evaluation.segment_counts(ys, model.predict(X)).f1
     for question in (model.score, model.calibrate):
-        refused(
-            "y[19]: got 'planet', expected one of the labels number, street, town", question, X, ys
-        )
-        refused("counts it as missed", question, X, ys)
         refused("y[19]: got Partial(", question, X, [*Y[:-1], Partial()])
         refused("y[0]: got None", question, X)
     refused("no predicted segments", model.calibrate, [[]], [[]])

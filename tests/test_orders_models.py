@@ -406,14 +406,18 @@ def test_segmentations_of_a_chain_are_summed_over_tags(scheme: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reasons_add_up_to_the_score(models: dict[Any, Any], kind: Any) -> None:
+def test_reasons_add_up_to_the_margin(models: dict[Any, Any], kind: Any) -> None:
     model = models[kind]
     shown = set()
     for x in X_NEW[:6]:
         p = model.potentials(x)
-        for why in model.explain(x):
-            total = sum(reason.answer for reason in why.reasons)
-            assert close(total, caesura.viterbi(p).score)
+        best = caesura.viterbi(p).score
+        for why, other in zip(
+            model.explain(x), model._runners_up(p, *model.predict([x])), strict=True
+        ):
+            total = sum(reason.difference for reason in why.reasons)
+            assert close(total, best - caesura.score(p, other))
+            assert close(total, why.margin)
             shown |= {(r.feature.partition(":")[0], r.states.count(" > ")) for r in why.reasons}
     assert {("pattern", 2), ("pattern", 3), ("history2", 2), ("history3", 3)} <= shown
 

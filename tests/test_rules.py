@@ -252,6 +252,8 @@ def test_as_many_constraints_as_sequences(model: Any) -> None:
 def test_rules_that_can_be_read_once_hold_for_all_sequences(model: Any) -> None:
     once = {"required": ((s, e, "town") for s, e in [(0, 1)])}
     assert all(found[0] == (0, 1, "town") for found in model.predict(X[:3], once))
+    once = {"required": ((s, e, "town") for s, e in [(0, 1)])}
+    assert all(tags[0] == "B-town" for tags in model.predict_tags(X[:3], constraints=once))
 
 
 # -- memory ----------------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ def test_rules_that_can_be_read_once_hold_for_all_sequences(model: Any) -> None:
 
 QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "predict": lambda m, xs: m.predict(xs, {"at_most_once": ["town"]}),
-    "predict_tags": lambda m, xs: m.predict_tags(xs, None, {"boundaries": []}),
+    "predict_tags": lambda m, xs: m.predict_tags(xs, None, {"at_most_once": ["town"]}),
     "predict_n_best": lambda m, xs: m.predict_n_best(xs, 2),
     "sample": lambda m, xs: m.sample(xs, 2, seed=5),
     "predict_confident": lambda m, xs: m.predict_confident(xs),

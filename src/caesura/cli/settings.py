@@ -169,10 +169,10 @@ class Settings(NamedTuple):
         float | None, _option(LEARNING, "--epsilon", help="Of L-BFGS: gradient at which to end.")
     ] = None
     period: Annotated[
-        int | None, _option(LEARNING, "--period", help="Of L-BFGS: iterations to look back.")
+        int | None, _option(LEARNING, "--period", help="Iterations to look back.")
     ] = None
     delta: Annotated[
-        float | None, _option(LEARNING, "--delta", help="Of L-BFGS: gain over them to go on.")
+        float | None, _option(LEARNING, "--delta", help="Gain over them to go on, as a share.")
     ] = None
     batch_size: Annotated[
         int | None, _option(LEARNING, "--batch-size", help="Sequences in a step of sgd, adagrad.")

@@ -25,6 +25,7 @@ __all__ = ["train"]
 
 MEANING = {  # of what a checkpoint depends on
     "n": "number of weights",
+    "weights": "number and checksum of the weights",
     "optimiser": "learner",
     "c1": "c1 of the weights",
     "c2": "c2 of the weights",

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 from caesura import _kernels
 from caesura.compat.items import corpus_of, each, read
 from caesura.compat.learning import states_of
+from caesura.compat.settings import named_as
 from caesura.compat.tagger import ModelInfo, Tagger, as_bytes, from_bytes, token_probabilities
 from caesura.compat.trainer import Trainer, TrainingLog
 from caesura.errors import InvalidInput, message
@@ -35,6 +36,7 @@ _NAMES = {  # of the trainer, where they differ
     "calibration_max_trials": "calibration.max_trials",
     "pa_type": "type",
 }
+_OURS = {theirs: name for name, theirs in _NAMES.items()}
 _OF_TRAINING = (
     *_NAMES,
     *("c1", "c2", "max_iterations", "num_memories", "epsilon", "period", "delta"),
@@ -167,10 +169,11 @@ class CRF:
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
         known = self._names()
-        for name, value in params.items():
+        for name in params:
             if name not in known:
                 expected = f"one of {', '.join(known)}"
                 raise InvalidInput(message("parameter", name, expected, "correct its name"))
+        for name, value in params.items():
             setattr(self, name, value)
         return self
 
@@ -227,7 +230,8 @@ class CRF:
         _append(trainer, X, y, 0, ("X", "y"))
         if X_dev is not None and y_dev is not None:
             _append(trainer, X_dev, y_dev, 1, ("X_dev", "y_dev"))
-        trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
+        with named_as(_OURS):
+            trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
         assert trainer.model_ is not None
         trainer.model_._known.encoder.forget()
         self._hold(trainer.model_, 0)
@@ -238,8 +242,14 @@ class CRF:
         made = (self.trainer_cls or _LineTrainer)(
             algorithm=self.algorithm, verbose=self.verbose, n_threads=self.n_threads
         )
-        given = {_NAMES.get(name, name): getattr(self, name) for name in _OF_TRAINING}
-        made.set_params({name: value for name, value in given.items() if value is not None})
+        given = {name: getattr(self, name) for name in _OF_TRAINING}
+        given = {name: value for name, value in given.items() if value is not None}
+        for name, value in given.items():
+            if _NAMES.get(name, name) not in made.params():
+                expected = f"None with the algorithm {made.algorithm!r}, which does not have it"
+                raise InvalidInput(message(name, value, expected, "leave it out"))
+        with named_as(_OURS):
+            made.set_params({_NAMES.get(name, name): value for name, value in given.items()})
         return made
 
     def _hold(self, model: ChainCRF, size: int) -> None:

@@ -22,7 +22,7 @@ from caesura.models.schemes import tags_of
 from caesura.models.structure import Fitted, Structure
 from caesura.models.training import Training, train
 
-__all__ = ["Instances", "fitted_chain", "learn", "states_of", "training_of"]
+__all__ = ["OPTIONS", "Instances", "fitted_chain", "learn", "states_of", "training_of"]
 
 Ints = npt.NDArray[np.int32]
 OPTIONS = {  # the same things by Caesura's names
@@ -183,12 +183,8 @@ def learn(
         return float(seen)  # always better than before: the last weights are kept
 
     result = train(model, training, None if watch is None else watched, None, tuple(each))
-    model._fitted = training.fitted(result.w)
-    model.features_ = training.encoder.features
-    model.labels_ = list(training.labels)
-    model.history_ = list(result.history)
-    model.status_ = result.status
-    model.n_features_ = len(training.parameters)
+    model._set_fitted(training.fitted(result.w))
+    model.history_, model.status_ = list(result.history), result.status
 
 
 def states_of(fitted: Fitted, design: _kernels.Design, n_threads: int) -> list[list[str]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from caesura.compat.learning import NO_LIMIT
 from caesura.errors import InvalidInput, message
 
-__all__ = ["ALGORITHMS", "HELP", "algorithm_of", "value_of"]
+__all__ = ["ALGORITHMS", "HELP", "algorithm_of", "named_as", "value_of"]
 
 _FEATURES: dict[str, Any] = {
     "feature.minfreq": 0.0,
@@ -88,7 +90,21 @@ def value_of(name: str, value: Any, default: Any) -> Any:
     """Return a value as what its parameter is: a bool, a whole number, a float or a string."""
     kind = type(default)
     try:
+        if kind in (bool, int) and not isinstance(value, str) and int(value) != value:
+            raise ValueError(value)  # would be cut
         return bool(int(value)) if kind is bool else kind(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         expected = {bool: "True or False", int: "a whole number"}.get(kind, "a number")
         raise InvalidInput(message(name, value, expected, "correct it")) from None
+
+
+@contextmanager
+def named_as(names: Mapping[str, str]) -> Iterator[None]:
+    """Let errors about a parameter call it what the user calls it."""
+    try:
+        yield
+    except InvalidInput as error:
+        name, colon, said = str(error).partition(":")
+        if name not in names:
+            raise
+        raise InvalidInput(f"{names[name]}{colon}{said}") from None

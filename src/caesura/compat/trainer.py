@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from caesura.checks import whole
 from caesura.compat.items import Read, corpus_of, each, new_encoder, read
-from caesura.compat.learning import Instances, fitted_chain, learn, states_of, training_of
-from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, value_of
+from caesura.compat.learning import OPTIONS, Instances, fitted_chain, learn, states_of, training_of
+from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, named_as, value_of
 from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
 from caesura.learning import Progress
@@ -23,6 +23,8 @@ from caesura.models.structure import Fitted
 from caesura.models.training import Training
 
 __all__ = ["LabelScore", "Trainer", "TrainingLog"]
+
+_THEIRS = {ours: name for name, ours in OPTIONS.items()}
 
 
 class LabelScore(NamedTuple):
@@ -195,7 +197,8 @@ class Trainer:
         self.logparser = log = TrainingLog()
         self._tell("start", f"Holdout group: {holdout + 1}\n\n" if holdout >= 0 else "")
         chain = fitted_chain({**self._params, "algorithm": self.algorithm}, self.n_threads)
-        chain._check()
+        with named_as(_THEIRS):
+            chain._check()
         training = training_of(chain, self._instances(self._parts.keys() - {holdout}))
         log.featgen_num_features = len(training.parameters)
         log.featgen_seconds = time.perf_counter() - began
@@ -211,7 +214,8 @@ class Trainer:
             if (holdout in self._parts)
             else None
         )
-        learn(chain, training, [self._iteration(training, held)], held)
+        with named_as(_THEIRS):
+            learn(chain, training, [self._iteration(training, held)], held)
         log.training_seconds = time.perf_counter() - began
         end = f"Total seconds required for training: {log.training_seconds:.3f}\n\n"
         self._tell("optimization_end", f"Ended because of: {chain.status_}\n{end}")

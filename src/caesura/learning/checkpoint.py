@@ -75,11 +75,18 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     ...     read(os.path.join(folder, "run"), {"c2": 1.0})
     {'w': array([0., 0.])}
     """
-    header, arrays = _persistence().read(path, KIND)
+    try:
+        header, arrays = _persistence().read(path, KIND)
+    except InvalidInput as error:
+        said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
+        remedy = "give the path of a checkpoint, or remove the file to start anew"
+        raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
     expected, found = _digests(settings), header["settings"]
     for name in expected | found:
         if expected.get(name) != found.get(name):
             remedy = "go on with the same data and settings, or remove the file to start anew"
+            if name == "weights":
+                remedy = f"the data or the features are others: {remedy}"
             came = f"a run with {name} {found.get(name)}"
             text = message("checkpoint", came, f"{name} {expected.get(name)}", remedy)
             raise InvalidInput(text)

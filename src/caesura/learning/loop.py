@@ -127,7 +127,7 @@ def minimise(
     whole("save_every", save_every, 1)
     if patience is not None:
         whole("patience", patience, 1)
-    settings = {**optimiser.settings(np.size(w0)), "n": int(np.size(w0)), **(about or {})}
+    settings = {**(about or {}), **optimiser.settings(np.size(w0)), "n": int(np.size(w0))}
     run = _started(optimiser, w0, checkpoint, settings)
     if not run.state.status:
         run = run._replace(state=_ended(run, patience, stop=False))

@@ -93,9 +93,9 @@ class ProgressLine:
             parts.append(f"F1 {p.dev_score:.4f}")
         if left is not None:
             parts.append(f"about {_duration(left)} left")
-        parts.append(f"{_duration(p.seconds)} gone")
         if not math.isnan(p.gradient_norm):
             parts.append(f"gradient {p.gradient_norm:.3g}")
+        parts.append(f"{_duration(p.seconds)} gone")
         while width is not None and len(parts) > 1 and len("  ".join(parts)) > width:
             parts.pop()
         return "  ".join(parts)

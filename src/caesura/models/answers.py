@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -11,18 +11,18 @@ import numpy.typing as npt
 
 from caesura import inference
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
+from caesura.errors import Impossible, InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.results import Marginals
-from caesura.models.calibration import Confident, calibrate
+from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
 from caesura.models.prediction import Asked, Predictor
-from caesura.models.rules import Constraints
+from caesura.models.rules import Constraints, Rules, spoken
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["Answers"]
+__all__ = ["Answers", "best_or_none"]
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("isotonic", "temperature")
@@ -37,9 +37,10 @@ class Answers(Predictor):
         Parameters
         ----------
         X, y
-            In any form that `fit` takes, fully labelled, with labels that the model knows.
+            In any form that `fit` takes, fully labelled.  Labels that the model does not know, as
+            one that a fold of cross-validation lacks, count as missed.
         """
-        documents, gold = self._known_gold(X, y)
+        documents, gold = self._gold(X, y, ("X", "y"))
         return segment_counts(gold, self.predict(documents), self.outside).f1
 
     def _known_gold(self, X: Any, y: Any) -> tuple[list[Document], list[list[Segment]]]:
@@ -50,9 +51,7 @@ class Answers(Predictor):
             for segment in segments:
                 if segment.label not in known:
                     expected = f"one of the labels {', '.join(sorted(known))}"
-                    remedy = (
-                        "fit on data that has it; evaluate(y, model.predict(X)) counts it as missed"
-                    )
+                    remedy = "fit on data that has it, or leave the sequence out"
                     raise InvalidInput(message(f"y[{i}]", segment.label, expected, remedy))
         return documents, gold
 
@@ -60,25 +59,27 @@ class Answers(Predictor):
 
     def _probabilities(
         self, X: Any, constraints: Constraints = None
-    ) -> tuple[list[list[Segment]], list[list[float]]]:
-        """Return predicted segments and the probability that each is exactly right."""
-        found: list[list[Segment]] = []
-        chances: list[list[float]] = []
+    ) -> Iterator[tuple[list[Segment], list[float], bool]]:
+        """Yield predicted segments, the probabilities that each is exactly right, and whether they
+        were free of constraints.
+        """
         for asked in self._asked(X, constraints):
             paths = asked.of(inference.viterbi, n_threads=self.n_threads)
             marginals = asked.of(inference.marginals, n_threads=self.n_threads)
-            for path, m, p in zip(paths, marginals, asked.potentials, strict=True):
+            for path, m, p, rules in zip(
+                paths, marginals, asked.potentials, asked.rules, strict=True
+            ):
                 segments = self._named(path.segments)
-                found.append(segments)
-                chances.append(self._chances(m, p, segments))
-        return found, chances
+                yield segments, self._chances(m, p, segments), rules == Rules()
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         """Return the probabilities of segments."""
         raise NotImplementedError
 
-    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
-        """Return the best path over states that does not have a segment; None if there is none."""
+    def _runners_up(
+        self, p: Potentials, segments: Sequence[Segment]
+    ) -> Iterator[list[Segment] | None]:
+        """Yield, for each segment, the best path over states without it; None if there is none."""
         raise NotImplementedError
 
     def calibrate(
@@ -101,19 +102,22 @@ class Answers(Predictor):
         No calibrated probability is 0 or 1: of n held-out segments of which k are right it is
         (k + 1) / (n + 2), where n are those of one step of the isotonic function; with a
         temperature, all of them set its limits.
+
+        What is learnt holds for free predictions with the `outside_bias` of now: under constraints,
+        and with another bias, probabilities are the model's own.
         """
         if method not in METHODS:
             expected = "'isotonic' or 'temperature'"
             raise InvalidInput(message("method", method, expected, "pass one of them"))
         documents, gold = self._known_gold(X, y)
-        found, chances = self._probabilities(documents)
-        right = [
-            segment in set(truth)
-            for segments, truth in zip(found, gold, strict=True)
-            for segment in segments
-        ]
-        flat = np.array([chance for some in chances for chance in some], np.float64)
-        self._calibration = calibrate(flat, np.array(right, bool), method)
+        right: list[bool] = []
+        chances: list[float] = []
+        for (segments, some, _), truth in zip(self._probabilities(documents), gold, strict=True):
+            known = set(truth)
+            right += [segment in known for segment in segments]
+            chances += some
+        made = calibrate(np.array(chances, np.float64), np.array(right, bool), method)
+        self._calibration = made._replace(outside_bias=float(self._checked_bias()))
         return self
 
     def predict_confident(
@@ -131,7 +135,7 @@ class Answers(Predictor):
             In any form that `fit` takes.
         precision : float, optional
             Segments are marked for review so that of the others this share is right, as far as the
-            data of `calibrate` tells.
+            data of `calibrate` tells; not with constraints.
         threshold : float, optional
             Segments below this probability are marked for review.
         constraints : optional
@@ -140,36 +144,51 @@ class Answers(Predictor):
         Returns
         -------
         list of list of Confident
-            (segment, probability, calibrated, review); without `calibrate` the probabilities are
-            the model's own, and `calibrated` is False.
+            (segment, probability, calibrated, review); without `calibrate`, under constraints, and
+            with another `outside_bias` than in `calibrate` the probabilities are the model's own,
+            and `calibrated` is False.
         """
-        least = self._least(precision, threshold)
-        calibration = self._calibration
-        if constraints is not None:
-            calibration = None  # it was learnt from free predictions
-        found, chances = self._probabilities(X, constraints)
+        constraints = spoken(constraints)
+        least = self._least(precision, threshold, constraints)
+        calibration = self._calibration_of_now
         out = []
-        for segments, some in zip(found, chances, strict=True):
-            raw = np.array(some, np.float64)
-            shown = (raw if calibration is None else calibration(raw)).tolist()
+        for i, (segments, some, free) in enumerate(self._probabilities(X, constraints)):
+            if precision is not None and not free:
+                raise InvalidInput(_not_constrained(f"constraints[{i}]"))
+            raw, known = np.array(some, np.float64), free and calibration is not None
+            shown = calibration(raw) if calibration is not None and free else raw
             out.append(
                 [
-                    Confident(segment, chance, calibration is not None, chance < least)
-                    for segment, chance in zip(segments, shown, strict=True)
+                    Confident(segment, chance, known, chance < least)
+                    for segment, chance in zip(segments, shown.tolist(), strict=True)
                 ]
             )
         return out
 
-    def _least(self, precision: float | None, threshold: float | None) -> float:
+    @property
+    def _calibration_of_now(self) -> Calibration | None:
+        """The calibration, if it was learnt with the outside bias that is now set."""
+        known = self._calibration
+        return known if known and known.outside_bias == self._checked_bias() else None
+
+    def _least(
+        self, precision: float | None, threshold: float | None, constraints: Constraints
+    ) -> float:
         """Return the probability below which segments are marked for review."""
         if precision is not None and threshold is not None:
             raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
+            if isinstance(constraints, Mapping):
+                raise InvalidInput(_not_constrained("constraints"))
             if self._calibration is None:
                 raise InvalidInput(
                     f"precision: got {precision!r} for a model without calibration; call "
                     "calibrate(X, y) with held-out data first, or pass a threshold"
                 )
+            if self._calibration_of_now is None:
+                expected = f"{self._calibration.outside_bias!r}, with which calibrate was called"
+                remedy = "call calibrate(X, y) again, or pass a threshold instead of precision"
+                raise InvalidInput(message("outside_bias", self.outside_bias, expected, remedy))
             return self._calibration.threshold_for(precision)
         if threshold is None:
             return -np.inf
@@ -250,3 +269,19 @@ class Answers(Predictor):
         from caesura.models.files import unpickle
 
         unpickle(self, state)
+
+
+def best_or_none(p: Potentials) -> list[Segment] | None:
+    """Return the best path; None if nothing is possible."""
+    try:
+        return inference.viterbi(p).segments
+    except Impossible:
+        return None
+
+
+def _not_constrained(name: str) -> str:
+    """Return what is said of a precision that is asked for under constraints."""
+    return (
+        f"{name}: got some with precision, expected none, since calibrate has learnt from free "
+        "predictions; leave them out, or pass a threshold instead of precision"
+    )

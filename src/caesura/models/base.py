@@ -36,7 +36,7 @@ from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
 from caesura.models.patterns import grows
-from caesura.models.reading import CHUNK, chunks, labelled, paired
+from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
 from caesura.models.training import Examples, Training, train
@@ -104,7 +104,7 @@ class Model(Estimator):
         before = self._known if self.warm_start and self._fitted is not None else None
         training = self._training(self._read(X, y, before), sample_weight, before)
         development = None if X_dev is None else Development(self, training, X_dev, y_dev)
-        result = train(self, training, development, checkpoint, callbacks)
+        result = train(self, training, development, checkpoint, callbacks, sample_weight)
         training.encoder.forget()
         self._set_fitted(training.fitted(result.w))
         self.history_, self.status_ = list(result.history), result.status
@@ -113,7 +113,7 @@ class Model(Estimator):
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
         pairs = paired(X, y)
-        features = self._declared()
+        features, seen = self._declared(), None
         if before is not None:
             _check_same(features, before.encoder.features)
             features = before.encoder.features
@@ -122,8 +122,11 @@ class Model(Estimator):
             documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
+            seen = kinds_of(documents) or {"words"}
         self._check_features(features)
         some: Iterable[Chunk] = labelled(pairs, self.tokeniser)
+        if seen is not None:
+            some = _of_kinds(some, seen)
         learns = any(isinstance(f, SegmentFeature) and f.learns for f in features)
         if before is None and learns:
             some = list(some)  # these must see all segments first
@@ -186,7 +189,8 @@ class Model(Estimator):
         _check_rows(rows, bars)
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
-        examples = Examples(read.encoder, read.corpus, gold, rows, weight)
+        known = {i: allowed for i, (allowed, _) in hints.items()}
+        examples = Examples(read.encoder, read.corpus, gold, rows, weight, known)
         if grows(self) and self.order > 1:
             return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)
@@ -205,6 +209,17 @@ class Model(Estimator):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
+
+
+def _of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
+    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
+    for first, documents, ys in data:
+        for i, document in enumerate(documents, first):
+            for kind in sorted(kinds_of([document]) - seen):
+                expected = f"only what the first {CHUNK} have, by which features were chosen"
+                remedy = f"give all sequences {kind} or none, or say which features to look at"
+                raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
+        yield first, documents, ys
 
 
 def _check_same(now: Features | None, before: Features) -> None:

@@ -35,6 +35,7 @@ class Calibration(NamedTuple):
     values: Floats  # (K,) what they mean, rising
     seen: Floats  # (n,) calibrated probabilities of the held-out segments
     right: npt.NDArray[np.bool_]  # (n,)
+    outside_bias: float = 0.0  # of the predictions that it was learnt from
 
     def __call__(self, probabilities: Floats) -> Floats:
         """Return calibrated probabilities."""

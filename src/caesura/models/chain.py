@@ -11,10 +11,10 @@ import numpy as np
 from caesura import inference
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature
 from caesura.inference.results import Marginals
-from caesura.models.answers import Answers
+from caesura.models.answers import Answers, best_or_none
 from caesura.models.estimator import Features
 from caesura.models.paths import Chain
 from caesura.models.prediction import Asked
@@ -98,7 +98,7 @@ class ChainCRF(Answers):
         memory: int = 6,
         epsilon: float = 1e-5,
         period: int = 10,
-        delta: float = 1e-5,
+        delta: float | None = None,
         max_iterations: int | None = None,
         batch_size: int = 8,
         patience: int | None = None,
@@ -284,17 +284,19 @@ class ChainCRF(Answers):
         known = Chain(p, self._tag_set)
         return [known.probability(segment, m.tokens) for segment in segments]
 
-    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
-        if has_rules(p):
+    def _runners_up(
+        self, p: Potentials, segments: Sequence[Segment]
+    ) -> Iterator[list[Segment] | None]:
+        if segments and not has_rules(p):
+            chain, states = Chain(p, self._tag_set), self._known.structure.states
+            for path in map(chain.best_without, segments):
+                tagged = enumerate(path or ())
+                yield path if path is None else [Segment(t, t + 1, states[k]) for t, k in tagged]
+            return
+        for segment in segments:
             q = p.copy()
             self._constrain(q, Rules(forbidden=(segment,)), "segment")
-            try:
-                return inference.viterbi(q).segments
-            except Impossible:
-                return None
-        path = Chain(p, self._tag_set).best_without(segment)
-        states = self._known.structure.states
-        return None if path is None else [Segment(t, t + 1, states[k]) for t, k in enumerate(path)]
+            yield best_or_none(q)
 
 
 def _unbarred(structure: Structure) -> Structure:

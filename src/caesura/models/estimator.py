@@ -52,7 +52,7 @@ class Estimator:
     memory: int
     epsilon: float
     period: int
-    delta: float
+    delta: float | None
     max_iterations: int | None
     batch_size: int
     patience: int | None
@@ -126,6 +126,8 @@ class Estimator:
         """Raise if a parameter is wrong."""
         for name in ("c1", "c2", "min_freq", "epsilon", "delta"):
             value = getattr(self, name)
+            if name == "delta" and value is None:
+                continue  # each learner has its own
             if not _is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)

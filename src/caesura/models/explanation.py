@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
+import math
+import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from caesura import inference
 from caesura.checks import whole
 from caesura.documents import Document, as_document
-from caesura.errors import InvalidInput, message
+from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
@@ -28,7 +29,7 @@ Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
 
 
 class Reason(NamedTuple):
-    """What one feature adds to the score of the answer, and to that of the runner-up.
+    """What one feature adds to the answer, and to the runner-up, where these differ.
 
     Examples
     --------
@@ -65,7 +66,7 @@ class Explanation(NamedTuple):
     probability: float
     runner_up: list[Segment]  # segments of the best answer without this one, where they differ
     margin: float  # how much better the answer scores; infinite if there is no other
-    reasons: list[Reason]  # all that is in the two scores, by the size of the difference
+    reasons: list[Reason]  # where the two differ, by the size of the difference; they add up to it
 
     def __str__(self) -> str:
         others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up)
@@ -105,72 +106,126 @@ class TopFeature(NamedTuple):
 def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
     """Return an explanation for each predicted segment of one sequence."""
     document = as_document(x, model.tokeniser, "x")
-    asked = next(model._asked([document], constraints))
-    [p], [best] = asked.potentials, asked.of(inference.viterbi)
+    try:
+        asked = next(model._asked([document], constraints))
+        [p], [best] = asked.potentials, asked.of(inference.viterbi)
+    except CaesuraError as error:
+        raise type(error)(re.sub(r"^X\[0\]", "x", str(error))) from None
     said = model._named(best.segments)
     chances = model._chances(inference.marginals(p), p, said)
     reasons_of = _Reasons(model, document)
-    answer = reasons_of(best.segments)
     out = []
-    for segment, chance in zip(said, chances, strict=True):
-        other = model._runner_up(p, segment)
-        against = {} if other is None else reasons_of(other)
-        margin = np.inf if other is None else best.score - inference.score(p, other)
+    others = model._runners_up(p, said)
+    for segment, chance, other in zip(said, chances, others, strict=True):
         runner_up = sorted(set(model._named(other or ())) - set(said))
-        reasons = [
-            Reason(*key, answer.get(key, 0.0), against.get(key, 0.0))
-            for key in sorted({*answer, *against})
-        ]
-        reasons.sort(key=lambda reason: -abs(reason.difference))
+        reasons = reasons_of(best.segments, other or [])
+        # More exact than the difference of two scores, which are large where x is long.
+        margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
         text = " ".join(document.tokens[segment.start : segment.end])
-        out.append(Explanation(segment, text, chance, runner_up, float(margin), reasons))
+        out.append(Explanation(segment, text, chance, runner_up, margin, reasons))
     return out
 
 
 class _Reasons:
-    """The features of paths through one sequence, with what each adds."""
+    """The features of paths through one sequence, with what each adds.
+
+    A score is a sum over the segments of a path, each with the labels just before it: what two
+    paths have in common is not looked at.
+    """
 
     def __init__(self, model: Answers, document: Document) -> None:
         fitted = model._known
         self.states = {state: k for k, state in enumerate(fitted.structure.states)}
-        self.corpus = corpus = fitted.encoder.encode([document], False)
+        corpus = fitted.encoder.encode([document], False)
         self.T = len(document)
         parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
-        rows = parameters.attribute, parameters.label, w[blocks.rows]
-        edges = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
-        on_rows, on_edges = corpus.row_attributes(0)[1], corpus.edge_attributes(0)[1]
-        self.weights, self.edges = _by_key(*rows, on_rows), _by_key(*edges, on_edges)
-        fired = np.union1d(on_rows, on_edges).tolist()
+        rows, on_edges = corpus.row_attributes(0), corpus.edge_attributes(0)
+        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows], rows[1])
+        pairs = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
+        self.edges = _by_key(*pairs, on_edges[1])
+        fired = np.union1d(rows[1], on_edges[1]).tolist()
         self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
+        self.ptr, self.ids, self.values = (array.tolist() for array in rows[:3])
+        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # by boundary
+        for t, *fires in zip(*(array.tolist() for array in on_edges), strict=True):
+            self.on_edges.setdefault(t, []).append((fires[0], fires[1]))
+        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # by the token they begin at
+        for site, (start, *rest) in enumerate(zip(*map(np.ndarray.tolist, rows[3:]), strict=True)):
+            self.sites.setdefault(start, []).append((self.T + site, start, rest[0], rest[1]))
         self.pairs = _by_one(parameters.transition, w[blocks.transitions])
         self.patterns = {tuple(pattern): k for k, pattern in enumerate(parameters.patterns)}
         self.plain = w[blocks.patterns].tolist()
         self.sizes = sorted({len(pattern) for pattern in self.patterns})
+        self.depth = max([2, *self.sizes]) - 1  # labels before a segment that count for it
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
         outside = model._outside_states(fitted.structure.states, fitted.scheme)
         self.bias = {k: float(model.outside_bias) for k in outside}
+        self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
-    def __call__(self, segments: Sequence[Segment]) -> dict[Key, float]:
-        """Return what each feature adds to the score of a path, where it adds something."""
-        found: dict[Key, float] = {}
+    def __call__(self, answer: list[Segment], other: list[Segment]) -> list[Reason]:
+        """Return what speaks for one path or the other, where they differ."""
+        same = _common(answer, other)
+        same_end = min(_common(answer[::-1], other[::-1]), min(len(answer), len(other)) - same)
+        sums = []
+        for path in (answer, other):
+            added: dict[Key, float] = {}
+            for at in range(same, min(len(path) - same_end + self.depth, len(path))):
+                for key, value in self._of(path, at).items():
+                    added[key] = added.get(key, 0.0) + value
+            sums.append(added)
+        first, second = sums
+        found = [
+            Reason(*key, first.get(key, 0.0), second.get(key, 0.0))
+            for key in sorted({*first, *second})
+        ]
+        return sorted(found, key=lambda reason: -abs(reason.difference))
 
-        def add(name: str, states: str, value: float) -> None:
-            found[name, states] = found.get((name, states), 0.0) + value
+    def _of(self, segments: list[Segment], at: int) -> dict[Key, float]:
+        """Return what each feature adds to the score of a path for one of its segments."""
+        key = tuple(segments[max(at - self.depth, 0) : at + 1])
+        if key not in self._known:
+            found: dict[Key, float] = {}
+            for name, states, value in self._added(key, len(key) - 1):
+                if value:
+                    found[name, states] = found.get((name, states), 0.0) + value
+            self._known[key] = found
+        return self._known[key]
 
-        labels = [self._labels(segments, at) for at in range(len(segments))]
-        for at, a, value in self._fired(segments):
-            for code, shown in labels[at]:
-                add(self.names[a], shown, value * self.weights.get((a, code), 0.0))
-        for segment in segments:
-            add("outside_bias", segment.label, self.bias.get(self.states[segment.label], 0.0))
-        if segments:
-            first, last = segments[0].label, segments[-1].label
-            add("first", first, self.starts.get(self.states[first], 0.0))
-            add("last", last, self.ends.get(self.states[last], 0.0))
-        for name, states, value in self._pairs(segments):
-            add(name, states, value)
-        return {key: value for key, value in found.items() if value}
+    def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
+        """Yield what is added for a segment: feature, states, value."""
+        start, end, label = segment = segments[at]
+        state, Y = self.states[label], len(self.states)
+        ending = self._histories(segments, at)
+        codes = [(state, label), *((Y + k, shown) for k, shown in ending)]
+        for row in self._rows(segment):
+            for k in range(self.ptr[row], self.ptr[row + 1]):
+                a = self.ids[k]
+                for code, shown in codes:
+                    yield self.names[a], shown, self.values[k] * self.weights.get((a, code), 0.0)
+        yield "outside_bias", label, self.bias.get(state, 0.0)
+        if start == 0:
+            yield "first", label, self.starts.get(state, 0.0)
+        if end == self.T:
+            yield "last", label, self.ends.get(state, 0.0)
+        if start > 0:
+            before = segments[at - 1].label
+            pair, shown = self.states[before] * Y + state, f"{before} -> {label}"
+            yield "transition", shown, self.pairs.get(pair, 0.0)
+            for k, name in ending:
+                yield "pattern", name, self.plain[k] if k < len(self.plain) else 0.0
+            codes = [(pair, shown), *((Y * Y + k, name) for k, name in ending)]
+            for a, value in self.on_edges.get(start, ()):
+                for code, shown in codes:
+                    yield self.names[a], shown, value * self.edges.get((a, code), 0.0)
+
+    def _rows(self, segment: Segment) -> Iterator[int]:
+        """Yield the rows that count for a segment."""
+        for t in range(segment.start, segment.end):
+            yield t
+            for row, start, end, flags in self.sites.get(t, ()):
+                if _applies(segment, start, end, flags):
+                    yield row
 
     def _histories(self, segments: Sequence[Segment], at: int) -> list[tuple[int, str]]:
         """Return the patterns that end in a segment of a path, with their names."""
@@ -182,45 +237,12 @@ class _Reasons:
                 out.append((k, named(range(size), [segment.label for segment in last])))
         return out
 
-    def _labels(self, segments: Sequence[Segment], at: int) -> list[tuple[int, str]]:
-        """Return what attributes on a segment of a path may go with, with its name."""
-        label, Y = segments[at].label, len(self.states)
-        return [
-            (self.states[label], label),
-            *((Y + k, shown) for k, shown in self._histories(segments, at)),
-        ]
 
-    def _fired(self, segments: Sequence[Segment]) -> list[tuple[int, int, float]]:
-        """Return the attributes on rows that count, with the segment they count for."""
-        out = []
-        over = [at for at, segment in enumerate(segments) for _ in range(segment.length)]
-        ptr, ids, values, starts, ends, flags = (
-            array.tolist() for array in self.corpus.row_attributes(0)
-        )
-        for r, (begin, end) in enumerate(pairwise(ptr)):
-            at = over[r if r < self.T else starts[r - self.T]]
-            site = r - self.T
-            if site < 0 or _applies(segments[at], starts[site], ends[site], flags[site]):
-                out += [(at, ids[k], values[k]) for k in range(begin, end)]
-        return out
-
-    def _pairs(self, segments: Sequence[Segment]) -> list[tuple[str, str, float]]:
-        """Return what pairs of states and patterns add, by themselves and with attributes."""
-        out: list[tuple[str, str, float]] = []
-        codes: dict[int, list[tuple[int, str]]] = {}  # of each inner boundary
-        Y = len(self.states)
-        for at, (before, after) in enumerate(pairwise(segments), 1):
-            pair = self.states[before.label] * Y + self.states[after.label]
-            shown = f"{before.label} -> {after.label}"
-            out.append(("transition", shown, self.pairs.get(pair, 0.0)))
-            ending = self._histories(segments, at)
-            out += [("pattern", name, self.plain[k]) for k, name in ending if k < len(self.plain)]
-            codes[after.start] = [(pair, shown), *((Y * Y + k, name) for k, name in ending)]
-        positions, ids, values = (array.tolist() for array in self.corpus.edge_attributes(0))
-        for t, a, value in zip(positions, ids, values, strict=True):
-            for code, shown in codes.get(t, ()):
-                out.append((self.names[a], shown, self.edges.get((a, code), 0.0) * value))
-        return out
+def _common(a: Sequence[Segment], b: Sequence[Segment]) -> int:
+    """Return how many segments two paths begin with alike."""
+    return next(
+        (k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
+    )
 
 
 def _applies(segment: Segment, start: int, end: int, flags: int) -> bool:

@@ -104,6 +104,7 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "scheme": fitted.scheme,
         "plain_patterns": used.n_plain,
         "calibration": None if calibration is None else calibration.method,
+        "calibration_bias": None if calibration is None else calibration.outside_bias,
     }
     return header, arrays
 
@@ -253,7 +254,8 @@ def _restored(
     _require(fits, "weights: wrong")
     scorer = scorer_of(parameters, w, structure)
     fitted = Fitted(structure, labels, scheme, encoder, parameters, w, scorer)
-    return fitted, _calibration(header["calibration"], arrays)
+    bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
+    return fitted, _calibration(header["calibration"], bias, arrays)
 
 
 def _structure(
@@ -331,7 +333,7 @@ def _check_histories(pairs: Arrays, encoder: Encoder, Y: int, patterns: list[lis
         _require(np.array_equal(length[pairs[code]], expected), f"{code}: of another order")
 
 
-def _calibration(method: str | None, arrays: Arrays) -> Calibration | None:
+def _calibration(method: str | None, bias: Any, arrays: Arrays) -> Calibration | None:
     if method is None:
         return None
     knots, values = _array(arrays, "calibration", np.float64, 2)
@@ -341,7 +343,8 @@ def _calibration(method: str | None, arrays: Arrays) -> Calibration | None:
     _require(len(knots) > 0 and shares, "calibration: wrong")
     rising = bool((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all())
     _require(rising, "calibration: wrong")
-    return Calibration(str(method), knots, values, seen, right.astype(bool))
+    _require(isinstance(bias, int | float) and bool(np.isfinite(bias)), "calibration_bias: wrong")
+    return Calibration(str(method), knots, values, seen, right.astype(bool), float(bias))
 
 
 def _array(arrays: Arrays, name: str, kind: type[np.generic], ndim: int = 1) -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -35,6 +36,32 @@ class _Part(NamedTuple):
     symbol: int  # what token t is
     before: Any  # the part up to the token before; None at the first
     belief: Floats  # (Y,) probability of this part and of each tag of token t
+
+
+class _Most(NamedTuple):
+    """The best ways to and from each tag of each token."""
+
+    before: Floats  # (T, Y) scores of the best ways to a tag, with its own
+    after: Floats  # (T, Y) scores of the best ways on from it
+    back: npt.NDArray[np.int64]  # (T, Y) the tag before, on the best way
+    on: npt.NDArray[np.int64]  # (T, Y) the tag after, on the best way
+    best: list[int]  # (T,) the best tags
+
+    def joined(self, path: list[int], first: int) -> list[int]:
+        """Return the best tags that go through a path which begins at a token."""
+        t, begin = first, []
+        tag = path[0]
+        while t > 0 and tag != self.best[t]:
+            tag = int(self.back[t, tag])
+            t -= 1
+            begin.append(tag)
+        end: list[int] = []
+        u, tag = first + len(path) - 1, path[-1]
+        while u < len(self.best) - 1 and tag != self.best[u]:
+            tag = int(self.on[u, tag])
+            u += 1
+            end.append(tag)
+        return [*self.best[:t], *reversed(begin), *path, *end, *self.best[u + 1 :]]
 
 
 class Chain:
@@ -103,40 +130,61 @@ class Chain:
     def best_without(self, segment: Segment) -> list[int] | None:
         """Return the best tags that do not say a segment; None if all do.
 
-        States are pairs of a tag and whether everything so far says that the segment begins at its
-        start and goes on.
+        From the token before the segment to that after it, states are pairs of a tag and whether
+        everything so far says that the segment begins at its start and goes on.
         """
-        mine = np.array([label == segment.label for label in self.tags.label_of])
-        joined, (start, end, _) = self.tags.joined, segment
-        free = self.start + self.emission[0]
-        inside = np.where(mine & (start == 0), free, -np.inf)
-        free = np.where(mine & (start == 0), -np.inf, free)
+        (start, end, label), most = segment, self._most
+        mine = np.array([name == label for name in self.tags.label_of])
+        first, last = max(start - 1, 0), min(end, self.T - 1)
+        inside = np.where(mine & (start == 0), most.before[first], -np.inf)
+        free = np.where(mine & (start == 0), -np.inf, most.before[first])
         back = []
-        for t in range(1, self.T):
-            moves = np.full((2, self.Y, 2, self.Y), -np.inf)
-            pair = self.pair(t) + self.emission[t]
-            begins = ~joined & mine if t == start else np.zeros_like(joined)
-            moves[0, :, 0] = np.where(begins, -np.inf, pair)
-            moves[0, :, 1] = np.where(begins, pair, -np.inf)
-            if start < t < end:
-                moves[1, :, 0] = np.where(joined, -np.inf, pair)
-                moves[1, :, 1] = np.where(joined, pair, -np.inf)
-            elif t == end:  # what does not go on would be the segment
-                moves[1, :, 0] = np.where(joined, pair, -np.inf)
+        for t in range(first + 1, last + 1):
+            moves = self._moves(t, segment, mine)
             scores = np.stack([free, inside])[:, :, None, None] + moves
             flat = scores.reshape(2 * self.Y, 2 * self.Y)
             back.append(flat.argmax(axis=0))
             free, inside = flat.max(axis=0).reshape(2, self.Y)
-        if end == self.T:
-            inside = np.full(self.Y, -np.inf)
-        last = np.stack([free + self.end, inside + self.end]).ravel()
-        at = int(last.argmax())
-        if np.isneginf(last[at]):
+        ends = free + most.after[last]  # what is still inside would be the segment
+        at = int(ends.argmax())
+        if np.isneginf(ends[at]):
             return None
         path = [at]
         for pointers in reversed(back):
             path.append(int(pointers[path[-1]]))
-        return [state % self.Y for state in reversed(path)]
+        return most.joined([state % self.Y for state in reversed(path)], first)
+
+    def _moves(self, t: int, segment: Segment, mine: npt.NDArray[np.bool_]) -> Floats:
+        """Return the scores of pairs of states at t - 1 and t, for `best_without`."""
+        (start, end, _), joined = segment, self.tags.joined
+        moves = np.full((2, self.Y, 2, self.Y), -np.inf)
+        pair = self.pair(t) + self.emission[t]
+        begins = ~joined & mine if t == start else np.zeros_like(joined)
+        moves[0, :, 0] = np.where(begins, -np.inf, pair)
+        moves[0, :, 1] = np.where(begins, pair, -np.inf)
+        if start < t < end:
+            moves[1, :, 0] = np.where(joined, -np.inf, pair)
+            moves[1, :, 1] = np.where(joined, pair, -np.inf)
+        elif t == end:  # what does not go on would be the segment
+            moves[1, :, 0] = np.where(joined, pair, -np.inf)
+        return moves
+
+    @cached_property
+    def _most(self) -> _Most:
+        """The best ways to and from each tag."""
+        before, after = np.empty((2, self.T, self.Y))
+        back, on = np.zeros((2, self.T, self.Y), np.int64)
+        before[0], after[-1] = self.start + self.emission[0], self.end
+        for t in range(1, self.T):
+            scores = before[t - 1][:, None] + (self.pair(t) + self.emission[t])
+            before[t], back[t] = scores.max(axis=0), scores.argmax(axis=0)
+        for t in range(self.T - 2, -1, -1):
+            scores = self.pair(t + 1) + (self.emission[t + 1] + after[t + 1])
+            after[t], on[t] = scores.max(axis=1), scores.argmax(axis=1)
+        best = [int((before[-1] + after[-1]).argmax())]
+        for t in range(self.T - 1, 0, -1):
+            best.append(int(back[t, best[-1]]))
+        return _Most(before, after, back, on, best[::-1])
 
     # -- whole segmentations -------------------------------------------------------------------
 

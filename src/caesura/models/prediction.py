@@ -16,7 +16,7 @@ from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
-from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, told_of
+from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.models.scores import pair_scores, potentials_of
 from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.models.targets import Bytes
@@ -103,6 +103,7 @@ class Predictor(Model):
             Arguments of `Potentials.constrain` that every answer must keep.
         """
         fitted = self._known
+        constraints = spoken(constraints)
         if constraints is None:
             names, joined = self._segmenting(fitted)
             made = tuple.__new__  # in half the time of Segment(...)
@@ -190,31 +191,39 @@ class Predictor(Model):
         constraints : optional
             As in `predict`.
         """
-        documents = [document for _, some in chunks(X, self.tokeniser) for document in some]
         if scheme is None:
-            return self._predict_states(documents, constraints)
-        found = self.predict(documents, constraints)
+            return self._predict_states(X, constraints)
+        to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
+        constraints = spoken(constraints)
+        each_rules(constraints, X)  # raises if it can be seen that there are not as many
+        lengths: list[int] = []
+
+        def documents() -> Iterator[Document]:
+            for _, some in chunks(X, self.tokeniser):
+                lengths.extend(map(len, some))
+                yield from some
+
+        found = self.predict(documents(), constraints)
         return [
-            to_tags(segments, scheme, len(document), self.outside)
-            for segments, document in zip(found, documents, strict=True)
+            _tags(segments, scheme, length, self.outside, f"X[{i}]")
+            for i, (segments, length) in enumerate(zip(found, lengths, strict=True))
         ]
 
-    def _predict_states(
-        self, documents: list[Document], constraints: Constraints
-    ) -> list[list[str]]:
+    def _predict_states(self, X: Iterable[Any], constraints: Constraints) -> list[list[str]]:
         """Return the state of each token."""
         fitted = self._known
+        constraints = spoken(constraints)
         if constraints is None:
             threads, states = threads_of(self.n_threads), list(fitted.structure.states)
             self._checked_bias()
             return _possible(
                 tags
-                for some, design in self._designs(documents, fitted)
+                for some, design in self._designs(X, fitted)
                 for tags in self._scorer(fitted, _longest(some)).names(design, states, threads)
             )
         return [
             [s.label for s in path.segments for _ in range(s.length)]
-            for asked in self._asked(documents, constraints)
+            for asked in self._asked(X, constraints)
             for path in asked.of(inference.viterbi, n_threads=self.n_threads)
         ]
 
@@ -283,7 +292,9 @@ class Predictor(Model):
             `random_state` if not given.
         """
         whole("n", n, 1, MOST_PATHS)
-        from_seed = whole("seed", self.random_state if seed is None else seed, 0)
+        given = whole("seed", self.random_state if seed is None else seed, 0)
+        # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
+        from_seed = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
         return [
             [self._named(segments) for segments in drawn]
             for asked in self._asked(X, constraints)
@@ -301,6 +312,14 @@ def _possible(answers: Iterable[T | None]) -> list[T]:
             raise _impossible(i)
         out.append(answer)
     return out
+
+
+def _tags(segments: list[Segment], scheme: str, length: int, outside: str, name: str) -> list[str]:
+    """Return segments as tags, or raise with the name of their sequence."""
+    try:
+        return to_tags(segments, scheme, length, outside)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
 
 
 def _longest(documents: Iterable[Document]) -> int:

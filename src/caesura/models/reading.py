@@ -13,7 +13,7 @@ from caesura.documents.document import has_no_words
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
 
-__all__ = ["CHUNK", "check_words", "chunks", "labelled", "paired", "sequences"]
+__all__ = ["CHUNK", "check_words", "chunks", "kinds_of", "labelled", "paired", "sequences"]
 
 CHUNK = 1000  # sequences that are encoded, or predicted, at a time
 _OWN = object()  # the segments that a document carries
@@ -89,6 +89,16 @@ def labelled(
             targets.append(read_target(own, len(document), f"{names[1]}[{i}]"))
         yield first, documents, targets
         first += len(some)
+
+
+def kinds_of(documents: Iterable[Document]) -> set[str]:
+    """Return what features can look at in some documents: attributes, dense arrays, words."""
+    found: set[str] = set()
+    for document in documents:
+        found |= {kind for kind in ("attributes", "dense") if getattr(document, kind) is not None}
+        if "words" not in found and any(document.tokens):
+            found.add("words")
+    return found
 
 
 def check_words(documents: Sequence[Document], first: int) -> None:

@@ -15,7 +15,7 @@ from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment, fill_gaps
 
-__all__ = ["Constraints", "Rules", "checked_rules", "each_rules", "read_rules", "told_of"]
+__all__ = ["Constraints", "Rules", "checked_rules", "each_rules", "read_rules", "spoken", "told_of"]
 
 Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 Span = tuple[int, int, Any]  # start, end, label
@@ -69,6 +69,20 @@ def read_rules(given: Any, name: str) -> Rules:
             expected = f"one of {', '.join(Rules._fields)}"
             raise InvalidInput(message(name, key, expected, "see Potentials.constrain"))
     return Rules(**{key: _READ[key](value, f"{name}[{key!r}]") for key, value in given.items()})
+
+
+def spoken(constraints: Constraints) -> Constraints:
+    """Return constraints, or None for a dict that asks for nothing; one can be read again.
+
+    Examples
+    --------
+    >>> spoken({}) is spoken({"at_most_once": []}) is None
+    True
+    """
+    if not isinstance(constraints, Mapping):
+        return constraints
+    rules = read_rules(constraints, "constraints")
+    return None if rules == Rules() else rules._asdict()
 
 
 def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from caesura import inference
 from caesura.constraints import FORCED
 from caesura.documents import Partial
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import InvalidInput, message
 from caesura.inference.results import Marginals
-from caesura.models.answers import Answers
+from caesura.models.answers import Answers, best_or_none
 from caesura.models.rules import Rules, told_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import (
@@ -71,11 +70,12 @@ class SemiCRF(Answers):
     boundary_weights : bool
         Whether the first and the last label have weights.
     class_weight : dict of label to float, optional
-        Labels whose tokens are worth more (above 1) or less.
+        Labels whose tokens are worth more (above 1) or less; of `Partial` those that are known.
     precision : {"double", "mixed"}
         "mixed" begins in single precision and ends in double.
     memory, epsilon, period, delta, max_iterations
-        As in `caesura.learning.LBFGS`; for the others, max_iterations counts passes.
+        As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
+        which count passes.  Where not given, delta is 1e-5, and 1e-4 for the others.
     batch_size : int
         Sequences in a step of sgd and adagrad.
     patience : int, optional
@@ -136,7 +136,7 @@ class SemiCRF(Answers):
         memory: int = 6,
         epsilon: float = 1e-5,
         period: int = 10,
-        delta: float = 1e-5,
+        delta: float | None = None,
         max_iterations: int | None = None,
         batch_size: int = 8,
         patience: int | None = None,
@@ -239,11 +239,10 @@ class SemiCRF(Answers):
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         return [m.segment(*segment) for segment in segments]
 
-    def _runner_up(self, p: Potentials, segment: Segment) -> list[Segment] | None:
-        try:
-            return inference.viterbi(p.copy().constrain(forbidden=[segment])).segments
-        except Impossible:
-            return None
+    def _runners_up(
+        self, p: Potentials, segments: Sequence[Segment]
+    ) -> Iterator[list[Segment] | None]:
+        return (best_or_none(p.copy().constrain(forbidden=[segment])) for segment in segments)
 
 
 def _is_observed(bound: Any) -> bool:

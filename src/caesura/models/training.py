@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import os
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,8 +18,8 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
-from caesura.models.development import Development
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
+from caesura.models.runs import about_run, told_of_large
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -29,7 +28,7 @@ from caesura.models.structure import (
     layout_bounds,
     scorer_of,
 )
-from caesura.models.targets import Rows
+from caesura.models.targets import Bytes, Rows
 from caesura.models.warm import carried, merged
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
+DELTA = 1e-5  # of L-BFGS, where not given
 FEW = 6  # features that an error lists; of more it names those nearest
 
 
@@ -96,6 +96,7 @@ class Examples(NamedTuple):
     gold: _kernels.Gold
     rows: Sequence[Rows]  # of each sequence, none where it is labelled in part
     weight: Floats  # (n,)
+    allowed: Mapping[int, Bytes] = {}  # of those labelled in part: states of each token, (T, Y)
 
 
 class Training(NamedTuple):
@@ -133,7 +134,7 @@ class Training(NamedTuple):
             parameters.compile(examples.corpus),
             examples.gold,
             examples.weight,
-            class_costs(model, labelling, examples.corpus.lengths, examples.rows),
+            class_costs(model, labelling, examples),
             automaton_of(tuple(bars.order.tolist())),
             bars.order,
         )
@@ -182,18 +183,21 @@ def train(
     dev_score: Callable[[Floats], float] | None,
     checkpoint: str | os.PathLike[str] | None,
     callbacks: Sequence[Callable[[Progress], bool | None]],
+    weight: npt.ArrayLike | None = None,
 ) -> Result:
-    """Run the learner of a model."""
+    """Run the learner of a model; the weights of sequences only tell runs apart."""
     centre = training.w0 if training.near else None
     start = training.w0 if centre is None else np.zeros_like(centre)
     objective = Corpora(training.objective, threads_of(model.n_threads), centre=centre)
     optimiser = _optimiser(model, training, objective)
-    about = {} if checkpoint is None else _about(training, objective(start), dev_score)
+    about = {}
+    if checkpoint is not None:
+        about = about_run(model, training, objective(start), dev_score, weight)
     shown = ProgressLine(
         show=model.verbose,
-        max_iterations=model.max_iterations,
-        period=model.period,
-        delta=model.delta,
+        max_iterations=optimiser.max_iterations,
+        period=optimiser.period,
+        delta=optimiser.delta,
     )
 
     def each(progress: Progress) -> bool:
@@ -205,7 +209,7 @@ def train(
         assert dev_score is not None
         return dev_score(w if centre is None else centre + w)
 
-    with shown as line:
+    with shown as line, told_of_large(objective, start):
         result = minimise(
             optimiser,
             start,
@@ -232,13 +236,22 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
         "batch_size": model.batch_size,
         "seed": model.random_state,
         "n_threads": threads,
+        "period": model.period,
     }
-    if model.max_iterations is not None:
-        settings["max_iterations"] = model.max_iterations
+    for name in ("delta", "max_iterations"):
+        if getattr(model, name) is not None:
+            settings[name] = getattr(model, name)
     if model.learner == "adagrad":
         return AdaGrad(objective, c1, c2, **settings)
     if np.any(c1):
-        raise InvalidInput(message("c1", model.c1, "0 with sgd", "take adagrad or lbfgs for it"))
+        own = {f"penalties[{group!r}]": value for group, value in (model.penalties or {}).items()}
+        groups = [
+            name for name, value in own.items() if isinstance(value, tuple | list) and value[0]
+        ]
+        name, came, expected = "c1", model.c1, "0 with sgd"
+        if not model.c1 and groups:
+            name, came, expected = groups[0], own[groups[0]], "c2, or (0, c2) with sgd"
+        raise InvalidInput(message(name, came, expected, "take adagrad or lbfgs for c1"))
     return SGD(objective, c2, **settings)
 
 
@@ -258,28 +271,11 @@ def lbfgs_of(
         memory=model.memory,
         epsilon=model.epsilon,
         period=model.period,
-        delta=model.delta,
+        delta=DELTA if model.delta is None else model.delta,
         max_iterations=max_iterations,
         n_threads=threads_of(model.n_threads),
         draft=draft,
     )
-
-
-def _about(
-    training: Training,
-    start: tuple[float, Floats],
-    dev_score: Callable[[Floats], float] | None,
-) -> dict[str, Any]:
-    """Return what tells the data of one run from that of another."""
-    parameters = training.parameters
-    crc = 0
-    for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
-        crc = zlib.crc32(array.tobytes(), crc)
-    crc = zlib.crc32(repr(parameters.patterns).encode(), crc) if parameters.patterns else crc
-    loss, gradient = start  # the gradient knows labels and values too
-    crc = zlib.crc32(gradient.tobytes(), crc)
-    about = {"weights": f"{len(parameters)} crc32 {crc:08x}", "loss at the start": f"{loss:.9g}"}
-    return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
 
 
 # ---- penalties and costs -------------------------------------------------------------------------
@@ -351,13 +347,12 @@ def _is_penalty(value: Any) -> bool:
     return isinstance(value, Real) and 0 <= float(value) < np.inf
 
 
-def class_costs(
-    model: Model, labelling: Labelling, lengths: npt.NDArray[np.int64], rows: Sequence[Rows]
-) -> Floats | None:
+def class_costs(model: Model, labelling: Labelling, examples: Examples) -> Floats | None:
     """Return what is added to the scores of wrong states, (tokens, Y), or None.
 
     A token of a label with the weight c costs ln c where another state is chosen: probabilities of
-    mistakes on it count c times, as in softmax-margin training.
+    mistakes on it count c times, as in softmax-margin training.  Of a sequence that is labelled in
+    part these are the tokens whose label is known.
     """
     if model.class_weight is None:
         return None
@@ -373,11 +368,15 @@ def class_costs(
             remedy = "correct the label or its weight"
             raise InvalidInput(message("class_weight", {label: value}, expected, remedy))
         by_state[labels == label] = np.log(value)
+    lengths = examples.corpus.lengths
     cost = np.zeros((int(lengths.sum()), len(labels)))
     first = 0
-    for length, some in zip(lengths.tolist(), rows, strict=True):
+    for i, (length, some) in enumerate(zip(lengths.tolist(), examples.rows, strict=True)):
         for start, end, state in some.tolist():
             cost[first + start : first + end] = by_state[state]
             cost[first + start : first + end, state] = 0.0
+        for t, right in enumerate(examples.allowed.get(i, np.zeros((0, 0))).astype(bool), first):
+            if len(set(labels[right])) == 1:
+                cost[t] = np.where(right, 0.0, by_state[right][0])
         first += length
     return cost

@@ -1,0 +1,95 @@
+"""Runs of a learner: what tells one from another, and whose values make one fail."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.errors import InvalidInput
+from caesura.models.development import Development
+
+if TYPE_CHECKING:
+    from caesura.models.base import Model
+    from caesura.models.training import Corpora, Training
+
+__all__ = ["about_run", "told_of_large"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def about_run(
+    model: Model,
+    training: Training,
+    start: tuple[float, Floats],
+    dev_score: Callable[[Floats], float] | None,
+    weight: npt.ArrayLike | None,
+) -> dict[str, Any]:
+    """Return what tells one run from another; what a user has set comes first, by its name."""
+    parameters = training.parameters
+    crc = 0
+    for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
+        crc = zlib.crc32(array.tobytes(), crc)
+    crc = zlib.crc32(repr(parameters.patterns).encode(), crc) if parameters.patterns else crc
+    loss, gradient = start  # the gradient knows labels and values too
+    crc = zlib.crc32(gradient.tobytes(), crc)
+    about = {"class_weight": _shown(model.class_weight), "penalties": _shown(model.penalties)}
+    about["sample_weight"] = _summed(weight)
+    about["weights"] = f"{len(parameters)} crc32 {crc:08x}"
+    about["loss at the start"] = f"{loss:.9g}"
+    return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
+
+
+def _shown(given: Mapping[Any, Any] | None) -> str | None:
+    """Return a dict of labels or features to numbers as text, in whatever order it was written."""
+    if not given:
+        return None
+    parts = []
+    for key, value in given.items():
+        name = key if isinstance(key, str) else getattr(key, "prefix", "")[:-1] or key.name
+        numbers = np.ravel(np.asarray(value, np.float64)).tolist()
+        parts.append(f"{name} {numbers[0] if len(numbers) == 1 else tuple(numbers)}")
+    return ", ".join(sorted(parts))
+
+
+def _summed(weight: npt.ArrayLike | None) -> str | None:
+    """Return what tells weights of sequences apart; None if all are 1."""
+    each = np.ones(1) if weight is None else np.ascontiguousarray(weight, np.float64)
+    if (each == 1.0).all():
+        return None
+    return f"of sum {each.sum():.9g}, crc32 {zlib.crc32(each.tobytes()):08x}"
+
+
+@contextmanager
+def told_of_large(objective: Corpora, w0: Floats) -> Iterator[None]:
+    """Let an error name the first sequence whose values are too large to begin with."""
+    try:
+        yield
+    except (InvalidInput, RuntimeError):  # of the optimiser; of the kernels, for infinite scores
+        if (first := _first_large(objective, w0)) is None:
+            raise
+        expected = "a finite loss and gradient of the weights at the start"
+        remedy = "scale the values of its attributes or its array"
+        came = "values that are too large"
+        raise InvalidInput(f"X[{first}]: got {came}, expected {expected}; {remedy}") from None
+
+
+def _first_large(objective: Corpora, w0: Floats) -> int | None:
+    """Return the sequence with which the sum over the first ones stops being finite."""
+
+    def good(n: int) -> bool:
+        value, gradient = objective.batch(w0, np.arange(n))
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(value) and np.isfinite(gradient @ gradient))
+
+    low, high = 0, len(objective)
+    if good(high):
+        return None
+    while high - low > 1:  # the first `low` are good, the first `high` are not
+        middle = (low + high) // 2
+        low, high = (middle, high) if good(middle) else (low, middle)
+    return low
