@@ -43,6 +43,7 @@ class Document:
     attributes: Sequence[Any] | None = None  # of each token: strings, or a dict with values
     dense: npt.NDArray[np.float64] | None = None  # (T, D)
     segments: tuple[Segment, ...] | None = None
+    _wordless: bool = field(default=False, init=False, repr=False)  # made of something else
 
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
@@ -222,11 +223,11 @@ def as_document(
     if isinstance(x, Mapping):
         return _from_mapping(x, Tokeniser.of(tokeniser), name)
     if isinstance(x, np.ndarray) and x.ndim:
-        return _named(name, tokens=_no_words(len(x)), dense=x)
+        return _without_words(_named(name, tokens=_no_words(len(x)), dense=x))
     if isinstance(x, Sequence) and not isinstance(x, bytes | bytearray | memoryview):
         if any(issubclass(kind, str) for kind in set(map(type, x))) or not x:
             return Document(_strings(name, x))
-        return Document(_no_words(len(x)), attributes=_attributes(name, x))
+        return _without_words(Document(_no_words(len(x)), attributes=_attributes(name, x)))
     expected = "a text, tokens, attributes of each token, an array of shape (T, D) or a Document"
     raise InvalidInput(message(name, x, expected, "pass one of these for each sequence"))
 
@@ -244,13 +245,12 @@ def has_no_words(document: Document) -> bool:
     >>> has_no_words(as_document([["w=a"], ["w=b"]])), has_no_words(as_document(["a", "b"]))
     (True, False)
     """
-    carries = document.attributes is not None or document.dense is not None
-    return carries and bool(document.tokens) and not any(document.tokens)
+    return document._wordless and bool(document.tokens)
 
 
 def _of_bags(bags: Sequence[Any]) -> Document:
     """Return a document of attributes, which are checked when they are read."""
-    return _trusted(_no_words(len(bags)), attributes=bags)
+    return _without_words(_trusted(_no_words(len(bags)), attributes=bags))
 
 
 def _trusted(
@@ -269,6 +269,12 @@ def _trusted(
     put(document, "columns", {})
     put(document, "dense", None)
     put(document, "segments", None)
+    put(document, "_wordless", False)
+    return document
+
+
+def _without_words(document: Document) -> Document:
+    object.__setattr__(document, "_wordless", True)
     return document
 
 
@@ -293,7 +299,7 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
         if not counts:
             expected = "a dict with tokens, text (without offsets), attributes or dense"
             raise InvalidInput(message(name, x, expected, "pass at least one of them"))
-        given["tokens"] = ("",) * counts[0]
+        return _without_words(_named(name, tokens=_no_words(counts[0]), **given))
     return _named(name, **given)
 
 
