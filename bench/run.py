@@ -16,7 +16,6 @@ def main() -> None:
         "scaling.py": ["--plot", str(pictures / "scaling.png")],
         "segments.py": [],
         "growth.py": ["--plot", str(pictures / "training-size.png")],
-        "curves.py": ["--plot", str(pictures / "learning-curves.png")],
         "crfsuite.py": [],
         "segment.py": [],
         "peers.py": [],
