@@ -385,6 +385,8 @@ def test_warm_start_near_with_development_data_and_checkpoint(tmp_path: Path) ->
     part.set_params(warm_start="near", max_iterations=3).fit(**new, checkpoint=file)
     again = copy.deepcopy(first).set_params(warm_start="near").fit(**new, checkpoint=file)
     assert np.array_equal(again._known.w, whole._known.w)
+    with pytest.raises(InvalidInput, match="warm_start"):
+        copy.deepcopy(first).set_params(warm_start=True).fit(**new, checkpoint=file)
     best = max(one.dev_score for one in whole.history_ if one.dev_score is not None)
     assert whole.score(X_NEW, Y_NEW) == best
 

@@ -39,6 +39,7 @@ def about_run(
     crc = zlib.crc32(gradient.tobytes(), crc)
     about = {"class_weight": _shown(model.class_weight), "penalties": _shown(model.penalties)}
     about["sample_weight"] = _summed(weight)
+    about["warm_start"] = "near" if training.near else None  # its states are not weights
     about["weights"] = f"{len(parameters)} crc32 {crc:08x}"
     about["loss at the start"] = f"{loss:.9g}"
     return about | (dev_score.fingerprint if isinstance(dev_score, Development) else {})
