@@ -3,9 +3,10 @@
     python bench/curves.py [--data ../shared/data] [--task cora|addresses|conll] [--plot FILE]
 
 Both get the same preset, the semi-CRF with segments=True, and both learn from the same random
-examples of the training data.  What is open (c2, and BIO or BIOES for the chain) is chosen by
-five-fold cross-validation of those examples alone; the test set chooses nothing.  Means over the
-draws, with standard errors; the difference is taken draw by draw.
+examples of the training data.  Five-fold cross-validation of those examples alone chooses among 8
+settings of each: c2, whether what was not seen has weights too (all_possible_states), and BIO or
+BIOES for the chain, same_label_adjacent for the semi-CRF where none are.  The test set chooses
+nothing.  Means over the draws, with standard errors; the difference is taken draw by draw.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import re
 import time
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
@@ -26,7 +28,7 @@ from caesura.corpora import read_conll
 from caesura.features import preset
 
 SIZES = (10, 20, 50, 100, 300)
-PENALTIES = (0.001, 0.01, 0.1, 1.0)
+PENALTIES = (1e-4, 0.01)
 FOLDS = 5
 Documents = list[caesura.Document]
 
@@ -82,17 +84,33 @@ TASKS = {"cora": cora, "addresses": addresses, "conll": conll}
 # -- learning --------------------------------------------------------------------------------------
 
 
-def candidates(task: Task) -> dict[str, list[caesura.ChainCRF | caesura.SemiCRF]]:
-    """Return the models that cross-validation chooses from."""
+def touch(document: caesura.Document) -> bool:
+    """Say whether two segments of one label are adjacent."""
+    return any(
+        a.end == b.start and a.label == b.label for a, b in pairwise(document.segments or ())
+    )
+
+
+def candidates(task: Task, some: Documents) -> dict[str, list[caesura.ChainCRF | caesura.SemiCRF]]:
+    """Return the models that cross-validation of some documents chooses from."""
     options: Any = {"precision": "mixed", "delta": 1e-4, "n_threads": 1}
     tokens, both = preset(task.preset), preset(task.preset, segments=True)
+    grid = [
+        {"c2": c2, "all_possible_states": unseen, **options}
+        for unseen in (False, True)
+        for c2 in PENALTIES
+    ]
     return {
         "chain": [
-            caesura.ChainCRF(tokens, scheme=scheme, c2=c2, **options)
+            caesura.ChainCRF(tokens, scheme=scheme, **one)
             for scheme in ("BIO", "BIOES")
-            for c2 in PENALTIES
+            for one in grid
         ],
-        "semi": [caesura.SemiCRF(both, c2=c2, **options) for c2 in PENALTIES],
+        "semi": [
+            caesura.SemiCRF(both, same_label_adjacent=adjacent, **one)
+            for adjacent in ((True,) if any(map(touch, some)) else (True, False))
+            for one in grid
+        ],
     }
 
 
@@ -113,15 +131,19 @@ def validated(model: Any, documents: Documents) -> float:
 def learnt(models: Sequence[Any], some: Documents, test: Documents) -> tuple[float, str]:
     """Return the F1 on the test set of the model that is best on the examples, and which it is."""
     best = max(models, key=lambda model: validated(model, some))
-    scheme = f"{best.scheme} " if isinstance(best, caesura.ChainCRF) else ""
-    return f1(test, best.fit(some).predict(test)), f"{scheme}c2={best.c2:g}"
+    if isinstance(best, caesura.ChainCRF):
+        shape = best.scheme
+    else:
+        shape = "adjacent" if best.same_label_adjacent else "apart"
+    states = "all" if best.all_possible_states else "seen"
+    return f1(test, best.fit(some).predict(test)), f"{shape} {states} c2={best.c2:g}"
 
 
 def drawn(task: Task, n: int, draw: int) -> str:
     """Learn from a draw of n examples, and say the F1 of both and what was chosen."""
     chosen = np.random.default_rng([n, draw]).permutation(len(task.train))[:n]
     some = [task.train[i] for i in chosen]
-    models = candidates(task)
+    models = candidates(task, some)
     found = [(name, *learnt(models[name], some, task.test)) for name in models]
     return ", ".join(f"{name} {score:.2f} ({how})" for name, score, how in found)
 
@@ -196,7 +218,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--task", choices=TASKS, action="append", help="one; all if not given")
-    parser.add_argument("--draws", type=int, default=5, help="of up to 100 examples")
+    parser.add_argument("--draws", type=int, default=5, help="of up to 50 examples; 3 of more")
     parser.add_argument("--plot", metavar="FILE", help="a picture of the curves")
     parser.add_argument("--kept", type=Path, help="output of a run that was cut off, to go on")
     parser.add_argument("--quick", action="store_true", help="10 and 20 examples, two draws")
@@ -212,7 +234,7 @@ def main() -> None:
     for name in arguments.task or TASKS:
         task = TASKS[name](arguments.data)
         results[task.name] = [
-            point(task, n, draws if n <= 100 else min(draws, 3), kept) for n in sizes
+            point(task, n, draws if n <= 50 else min(draws, 3), kept) for n in sizes
         ]
     rows = [row(task, one) for task, points in results.items() for one in points]
     print(f"\nsegment F1 on the test sets; {time.process_time() - began:.0f} s of processor time")
