@@ -166,7 +166,9 @@ template <class Real>
 double Objective::run(const double* w, const double* gold, const std::int32_t* some, int count, int n_threads,
                       double* gradient) {
   const Trainer<Real>& kernel = trainer<Real>();
-  auto& [places, weights, buffers] = scratch<Real>();
+  const std::vector<std::int64_t>& places = scratch<Real>().places;
+  Unpacked<Real>& weights = scratch<Real>().weights;
+  std::vector<Buffer<Real>>& buffers = scratch<Real>().buffers;
   const bool near = weights.set(*layout_, *design_, places, w, kernel.width, n_threads);
   if (sizeof(Real) < sizeof(double)) w = weights.rounded();  // gold scores too: the error is then the gradient's small part
   auto sequence = [&](int k) { return some == nullptr ? k : some[k]; };

@@ -18,10 +18,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import caesura
 from caesura.corpora import read, read_conll, read_jsonl, write, write_conll, write_jsonl
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
+from caesura.features import word
 from caesura.segments import Segment, from_tags, to_tags
 
 
@@ -565,3 +567,15 @@ def test_damaged_archives(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InvalidInput, match=r"a\.jsonl\.gz, line \d+: the compressed file is"):
             list(read_jsonl(path))
+
+
+def test_columns_of_json_lines(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text(
+        '{"attributes": [["w=a"], []], "lemma": ["a", "b"], "columns": {"pos": ["X", "Y"]}}'
+    )
+    [document] = read_jsonl(file)
+    assert document.columns == {"lemma": ("a", "b"), "pos": ("X", "Y")}
+    model = caesura.SemiCRF([word[0]], max_iterations=2).fit([["Ann"]], [[(0, 1, "PER")]])
+    with pytest.raises(InvalidInput, match=r"X\[0\]: got attributes without words"):
+        model.predict([document])

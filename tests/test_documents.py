@@ -288,5 +288,7 @@ def test_documents_without_words_are_known(form: Any) -> None:
 def test_columns_of_a_dict() -> None:
     x = {"tokens": ["a", "b"], "columns": {"pos": ["X", "Y"]}, "other": ["1", "2"]}
     assert as_document(x).columns == {"other": ("1", "2"), "pos": ("X", "Y")}
+    with pytest.raises(InvalidInput, match=r"x.columns: got \['pos'\], expected each column once"):
+        as_document(x | {"pos": ["X", "Z"]})
     with pytest.raises(InvalidInput, match=r"x.columns: got \['X'\], expected a dict of columns"):
         as_document({"tokens": ["a"], "columns": ["X"]})

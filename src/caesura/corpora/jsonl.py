@@ -17,6 +17,7 @@ from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.spans import Span, labelled, spans_of
 from caesura.documents import FIELDS, Document, Tokeniser, as_document
+from caesura.documents.document import with_columns
 from caesura.errors import InvalidInput, message
 
 __all__ = ["read_jsonl", "write_jsonl"]
@@ -121,16 +122,17 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
     spans = record.get("spans")
     checked = None if spans is None else _checked(spans, bare)
     if columns := _columns(record, len(bare)):
-        fields = (bare.tokens, bare.text, bare.offsets, columns, bare.attributes, bare.dense)
-        bare = Document(*fields, bare.segments)
+        bare = with_columns(bare, columns)
     return bare if checked is None else labelled(bare, checked, tally)
 
 
 def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
-    """Return the lists that have a string or a number for each token."""
+    """Return the lists that have a string or a number for each token, also those in columns."""
+    inner = record.get("columns")
+    given = {**record, **(inner if isinstance(inner, dict) else {})}
     return {
         key: [str(value) for value in values]
-        for key, values in record.items()
+        for key, values in given.items()
         if key not in RESERVED
         and isinstance(values, list)
         and len(values) == count

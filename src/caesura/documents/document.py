@@ -273,6 +273,19 @@ def _trusted(
     return document
 
 
+def with_columns(document: Document, columns: Mapping[str, Sequence[str]]) -> Document:
+    """Return a document with these columns in place of its own.
+
+    Examples
+    --------
+    >>> with_columns(Document(("New", "York")), {"pos": ["JJ", "NN"]}).columns
+    {'pos': ('JJ', 'NN')}
+    """
+    d = document
+    made = Document(d.tokens, d.text, d.offsets, columns, d.attributes, d.dense, d.segments)
+    return _without_words(made) if d._wordless else made
+
+
 def _without_words(document: Document) -> Document:
     object.__setattr__(document, "_wordless", True)
     return document
@@ -285,7 +298,11 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
     given = {key: x[key] for key in FIELDS if x.get(key) is not None}
     given["columns"] = {key: x[key] for key in x if key not in (*FIELDS, "columns")}
     if x.get("columns") is not None:
-        given["columns"] |= _mapping(f"{name}.columns", x["columns"])
+        more = _mapping(f"{name}.columns", x["columns"])
+        if twice := sorted(given["columns"].keys() & more.keys()):
+            expected, remedy = "each column once", "leave one of the two out"
+            raise InvalidInput(message(f"{name}.columns", twice, expected, remedy))
+        given["columns"] |= more
     text = given.get("text")
     if "tokens" in given:
         if isinstance(text, str) and "offsets" not in given:

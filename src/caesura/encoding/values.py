@@ -24,7 +24,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Values = tuple[Longs | None, Ints, Floats | None]  # ptr (None: one value a token), numbers, weights
 
-USUAL = 30.0  # numbers of this size, or of one over it, are warned of
+USUAL = 100.0  # numbers of this size, or of one over it, are warned of
 UNSEEN = -3  # the number of a value that no attribute has; cpp/corpus.hpp has the same
 
 
