@@ -8,7 +8,6 @@ namespace caesura {
 namespace {
 
 constexpr int kPasses = 3;
-constexpr std::int32_t kOften = 48;  // rarer pairs cost more than they save
 constexpr std::int64_t kFew = 10000;  // attributes of a corpus so small that nothing is gained
 
 // How often each pair comes, and then the row of its sum.
@@ -56,12 +55,12 @@ std::uint64_t pair_of(std::int32_t a, std::int32_t b) {
   return static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) << 32 | static_cast<std::uint32_t>(b);
 }
 
-// One pass over all rows; false if nothing was shared.
-bool pass(Design& d) {
+// One pass over all rows; false if nothing was shared.  Pairs that come less often cost more than they save.
+bool pass(Design& d, std::int32_t least) {
   const auto n_rows = static_cast<std::int64_t>(d.dense_ptr.size()) - 1;
   std::vector<std::int32_t> uses(d.table_rows(), 0);
   for (const std::int32_t row : d.dense) ++uses[row];
-  auto often = [&](std::int64_t k) { return uses[d.dense[k]] >= kOften && uses[d.dense[k + 1]] >= kOften; };
+  auto often = [&](std::int64_t k) { return uses[d.dense[k]] >= least && uses[d.dense[k + 1]] >= least; };
   Counter counts(d.dense.size() / 8);
   for (std::int64_t r = 0; r < n_rows; ++r) {
     for (std::int64_t k = d.dense_ptr[r]; k + 1 < d.dense_ptr[r + 1]; ++k) {
@@ -77,7 +76,7 @@ bool pass(Design& d) {
     std::int32_t here = count(begin);
     for (std::int64_t k = begin; k < end; ++k) {
       std::int32_t row = d.dense[k], next = count(k + 1);
-      if (here >= kOften && here >= next) {
+      if (here >= least && here >= next) {
         std::int32_t& sum = counts[pair_of(row, d.dense[k + 1])].row;
         if (sum < 0) {
           sum = static_cast<std::int32_t>(d.table_rows());
@@ -118,7 +117,8 @@ void sort_rows(Design& d) {
 void share(Design& d) {
   if (!d.dense_value.empty() || static_cast<std::int64_t>(d.dense.size()) < kFew) return;
   d.dense.resize(d.dense.size() - Design::kAhead);
-  for (int k = 0; k < kPasses && pass(d); ++k) {
+  const std::int32_t least = d.planes * d.Y <= 8 ? 12 : 48;  // by the length of a row
+  for (int k = 0; k < kPasses && pass(d, least); ++k) {
   }
   sort_rows(d);
   d.dense.resize(d.dense.size() + Design::kAhead, 0);
