@@ -143,6 +143,11 @@ class Training(NamedTuple):
         near = before is not None and model.warm_start == "near"
         return cls(structure, labels, scheme, examples.encoder, parameters, objective, w0, near)
 
+    @property
+    def centre(self) -> Floats | None:
+        """Where penalties count from; None: from zero."""
+        return self.w0 if self.near else None
+
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
         scorer = scorer_of(self.parameters, w, self.structure)
@@ -186,7 +191,7 @@ def train(
     weight: npt.ArrayLike | None = None,
 ) -> Result:
     """Run the learner of a model; the weights of sequences only tell runs apart."""
-    centre = training.w0 if training.near else None
+    centre = training.centre
     start = training.w0 if centre is None else np.zeros_like(centre)
     objective = Corpora(training.objective, threads_of(model.n_threads), centre=centre)
     optimiser = _optimiser(model, training, objective)
@@ -229,8 +234,7 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     threads = threads_of(model.n_threads)
     if model.learner == "lbfgs":
         mixed = model.precision == "mixed"
-        centre = training.w0 if training.near else None
-        draft = Corpora(training.objective, threads, True, centre) if mixed else None
+        draft = Corpora(training.objective, threads, True, training.centre) if mixed else None
         return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
     settings: dict[str, Any] = {
         "batch_size": model.batch_size,
