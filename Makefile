@@ -5,7 +5,8 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 PIP := $(VENV)/bin/pip --disable-pip-version-check -q
-SOURCES := $(shell find cpp -name '*.cpp' -o -name '*.hpp') CMakeLists.txt pyproject.toml
+CPP := $(shell find cpp -name '*.cpp' -o -name '*.hpp')
+SOURCES := $(CPP) CMakeLists.txt pyproject.toml
 MODULES := $(shell find src -name '*.py' | sort)
 # pip's editable install knows the modules that were there when it was made.
 NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
@@ -46,6 +47,7 @@ $(VENV)/.documented: $(VENV)/.made pyproject.toml
 lint: $(VENV)/.tested
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/clang-format --dry-run --Werror $(CPP)
 
 types: $(VENV)/.tested $(VENV)/.installed-$(NAMES)
 	$(VENV)/bin/mypy

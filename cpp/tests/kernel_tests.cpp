@@ -1,6 +1,6 @@
-// Random small problems through every kernel, for the sanitizers: memory, undefined behaviour, threads.
-// The numbers are tested thoroughly from Python; here ln Z is checked against enumeration, and the other
-// answers against ln Z and each other.
+// Random small problems through every kernel, for the sanitizers: memory, undefined behaviour,
+// threads. The numbers are tested thoroughly from Python; here ln Z is checked against enumeration,
+// and the other answers against ln Z and each other.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "answers.hpp"
+#include "infer/answers.hpp"
 
 using namespace caesura;
 
@@ -60,7 +60,8 @@ class Maker {
     in.T = T;
     in.Y = Y;
     const int bounds = below(3);  // none, all, some
-    for (int y = 0; y < Y; ++y) in.bounds.push_back(bounds == 0 ? 0 : below(3) + (bounds == 1 ? 1 : 0));
+    for (int y = 0; y < Y; ++y)
+      in.bounds.push_back(bounds == 0 ? 0 : below(3) + (bounds == 1 ? 1 : 0));
     if (bounds == 1 && below(2) == 0) {
       in.span_length = std::min(T, *std::max_element(in.bounds.begin(), in.bounds.end()));
       made.spans = scores(T * in.span_length * Y);
@@ -128,7 +129,8 @@ class Maker {
   static Rule once(int y, int Y) {
     Rule rule{2, {}, {1, 1}};
     for (int state = 0; state < 2; ++state) {
-      for (int label = 0; label < Y; ++label) rule.next.push_back(label != y ? state : state == 0 ? 1 : -1);
+      for (int label = 0; label < Y; ++label)
+        rule.next.push_back(label != y ? state : state == 0 ? 1 : -1);
     }
     return rule;
   }
@@ -153,7 +155,8 @@ class Maker {
 };
 
 // ln of the sum of exp(score) over all segmentations, one by one; and the best score.
-void enumerate(const Problem& problem, std::vector<LabelledSegment>& so_far, std::vector<double>& scores) {
+void enumerate(const Problem& problem, std::vector<LabelledSegment>& so_far,
+               std::vector<double>& scores) {
   const int T = problem.input().T;
   const int at = so_far.empty() ? 0 : so_far.back().end;
   if (at == T) {
@@ -238,7 +241,8 @@ void check_problem(int seed) {
 void check_threads() {
   Maker maker(7);
   std::vector<Made> chains;
-  for (int i = 0; i < 40; ++i) chains.push_back(maker.make_chain(1 + maker.below(30), 1 + maker.below(9)));
+  for (int i = 0; i < 40; ++i)
+    chains.push_back(maker.make_chain(1 + maker.below(30), 1 + maker.below(9)));
   std::vector<std::vector<double>> results;
   for (const int n_threads : {1, 2, 4}) {
     std::vector<double> log_z(chains.size());

@@ -1,6 +1,6 @@
 // Random small corpora through encoding and learning, for the sanitizers.  The numbers are tested
-// thoroughly from Python; here the gradient is checked against differences of the objective, one thread
-// against several, and single precision against double.
+// thoroughly from Python; here the gradient is checked against differences of the objective, one
+// thread against several, and single precision against double.
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +10,11 @@
 #include <random>
 #include <vector>
 
-#include "interner.hpp"
-#include "kernels.hpp"
-#include "parameters.hpp"
-#include "sharing.hpp"
-#include "trie.hpp"
+#include "encode/interner.hpp"
+#include "encode/trie.hpp"
+#include "infer/kernels.hpp"
+#include "learn/parameters.hpp"
+#include "learn/row_sums.hpp"
 
 using namespace caesura;
 
@@ -45,7 +45,8 @@ struct Case {
     std::vector<Template> templates;
     for (int k = 1 + below(5); k > 0; --k) {
       Template one;
-      for (int parts = 1 + below(2); parts > 0; --parts) one.parts.push_back({below(2), below(5) - 2});
+      for (int parts = 1 + below(2); parts > 0; --parts)
+        one.parts.push_back({below(2), below(5) - 2});
       one.place = static_cast<Place>(below(9));
       if (order > 1) one.order = below(order + 1);
       templates.push_back(one);
@@ -78,8 +79,10 @@ struct Case {
                            static_cast<std::uint8_t>(below(4)), source, below(3), -1.0});
       }
     }
-    const std::vector<Column> columns{{nullptr, words.data(), nullptr}, {ptr.data(), bag.data(), values.data()}};
-    extractor->extract(offsets.data(), static_cast<int>(offsets.size()) - 1, columns, firings, true, corpus);
+    const std::vector<Column> columns{{nullptr, words.data(), nullptr},
+                                      {ptr.data(), bag.data(), values.data()}};
+    extractor->extract(offsets.data(), static_cast<int>(offsets.size()) - 1, columns, firings, true,
+                       corpus);
   }
 
   void label() {
@@ -105,10 +108,12 @@ struct Case {
     }
     const Choice choice{Y, 0.0, below(2) == 0, true};
     Pairs pairs = observed_pairs(corpus, gold, choice, extractor->planes(), layout);
-    parameters = std::make_shared<Parameters>(std::move(pairs), std::move(layout), extractor->planes());
+    parameters =
+        std::make_shared<Parameters>(std::move(pairs), std::move(layout), extractor->planes());
     auto design = std::const_pointer_cast<Design>(parameters->compile(corpus));
     const std::vector<double> weight(corpus.n_sequences(), 1.0);
-    std::vector<double> observed = parameters->count(*design, gold, weight.data(), nullptr, corpus.n_sequences());
+    std::vector<double> observed =
+        parameters->count(*design, gold, weight.data(), nullptr, corpus.n_sequences());
     share(*design);
     objective = std::make_unique<Objective>(parameters->layout(), design);
     objective->observed = std::move(observed);
@@ -121,10 +126,11 @@ struct Case {
     objective->automaton = automaton_of(*parameters->layout(), objective->order);
   }
 
-  double loss(const std::vector<double>& at, std::vector<double>* gradient, bool single = false, int threads = 1) {
+  double loss(const std::vector<double>& at, std::vector<double>* gradient, bool single = false,
+              int threads = 1) {
     if (gradient != nullptr) gradient->resize(at.size());
-    return objective->evaluate(at.data(), objective->observed.data(), nullptr, corpus.n_sequences(), single, threads,
-                               gradient == nullptr ? nullptr : gradient->data());
+    return objective->evaluate(at.data(), objective->observed.data(), nullptr, corpus.n_sequences(),
+                               single, threads, gradient == nullptr ? nullptr : gradient->data());
   }
 };
 
@@ -160,7 +166,9 @@ void check_strings() {
   Trie trie;
   std::vector<std::int32_t> ids;
   for (int k = 0; k < 300; ++k) ids.push_back(strings.add(std::to_string(k % 100)));
-  check(strings.size() == 100 && strings.find("42") == 42 && strings.find("x") == Interner::kMissing, "strings", 0);
+  check(
+      strings.size() == 100 && strings.find("42") == 42 && strings.find("x") == Interner::kMissing,
+      "strings", 0);
   trie.add(ids.data() + 10, 3, 5);
   trie.add(ids.data() + 11, 1, 6);
   const std::int64_t offsets[] = {0, 100, 112, 300};

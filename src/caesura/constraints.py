@@ -13,7 +13,7 @@ from caesura.errors import InvalidInput
 
 __all__ = ["BARRED", "FORCED", "Constraints"]
 
-FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice.hpp has the same
+FORCED, BARRED = 1, 2  # bits of a boundary's mark; cpp/lattice/lattice.hpp has the same
 Marks = npt.NDArray[np.uint8]
 
 

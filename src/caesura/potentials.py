@@ -24,7 +24,7 @@ Label = str | int
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
-OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice.hpp has the same
+OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice/lattice.hpp has the same
 
 
 class Potentials:

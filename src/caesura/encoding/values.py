@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.float64]
 Values = tuple[Longs | None, Ints, Floats | None]  # ptr (None: one value a token), numbers, weights
 
 USUAL = 100.0  # numbers of this size, or of one over it, are warned of
-UNSEEN = -3  # the number of a value that no attribute has; cpp/corpus.hpp has the same
+UNSEEN = -3  # the number of a value that no attribute has; cpp/encode/corpus.hpp has the same
 
 
 class Table:

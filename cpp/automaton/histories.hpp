@@ -1,0 +1,93 @@
+// Label histories as the learning kernels want them: states, and who follows whom, without |Q| |Y|
+// arcs.
+//
+// A state is a sequence of labels: the longest suffix of all labels so far that the model can tell
+// apart.  The set of states holds every part of every pattern, so with a state its prefixes and
+// suffixes are states too.  A label y leads from q to the longest suffix of q y that is a state.
+// Read from its end, h y is entered from h itself and from everything that ends in h, but for what
+// leads further, to some x h y:
+//
+//   S(h)       = alpha(h) + sum of S(x h) over the states x h          everything that ends in h
+//   in(h y)    = alpha(h) + sum of S(x h) over the states x h such that x h y is none
+//              = S(h) where there is no x h y at all
+//
+// Nothing is subtracted, and the terms are about as many as the patterns.  Where h is empty the
+// terms are pairs of labels that are no state, x y; they have weights of their own, and are a
+// matrix.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace caesura {
+
+// Something goes from one state to another.  Many of them make a flat program: no loop of unknown
+// length in it, and the same state comes seldom twice in a row, so that one addition need not wait
+// for the other.
+struct Move {
+  std::int32_t to, from;
+};
+
+struct Histories {
+  // Patterns have two labels or more.  entries: what attributes at boundaries go with, pairs
+  // (previous * Y + label) or Y * Y + a pattern.  Lanes come in vectors of `width`, those of one
+  // label together.
+  Histories(int Y, const std::vector<std::vector<std::int32_t>>& patterns,
+            const std::vector<std::int32_t>& entries, int width);
+
+  int Y, Q = 0;
+  int lanes = 0;                     // of a row of states; some belong to none
+  std::vector<std::int32_t> first;   // [Y + 1] the lanes of each label,
+  std::vector<std::int32_t> last;    // [Y] and where its states end
+  std::vector<std::int32_t> label;   // [lanes] last label, -1: no state
+  std::vector<std::int32_t> single;  // [Y] the state of one label
+  std::vector<std::int32_t>
+      shorter;                       // [lanes] the state without the first label, -1: there is none
+  std::vector<std::int32_t> before;  // [lanes] the state without the last label, -1: there is none
+  std::vector<std::int32_t>
+      source;  // [lanes] where in(h y) begins, in a row of alpha with a row of S after it
+  std::vector<std::int32_t> pattern;     // [patterns] their states
+  std::vector<std::int32_t> pattern_at;  // [lanes] and the other way round, -1: none
+  std::vector<std::int32_t> pair;        // [Y][Y] the state of two labels, -1: they are none
+
+  std::vector<std::int32_t> rising;  // states of two labels or more, shorter ones first
+  std::vector<Move> longer;   // from each state to that without its first label, longer ones first
+  std::vector<Move> leading;  // from x h, where its S goes, to h y, which begins with alpha(h)
+
+  // Attributes at boundaries tell apart only what they go with: classes of states, by the longest
+  // of these that a state ends in.  The first is: none.
+  std::vector<std::int32_t> entry_class;  // [lanes]
+  std::vector<std::int32_t>
+      shorter_class;  // [classes] those that a class ends in, which come before it
+  std::vector<std::int32_t> pair_class;     // [Y][Y] and those of pairs and patterns, 0: none
+  std::vector<std::int32_t> pattern_class;  // [patterns]
+  int n_classes() const { return static_cast<int>(shorter_class.size()); }
+
+  // The state after a label; q -1: it is the first.
+  std::int32_t next(std::int32_t q, int y) const;
+  // Whether the labels of q end in those of another state.
+  bool ends_in(std::int32_t q, std::int32_t other) const {
+    while (q >= 0 && q != other) q = shorter[q];
+    return q >= 0;
+  }
+
+  // to[q] becomes the sum over all states that end in q.  to: [lanes]
+  template <class Real>
+  void add_longer(Real* to) const {
+    for (const Move& move : longer) to[move.to] += to[move.from];
+  }
+  // to[q] becomes the sum over all states that q ends in.
+  template <class Real>
+  void add_shorter(Real* to) const {
+    for (const std::int32_t q : rising) to[q] += to[shorter[q]];
+  }
+
+ private:
+  void classify(const std::vector<std::int32_t>& entries);
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>
+      following_;  // state and label, where that is a state
+};
+
+}  // namespace caesura

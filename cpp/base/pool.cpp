@@ -1,0 +1,75 @@
+#include "base/pool.hpp"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace caesura {
+namespace {
+
+constexpr std::size_t kMostKept = std::size_t{1} << 23;  // doubles: 64 MB
+
+struct Pool {
+  std::mutex guard;
+  std::map<std::size_t, std::vector<double*>> blocks;  // by size
+  std::size_t kept = 0;
+
+  void make_room(std::size_t size) {
+    for (auto at = blocks.begin(); kept + size > kMostKept && at != blocks.end();) {
+      if (at->second.empty()) {
+        at = blocks.erase(at);
+        continue;
+      }
+      delete[] at->second.back();
+      at->second.pop_back();
+      kept -= at->first;
+    }
+  }
+};
+
+// Never destroyed: results may outlive everything else when the interpreter ends.
+Pool& pool() {
+  static Pool* const shared = new Pool;
+  return *shared;
+}
+
+// Rounded up by at most an eighth, so that blocks fit again.
+std::size_t size_class(std::size_t count) {
+  std::size_t step = 8;
+  while (step * 16 <= count) step *= 2;
+  return (count + step - 1) / step * step;
+}
+
+}  // namespace
+
+PooledDoubles pooled(std::size_t count) {
+  const std::size_t size = size_class(count == 0 ? 1 : count);
+  Pool& shared = pool();
+  {
+    const std::lock_guard<std::mutex> lock(shared.guard);
+    const auto found = shared.blocks.find(size);
+    if (found != shared.blocks.end() && !found->second.empty()) {
+      double* block = found->second.back();
+      found->second.pop_back();
+      shared.kept -= size;
+      return PooledDoubles(block, PoolDeleter{size});
+    }
+  }
+  return PooledDoubles(new double[size], PoolDeleter{size});
+}
+
+void PoolDeleter::operator()(double* block) const {
+  Pool& shared = pool();
+  {
+    const std::lock_guard<std::mutex> lock(shared.guard);
+    if (size <= kMostKept) {
+      shared.make_room(size);
+      shared.blocks[size].push_back(block);
+      shared.kept += size;
+      return;
+    }
+  }
+  delete[] block;
+}
+
+}  // namespace caesura

@@ -1,0 +1,18 @@
+// Memory of results.  Freed blocks are kept, up to a limit, and handed out again: a fresh page from
+// the system costs more than the numbers that are written into it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+namespace caesura {
+
+struct PoolDeleter {
+  std::size_t size;  // doubles
+  void operator()(double* block) const;
+};
+using PooledDoubles = std::unique_ptr<double[], PoolDeleter>;
+
+PooledDoubles pooled(std::size_t count);
+
+}  // namespace caesura

@@ -1,0 +1,424 @@
+// The door from Python: check, release the GIL, call.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
+
+#include "bind/bindings.hpp"
+#include "infer/answers.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace caesura;
+
+namespace {
+
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+
+std::shared_ptr<Automaton> make_automaton(
+    int n_labels, const std::vector<std::vector<std::int32_t>>& histories,
+    const std::vector<std::pair<Matrix<std::int32_t>, Vector<std::uint8_t>>>& rules,
+    bool same_label_adjacent, std::int64_t most_states) {
+  std::vector<Rule> made;
+  for (const auto& [next, accepting] : rules) {
+    require(static_cast<int>(next.shape(1)) == n_labels && next.shape(0) == accepting.shape(0),
+            "rules: next must be (states, labels) and accepting (states,)");
+    Rule rule;
+    rule.states = static_cast<int>(next.shape(0));
+    rule.next.assign(next.data(), next.data() + next.size());
+    rule.accepting = copied(accepting);
+    made.push_back(std::move(rule));
+  }
+  for (const auto& history : histories) {
+    for (const std::int32_t y : history)
+      require(y >= 0 && y < n_labels, "histories: label out of range");
+  }
+  const nb::gil_scoped_release release;
+  return std::make_shared<Automaton>(
+      Automaton::build(n_labels, histories, made, same_label_adjacent, most_states));
+}
+
+void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton,
+                  Vector<std::int32_t> order, Matrix<double> emission, Matrix<double> transition,
+                  Vector<double> start, Vector<double> end, std::optional<Cube> spans,
+                  bool same_label_adjacent, Vector<std::int32_t> bounds,
+                  Vector<std::uint8_t> boundary, std::optional<Matrix<std::uint8_t>> allowed,
+                  Vector<std::int32_t> starts, Vector<std::int32_t> ends,
+                  Vector<std::int32_t> targets, Vector<double> scores, Vector<std::uint8_t> flags,
+                  Matrix<std::int32_t> edges, Vector<double> edge_scores,
+                  const std::vector<std::vector<std::int32_t>>& histories,
+                  Vector<std::int32_t> static_targets, Vector<double> static_scores) {
+  ProblemInput in;
+  in.T = static_cast<int>(emission.shape(0));
+  in.Y = static_cast<int>(emission.shape(1));
+  const std::size_t T = in.T, Y = in.Y, H = starts.shape(0);
+  const int n_targets = in.Y + static_cast<int>(histories.size());
+  require(automaton->Y == in.Y && order.shape(0) == Y && bounds.shape(0) == Y,
+          "labels: sizes differ");
+  require(transition.shape(0) == Y && transition.shape(1) == Y, "transition: wrong shape");
+  require(start.shape(0) == Y && end.shape(0) == Y, "start, end: wrong shape");
+  require(boundary.shape(0) == T + 1, "boundary: wrong shape");
+  require(
+      ends.shape(0) == H && targets.shape(0) == H && scores.shape(0) == H && flags.shape(0) == H,
+      "potentials: sizes differ");
+  require(edges.shape(1) == 3 && edges.shape(0) == edge_scores.shape(0), "edges: sizes differ");
+  require(static_targets.shape(0) == static_scores.shape(0), "patterns: sizes differ");
+  in.emission = emission.data();
+  in.transition = transition.data();
+  in.start = start.data();
+  in.end = end.data();
+  if (spans) {
+    require(spans->shape(0) == T && spans->shape(2) == Y, "spans: wrong shape");
+    in.spans = spans->data();
+    in.span_length = static_cast<int>(spans->shape(1));
+  }
+  in.same_label_adjacent = same_label_adjacent;
+  in.bounds = copied(bounds);
+  in.boundary = copied(boundary);
+  if (allowed) {
+    require(allowed->shape(0) == T && allowed->shape(1) == Y, "allowed: wrong shape");
+    in.allowed.assign(allowed->data(), allowed->data() + allowed->size());
+  }
+  in.potentials.reserve(H);
+  for (std::size_t i = 0; i < H; ++i) {
+    const Potential p{starts(i), ends(i), targets(i), flags(i), static_cast<std::int32_t>(i),
+                      scores(i)};
+    require(
+        p.start >= 0 && p.start < p.end && p.end <= in.T && p.target >= 0 && p.target < n_targets,
+        "potentials: out of range");
+    in.potentials.push_back(p);
+  }
+  for (std::size_t i = 0; i < edges.shape(0); ++i) {
+    const Edge edge{edges(i, 0), edges(i, 1), edges(i, 2), static_cast<std::int32_t>(i),
+                    edge_scores(i)};
+    require(edge.position > 0 && edge.position < in.T && edge.previous >= 0 &&
+                edge.previous < in.Y && edge.label >= 0 && edge.label < in.Y,
+            "edges: out of range");
+    in.edges.push_back(edge);
+  }
+  in.histories = histories;
+  in.static_targets = copied(static_targets);
+  in.static_scores = copied(static_scores);
+  for (const std::int32_t z : in.static_targets)
+    require(z >= 0 && z < n_targets, "patterns: out of range");
+
+  new (self) OwnedProblem;
+  self->arrays = {nb::cast(emission), nb::cast(transition), nb::cast(start), nb::cast(end)};
+  if (spans) self->arrays.push_back(nb::cast(*spans));
+  self->owned = std::make_unique<Problem>(std::move(in), std::move(automaton), copied(order));
+  self->problem = self->owned.get();
+}
+
+constexpr const char* kInvalidScore =
+    ": holds NaN, +inf or a number beyond 1e300, expected finite numbers or -inf to forbid";
+
+using Problems = std::vector<OwnedProblem*>;
+
+// Ask one question of each problem, on threads.  A score that is NaN or +inf is an error.
+template <class Work>
+void ask(const Problems& problems, int method, int n_threads, Work work) {
+  const auto chosen = static_cast<Method>(method);
+  for (OwnedProblem* p : problems) p->problem->prepare(chosen);
+  const int count = static_cast<int>(problems.size());
+  std::vector<std::string> invalid(count);
+  {
+    const nb::gil_scoped_release release;
+    for_each(count, n_threads, [&](int i, Workspace& workspace) {
+      try {
+        work(i, *problems[i]->problem, chosen, workspace);
+      } catch (const InvalidScore& error) {
+        invalid[i] = error.what();
+      }
+    });
+  }
+  for (int i = 0; i < count; ++i) {
+    if (invalid[i].empty()) continue;
+    const std::string which = count == 1 ? "" : " of sequence " + std::to_string(i);
+    throw nb::value_error((invalid[i] + which + kInvalidScore).c_str());
+  }
+}
+
+nb::list to_python(const std::vector<LabelledSegment>& segments) {
+  nb::list out;
+  for (const LabelledSegment& s : segments) out.append(nb::make_tuple(s.start, s.end, s.label));
+  return out;
+}
+
+nb::object to_python(const Answer& answer) {
+  if (!answer.possible) return nb::none();
+  return nb::make_tuple(to_python(answer.segments), answer.score);
+}
+
+nb::list to_python(const std::vector<Answer>& answers) {
+  nb::list out;
+  for (const Answer& answer : answers) out.append(to_python(answer));
+  return out;
+}
+
+nb::list log_partition(const Problems& problems, int method, int n_threads) {
+  std::vector<double> values(problems.size());
+  ask(problems, method, n_threads, [&](int i, const Problem& p, Method m, Workspace& w) {
+    values[i] = answer_log_partition(p, m, w);
+  });
+  nb::list out;
+  for (const double value : values) out.append(value);
+  return out;
+}
+
+nb::list posterior(const Problems& problems, int method, int n_threads, bool want_entropy) {
+  std::vector<Posterior> values(problems.size());
+  ask(problems, method, n_threads, [&](int i, const Problem& p, Method m, Workspace& w) {
+    values[i] = answer_posterior(p, m, w, want_entropy);
+  });
+  nb::list out;
+  for (Posterior& value : values) out.append(nb::cast(std::move(value)));
+  return out;
+}
+
+nb::list best(const Problems& problems, int method, int n_threads) {
+  std::vector<Answer> answers(problems.size());
+  ask(problems, method, n_threads,
+      [&](int i, const Problem& p, Method m, Workspace& w) { answers[i] = answer_best(p, m, w); });
+  return to_python(answers);
+}
+
+nb::list best_n(const Problems& problems, int n, int method, int n_threads) {
+  std::vector<std::vector<Answer>> answers(problems.size());
+  ask(problems, method, n_threads, [&](int i, const Problem& p, Method m, Workspace& w) {
+    answers[i] = answer_n_best(p, m, w, n);
+  });
+  nb::list out;
+  for (const auto& list : answers) out.append(to_python(list));
+  return out;
+}
+
+nb::object best_n_limited(OwnedProblem& problem, int n, Vector<std::uint8_t> limits, int method,
+                          std::int64_t most_entries) {
+  require(static_cast<int>(limits.shape(0)) == problem.problem->input().Y,
+          "limits: one for each label");
+  const std::vector<std::uint8_t> limit = copied(limits);
+  std::vector<Answer> answers;
+  bool found = false;
+  ask({&problem}, method, 1, [&](int, const Problem& p, Method m, Workspace& w) {
+    found = answer_n_best_limited(p, m, w, n, limit, most_entries, answers);
+  });
+  return found ? nb::object(to_python(answers)) : nb::none();
+}
+
+nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_t>& seeds,
+                 int method, int n_threads) {
+  require(seeds.size() == problems.size(), "seeds: expected one for each problem");
+  std::vector<std::vector<Answer>> answers(problems.size());
+  ask(problems, method, n_threads, [&](int i, const Problem& p, Method m, Workspace& w) {
+    answers[i] = answer_samples(p, m, w, n, seeds[i]);
+  });
+  nb::list out;
+  for (const auto& list : answers) {
+    nb::list drawn;
+    for (const Answer& answer : list) drawn.append(to_python(answer.segments));
+    out.append(drawn);
+  }
+  return out;
+}
+
+std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nb::list given) {
+  std::vector<LabelledSegment> segments;
+  int at = 0;
+  for (nb::handle item : given) {
+    const auto [s, e, y] = nb::cast<std::tuple<int, int, int>>(item);
+    require(s == at && s < e && y >= 0 && y < self.problem->input().Y,
+            "segments: not a segmentation");
+    segments.push_back({s, e, y});
+    at = e;
+  }
+  require(at == self.problem->input().T, "segments: do not cover the sequence");
+  return segments;
+}
+
+// What the forward sweep of one problem did.
+nb::dict tally(OwnedProblem& self, int method) {
+  const auto chosen = static_cast<Method>(method);
+  self.problem->prepare(chosen);
+  Workspace workspace;
+  Tally counted;
+  answer_log_partition(*self.problem, chosen, workspace, &counted);
+  nb::dict out;
+  out["terms"] = counted.terms;
+  out["most_terms"] = counted.most_terms;
+  out["touched"] = counted.touched;
+  out["states"] = self.problem->automaton().Q;
+  out["arcs"] = self.problem->automaton().first_order
+                    ? self.problem->automaton().Q * self.problem->automaton().Q
+                    : static_cast<int>(self.problem->automaton().out_state.size());
+  out["bytes"] = static_cast<std::int64_t>(workspace.peak());
+  return out;
+}
+
+struct OwnedLookup {
+  nb::object problem;
+  std::unique_ptr<Lookup> lookup;
+};
+
+using Array = nb::ndarray<nb::numpy, double, nb::c_contig>;
+Array view(nb::handle self, double* data, std::initializer_list<std::size_t> shape) {
+  return Array(data, shape, self);
+}
+
+}  // namespace
+
+NB_MODULE(_kernels, m) {
+  nb::set_leak_warnings(false);  // the cache of automata lives until the interpreter ends
+  m.doc() = "Compiled kernels; use them through caesura's functions.";
+  kernels();  // a bad CAESURA_KERNELS is an error now, not later
+  m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
+
+  nb::class_<Automaton>(m, "Automaton", "Label history: patterns and rules over label sequences.")
+      .def(nb::new_(&make_automaton), "n_labels"_a, "histories"_a, "rules"_a,
+           "same_label_adjacent"_a, "most_states"_a)
+      .def_prop_ro("n_states", [](const Automaton& a) { return a.Q; });
+
+  nb::class_<OwnedProblem>(m, "Problem", "The potentials of one sequence, indexed for the kernels.")
+      .def("__init__", &make_problem, "automaton"_a, "order"_a, "emission"_a, "transition"_a,
+           "start"_a, "end"_a, "spans"_a.none(), "same_label_adjacent"_a, "bounds"_a, "boundary"_a,
+           "allowed"_a.none(), "starts"_a, "ends"_a, "targets"_a, "scores"_a, "flags"_a, "edges"_a,
+           "edge_scores"_a, "histories"_a, "static_targets"_a, "static_scores"_a)
+      .def(
+          "score",
+          [](const OwnedProblem& self,
+             nb::typed<nb::list, nb::typed<nb::tuple, int, int, int>> segments) {
+            const std::string invalid = self.problem->invalid_score();
+            if (!invalid.empty()) throw nb::value_error((invalid + kInvalidScore).c_str());
+            return self.problem->score(segments_from(self, segments));
+          },
+          "segments"_a)
+      .def("tally", &tally, "method"_a, nb::sig("def tally(self, method: int) -> dict[str, int]"));
+
+  nb::class_<Posterior>(m, "Posterior", "ln Z and expected counts.")
+      .def_ro("log_partition", &Posterior::log_z)
+      .def_ro("entropy", &Posterior::entropy)
+      .def_prop_ro("tokens",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.tokens, {std::size_t(p.T), std::size_t(p.Y)});
+                   })
+      .def_prop_ro("boundaries",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.boundaries, {std::size_t(p.T) + 1});
+                   })
+      .def_prop_ro("transitions",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.transitions, {std::size_t(p.Y), std::size_t(p.Y)});
+                   })
+      .def_prop_ro("starts",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.starts, {std::size_t(p.Y)});
+                   })
+      .def_prop_ro("ends",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.ends, {std::size_t(p.Y)});
+                   })
+      .def_prop_ro("spans",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.spans,
+                                 {std::size_t(p.T), std::size_t(p.span_length), std::size_t(p.Y)});
+                   })
+      .def_prop_ro("potentials",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.potentials, {std::size_t(p.n_potentials)});
+                   })
+      .def_prop_ro("edges",
+                   [](nb::handle_t<Posterior> self) {
+                     const auto& p = nb::cast<const Posterior&>(self);
+                     return view(self, p.counts.edges, {std::size_t(p.n_edges)});
+                   })
+      .def_prop_ro("patterns", [](nb::handle_t<Posterior> self) {
+        const auto& p = nb::cast<const Posterior&>(self);
+        return view(self, p.patterns, {std::size_t(p.n_patterns)});
+      });
+
+  nb::class_<OwnedLookup>(m, "Lookup", "Probabilities of single segments and transitions.")
+      .def(
+          "__init__",
+          [](OwnedLookup* self, nb::handle_t<OwnedProblem> problem, int method) {
+            auto& owned = nb::cast<OwnedProblem&>(problem);
+            owned.problem->prepare(static_cast<Method>(method));
+            new (self) OwnedLookup{nb::borrow(problem), nullptr};
+            const nb::gil_scoped_release release;
+            try {
+              self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
+            } catch (const InvalidScore& error) {
+              throw std::invalid_argument(std::string(error.what()) + kInvalidScore);
+            }
+          },
+          "problem"_a, "method"_a)
+      .def_prop_ro("log_partition", [](const OwnedLookup& self) { return self.lookup->log_z(); })
+      .def(
+          "segment",
+          [](const OwnedLookup& self, int start, int end, int label) {
+            return self.lookup->segment(start, end, label);
+          },
+          "start"_a, "end"_a, "label"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "transition",
+          [](const OwnedLookup& self, int position, int previous, int label) {
+            return self.lookup->transition(position, previous, label);
+          },
+          "position"_a, "previous"_a, "label"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "segments",
+          [](const OwnedLookup& self, double min_probability) {
+            std::vector<Lookup::Found> all;
+            {
+              const nb::gil_scoped_release release;
+              all = self.lookup->segments(min_probability);
+            }
+            nb::list out;
+            for (const auto& found : all) {
+              const LabelledSegment& s = found.segment;
+              out.append(nb::make_tuple(s.start, s.end, s.label, found.probability));
+            }
+            return out;
+          },
+          "min_probability"_a,
+          nb::sig(
+              "def segments(self, min_probability: float) -> list[tuple[int, int, int, float]]"));
+
+  // Segments are (start, end, label index).
+  m.def("log_partition", &log_partition, "problems"_a, "method"_a, "n_threads"_a,
+        nb::sig("def log_partition(problems: Sequence[Problem], method: int, n_threads: int) -> "
+                "list[float]"));
+  m.def("posterior", &posterior, "problems"_a, "method"_a, "n_threads"_a, "want_entropy"_a,
+        nb::sig("def posterior(problems: Sequence[Problem], method: int, n_threads: int, "
+                "want_entropy: bool) -> list[Posterior]"));
+  m.def("best", &best, "problems"_a, "method"_a, "n_threads"_a,
+        nb::sig("def best(problems: Sequence[Problem], method: int, n_threads: int) -> "
+                "list[tuple[list[tuple[int, int, int]], float] | None]"));
+  m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a,
+        nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> "
+                "list[list[tuple[list[tuple[int, int, int]], float]]]"));
+  m.def(
+      "n_best_limited", &best_n_limited, "problem"_a, "n"_a, "limits"_a, "method"_a,
+      "most_entries"_a,
+      nb::sig(
+          "def n_best_limited(problem: Problem, n: int, limits: NDArray[numpy.uint8], method: int, "
+          "most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]] | None"));
+  m.def(
+      "sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
+      nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
+              "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
+  bind_encoding(m);
+  bind_learning(m);
+  bind_vectors(m);
+}

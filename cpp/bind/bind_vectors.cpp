@@ -1,0 +1,135 @@
+// The door from Python to the vectors of parameters: check, release the GIL, call.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/bindings.hpp"
+#include "optimise/vectors.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace caesura;
+
+namespace {
+
+using In = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Out = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The size that all arrays have, which must be one.
+template <class First, class... Rest>
+std::int64_t size_of(const First& first, const Rest&... rest) {
+  if (((rest.shape(0) != first.shape(0)) || ...)) throw nb::value_error("vectors: sizes differ");
+  return static_cast<std::int64_t>(first.shape(0));
+}
+
+Penalty penalty_of(const In& c, std::int64_t n) {
+  const auto size = static_cast<std::int64_t>(c.shape(0));
+  if (size > 1 && size != n) throw nb::value_error("penalty: expected 0, 1 or n values");
+  return Penalty{c.data(), size};
+}
+
+double bound_direction(In gradient, const std::vector<In>& s, const std::vector<In>& y, In rho,
+                       In c1, int n_threads, Out out) {
+  const std::int64_t n = size_of(gradient, out);
+  if (s.size() != y.size() || s.size() != rho.shape(0))
+    throw nb::value_error("pairs: sizes differ");
+  std::vector<const double*> s_data, y_data;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    size_of(gradient, s[i], y[i]);
+    s_data.push_back(s[i].data());
+    y_data.push_back(y[i].data());
+  }
+  const Penalty l1 = penalty_of(c1, n);
+  const nb::gil_scoped_release release;
+  return direction(gradient.data(), s_data.data(), y_data.data(), rho.data(),
+                   static_cast<int>(s.size()), l1, n, n_threads, out.data());
+}
+
+}  // namespace
+
+void caesura::bind_vectors(nb::module_& m) {
+  m.def(
+      "dot",
+      [](In a, In b, int n_threads) {
+        const std::int64_t n = size_of(a, b);
+        const nb::gil_scoped_release release;
+        return dot(a.data(), b.data(), n, n_threads);
+      },
+      "a"_a, "b"_a, "n_threads"_a, "a.b, the same on any number of threads.");
+  m.def("direction", &bound_direction, "gradient"_a, "s"_a, "y"_a, "rho"_a, "c1"_a, "n_threads"_a,
+        "out"_a.noconvert(),
+        nb::sig(
+            "def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], "
+            "y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], "
+            "c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float"),
+        "out = -H gradient by the two-loop recursion over the pairs, oldest first; returns "
+        "gradient.out.");
+  m.def(
+      "penalise",
+      [](In w, In gradient, In c1, In c2, int n_threads, Out out) {
+        const std::int64_t n = size_of(w, gradient, out);
+        const Penalty l1 = penalty_of(c1, n), l2 = penalty_of(c2, n);
+        Penalised found;
+        {
+          const nb::gil_scoped_release release;
+          found = penalise(w.data(), gradient.data(), l1, l2, n, n_threads, out.data());
+        }
+        return std::make_tuple(found.penalty, found.ww, found.gg, found.active);
+      },
+      "w"_a, "gradient"_a, "c1"_a, "c2"_a, "n_threads"_a, "out"_a.noconvert(),
+      "out = gradient + 2 c2 w; returns the penalty, w.w, g.g of the (pseudo-)gradient, the "
+      "weights not 0.");
+  m.def(
+      "pseudo_gradient",
+      [](In w, In gradient, In c1, int n_threads, Out out) {
+        const std::int64_t n = size_of(w, gradient, out);
+        const Penalty l1 = penalty_of(c1, n);
+        const nb::gil_scoped_release release;
+        pseudo_gradient(w.data(), gradient.data(), l1, n, n_threads, out.data());
+      },
+      "w"_a, "gradient"_a, "c1"_a, "n_threads"_a, "out"_a.noconvert(),
+      "out = the gradient with c1 |w|_1, its least where there are two.");
+  m.def(
+      "move",
+      [](In w, In d, double step, In gradient, In c1, int n_threads, Out out) {
+        const std::int64_t n = size_of(w, d, gradient, out);
+        const Penalty l1 = penalty_of(c1, n);
+        const nb::gil_scoped_release release;
+        return move(w.data(), d.data(), step, gradient.data(), l1, n, n_threads, out.data());
+      },
+      "w"_a, "d"_a, "step"_a, "gradient"_a, "c1"_a, "n_threads"_a, "out"_a.noconvert(),
+      "out = w + step d, kept in its orthant where c1 > 0; returns gradient.(out - w).");
+  m.def(
+      "subtract",
+      [](In a, In b, int n_threads, Out out) {
+        const std::int64_t n = size_of(a, b, out);
+        const nb::gil_scoped_release release;
+        return subtract(a.data(), b.data(), n, n_threads, out.data());
+      },
+      "a"_a, "b"_a, "n_threads"_a, "out"_a.noconvert(), "out = a - b; returns out.out.");
+  m.def(
+      "sgd_update",
+      [](Out w, Out average, In gradient, double rate, double fraction, In c2, double weight,
+         int n_threads) {
+        const std::int64_t n = size_of(w, average, gradient);
+        const Penalty l2 = penalty_of(c2, n);
+        const nb::gil_scoped_release release;
+        sgd_update(w.data(), average.data(), gradient.data(), rate, fraction, l2, weight, n,
+                   n_threads);
+      },
+      "w"_a.noconvert(), "average"_a.noconvert(), "gradient"_a, "rate"_a, "fraction"_a, "c2"_a,
+      "weight"_a, "n_threads"_a, "One step of SGD, in place.");
+  m.def(
+      "adagrad_update",
+      [](Out w, Out average, Out squares, In gradient, double rate, double fraction, In c1, In c2,
+         double weight, int n_threads) {
+        const std::int64_t n = size_of(w, average, squares, gradient);
+        const Penalty l1 = penalty_of(c1, n), l2 = penalty_of(c2, n);
+        const nb::gil_scoped_release release;
+        adagrad_update(w.data(), average.data(), squares.data(), gradient.data(), rate, fraction,
+                       l1, l2, weight, n, n_threads);
+      },
+      "w"_a.noconvert(), "average"_a.noconvert(), "squares"_a.noconvert(), "gradient"_a, "rate"_a,
+      "fraction"_a, "c1"_a, "c2"_a, "weight"_a, "n_threads"_a, "One step of AdaGrad, in place.");
+}

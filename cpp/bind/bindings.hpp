@@ -1,0 +1,53 @@
+// What the parts of the door from Python share.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <memory>
+#include <vector>
+
+#include "learn/objective.hpp"
+
+namespace caesura {
+
+template <class T>
+using Vector =
+    nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+template <class T>
+using Matrix =
+    nanobind::ndarray<const T, nanobind::ndim<2>, nanobind::c_contig, nanobind::device::cpu>;
+
+template <class T>
+std::vector<T> copied(const Vector<T>& v) {
+  return std::vector<T>(v.data(), v.data() + v.shape(0));
+}
+
+inline void require(bool ok, const char* what) {
+  if (!ok) throw nanobind::value_error(what);
+}
+
+template <class T>
+using Array = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;
+
+// A vector becomes an array that owns it.
+template <class T>
+Array<T> given(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nanobind::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array<T>(kept->data(), {kept->size()}, owner);
+}
+
+// A problem together with what it points into.
+struct OwnedProblem {
+  std::vector<nanobind::object> arrays;
+  std::unique_ptr<ScoredProblem> scored;
+  std::unique_ptr<Problem> owned;
+  Problem* problem = nullptr;
+};
+
+void bind_encoding(nanobind::module_& m);
+void bind_learning(nanobind::module_& m);
+void bind_vectors(nanobind::module_& m);
+
+}  // namespace caesura

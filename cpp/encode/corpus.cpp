@@ -1,0 +1,346 @@
+#include "encode/corpus.hpp"
+
+#include <algorithm>
+
+#include "lattice/lattice.hpp"
+
+namespace caesura {
+
+void Corpus::push(std::int32_t id, double x) {
+  if (x != 1.0 && value.empty()) value.assign(attribute.size(), 1.0);
+  attribute.push_back(id);
+  if (x != 1.0 || !value.empty()) value.push_back(x);
+}
+
+// -- attributes
+// ---------------------------------------------------------------------------------------
+
+std::uint64_t Attributes::hash(int source, const std::int32_t* values, int count) const {
+  std::uint64_t h = static_cast<std::uint64_t>(source) + 0x9e3779b97f4a7c15;
+  for (int k = 0; k < count; ++k) {
+    h = (h ^ static_cast<std::uint32_t>(values[k])) * 0xff51afd7ed558ccd;
+    h ^= h >> 32;
+  }
+  return h * 0xc4ceb9fe1a85ec53;
+}
+
+std::int32_t Attributes::push(int source, const std::int32_t* values, int count) {
+  source_.push_back(source);
+  values_.insert(values_.end(), values, values + count);
+  ptr_.push_back(static_cast<std::int64_t>(values_.size()));
+  return size() - 1;
+}
+
+std::int32_t Attributes::id(int source, const std::int32_t* values, int count, bool grow) {
+  if (count == 1) {
+    std::vector<std::int32_t>& known = single_[source];
+    const auto at = static_cast<std::size_t>(values[0] + 2);
+    if (at < known.size() && known[at] != kMissing) return known[at];
+    if (!grow) return kMissing;
+    if (at >= known.size()) known.resize(std::max(at + 1, 2 * known.size()), kMissing);
+    return known[at] = push(source, values, 1);
+  }
+  if (slots_.empty()) {
+    if (!grow) return kMissing;
+    slots_.resize(64);
+  }
+  const std::uint64_t h = hash(source, values, count);
+  const auto tag = static_cast<std::uint32_t>(h);
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = h >> 32 & mask;
+  for (; slots_[at].attribute != kMissing; at = (at + 1) & mask) {
+    const std::int32_t a = slots_[at].attribute;
+    if (slots_[at].tag == tag && source_[a] == source &&
+        std::equal(values, values + count, values_.data() + ptr_[a]))
+      return a;
+  }
+  if (!grow) return kMissing;
+  const std::int32_t a = push(source, values, count);
+  slots_[at] = {a, tag};
+  if (2 * ++n_hashed_ > slots_.size()) grow_slots();
+  return a;
+}
+
+void Attributes::grow_slots() {
+  std::vector<Entry> old(2 * slots_.size());
+  old.swap(slots_);
+  const std::size_t mask = slots_.size() - 1;
+  for (const Entry& entry : old) {
+    const std::int32_t a = entry.attribute;
+    if (a == kMissing) continue;
+    std::size_t at =
+        hash(source_[a], values_.data() + ptr_[a], static_cast<int>(ptr_[a + 1] - ptr_[a])) >> 32 &
+        mask;
+    while (slots_[at].attribute != kMissing) at = (at + 1) & mask;
+    slots_[at] = entry;
+  }
+}
+
+// -- extraction
+// ---------------------------------------------------------------------------------------
+
+Extractor::Extractor(std::vector<Template> templates)
+    : attributes(static_cast<int>(templates.size())), templates_(std::move(templates)) {
+  constexpr std::uint8_t kBoth = kOpenStart | kOpenEnd;
+  forms_.push_back({0, 1, kBoth, {}});
+  for (int k = 0; k < static_cast<int>(templates_.size()); ++k) {
+    int low = 0, high = 1;
+    for (const Part& part : templates_[k].parts) {
+      low = std::min(low, part.offset);
+      high = std::max(high, part.offset + 1);
+    }
+    if (templates_[k].parts.empty()) continue;
+    switch (templates_[k].place) {
+      case Place::kToken:
+        add_form(0, 1, kBoth, k, 1.0);
+        break;
+      case Place::kWithin:
+        add_form(low, high, kBoth, k, 1.0);
+        break;
+      case Place::kFirst:
+        add_form(0, high, kOpenEnd, k, 1.0);
+        break;
+      case Place::kLast:
+        add_form(low, 1, kOpenStart, k, 1.0);
+        break;
+      case Place::kSingle:
+        add_form(0, 1, 0, k, 1.0);
+        break;
+      case Place::kBegin:  // first but not single
+        add_form(0, 1, kOpenEnd, k, 1.0);
+        add_form(0, 1, 0, k, -1.0);
+        break;
+      case Place::kEnd:
+        add_form(0, 1, kOpenStart, k, 1.0);
+        add_form(0, 1, 0, k, -1.0);
+        break;
+      case Place::kInside:  // neither first nor last
+        add_form(0, 1, kBoth, k, 1.0);
+        add_form(0, 1, kOpenEnd, k, -1.0);
+        add_form(0, 1, kOpenStart, k, -1.0);
+        add_form(0, 1, 0, k, 1.0);
+        break;
+      case Place::kEdge:
+        edges_.push_back(k);
+        break;
+    }
+  }
+  has_edges_ = !edges_.empty();
+}
+
+void Extractor::add_form(int low, int high, std::uint8_t flags, int source, double sign) {
+  for (Form& form : forms_) {
+    if (form.low == low && form.high == high && form.flags == flags) {
+      form.templates.emplace_back(source, sign);
+      return;
+    }
+  }
+  forms_.push_back({low, high, flags, {{source, sign}}});
+}
+
+Planes Extractor::planes() {
+  Planes out;
+  out.n_attributes = attributes.size();
+  if (std::any_of(templates_.begin(), templates_.end(),
+                  [](const Template& one) { return one.order > 0; })) {
+    for (const std::int32_t k : attributes.sources())
+      out.order.push_back(static_cast<std::uint8_t>(templates_[k].order));
+  }
+  std::vector<int> token(templates_.size(), -1), plane(templates_.size(), 0);  // of each template
+  for (const Form& form : forms_) {
+    if (form.low != 0 || form.high != 1 || form.flags == (kOpenStart | kOpenEnd)) continue;
+    bool any = false;
+    std::vector<bool> taken(templates_.size(), false);
+    for (const auto& [k, sign] : form.templates) {
+      const Place place = templates_[k].place;
+      if (place != Place::kFirst && place != Place::kLast && place != Place::kSingle) continue;
+      if (templates_[k].order > 0) continue;
+      for (const auto& [other, same] : forms_[0].templates) {
+        if (templates_[other].order > 0) continue;
+        if (templates_[other].place != Place::kToken ||
+            templates_[other].parts != templates_[k].parts)
+          continue;
+        if (taken[other]) continue;
+        taken[other] = any = true;
+        token[k] = other;
+        plane[k] = out.count;
+        break;
+      }
+    }
+    if (any) out.flags[out.count++] = form.flags;
+  }
+  if (out.count == 1) return out;
+  out.base.resize(out.n_attributes);
+  out.plane.assign(out.n_attributes, 0);
+  for (std::int32_t a = 0; a < out.n_attributes; ++a) {
+    out.base[a] = a;
+    const int k = attributes.sources()[a];
+    if (token[k] < 0) continue;
+    const std::int64_t first = attributes.ptr()[a], last = attributes.ptr()[a + 1];
+    const std::int32_t base = attributes.id(token[k], attributes.values().data() + first,
+                                            static_cast<int>(last - first), false);
+    if (base == Attributes::kMissing) continue;
+    out.base[a] = base;
+    out.plane[a] = static_cast<std::uint8_t>(plane[k]);
+  }
+  return out;
+}
+
+// Those whose attributes are all known, so that a look into a table finds them.
+std::vector<Extractor::Plain> Extractor::plain_templates(const std::vector<Column>& columns,
+                                                         bool grow) const {
+  std::vector<Plain> out(templates_.size());
+  for (std::size_t k = 0; k < templates_.size() && !grow; ++k) {
+    if (templates_[k].parts.size() != 1) continue;
+    const Part& part = templates_[k].parts[0];
+    const Column& column = columns[part.column];
+    const std::vector<std::int32_t>& known = attributes.of_values(static_cast<int>(k));
+    if (column.ptr != nullptr || column.values != nullptr) continue;
+    out[k] = {column.ids, known.data(), part.offset, static_cast<std::int32_t>(known.size())};
+  }
+  return out;
+}
+
+// The attributes of one template at one token.
+void Extractor::find(int source, const std::vector<Column>& columns, std::int64_t begin,
+                     std::int64_t end, std::int64_t t, bool grow) {
+  const std::vector<Part>& parts = templates_[source].parts;
+  chosen_.resize(parts.size());
+  if (parts.size() == 1 && t + parts[0].offset >= begin &&
+      t + parts[0].offset < end) {  // most are so
+    const Column& column = columns[parts[0].column];
+    const std::int64_t at = t + parts[0].offset;
+    const std::int64_t first = column.ptr == nullptr ? at : column.ptr[at];
+    const std::int64_t last = column.ptr == nullptr ? at + 1 : column.ptr[at + 1];
+    for (std::int64_t i = first; i < last; ++i) {
+      if (column.ids[i] == kUnseen) continue;
+      const std::int32_t a = attributes.id(source, column.ids + i, 1, grow);
+      if (a != Attributes::kMissing)
+        found_.push_back({a, column.values == nullptr ? 1.0 : column.values[i]});
+    }
+    return;
+  }
+  if (!parts.empty()) combine(parts, 0, columns, begin, end, t, 1.0, source, grow);
+}
+
+void Extractor::combine(const std::vector<Part>& parts, std::size_t k,
+                        const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
+                        std::int64_t t, double value, int source, bool grow) {
+  if (k == parts.size()) {
+    const std::int32_t a = attributes.id(source, chosen_.data(), static_cast<int>(k), grow);
+    if (a != Attributes::kMissing) found_.push_back({a, value});
+    return;
+  }
+  const Column& column = columns[parts[k].column];
+  const std::int64_t at = t + parts[k].offset;
+  if (at < begin || at >= end) {
+    chosen_[k] = at < begin ? kBefore : kAfter;
+    combine(parts, k + 1, columns, begin, end, t, value, source, grow);
+    return;
+  }
+  const std::int64_t first = column.ptr == nullptr ? at : column.ptr[at];
+  const std::int64_t last = column.ptr == nullptr ? at + 1 : column.ptr[at + 1];
+  for (std::int64_t i = first; i < last; ++i) {
+    chosen_[k] = column.ids[i];
+    if (chosen_[k] == kUnseen) continue;
+    combine(parts, k + 1, columns, begin, end, t,
+            column.values == nullptr ? value : value * column.values[i], source, grow);
+  }
+}
+
+void Extractor::extract(const std::int64_t* offsets, int n_sequences,
+                        const std::vector<Column>& columns, const std::vector<Firing>& firings,
+                        bool grow, Corpus& out) {
+  const int n_templates = static_cast<int>(templates_.size());
+  found_ptr_.resize(n_templates + 1);
+  std::vector<Run> runs;
+  std::size_t next = 0;
+  const std::vector<Plain> plain = plain_templates(columns, grow);
+  if (has_edges_ && out.edge_ptr.empty()) out.edge_ptr.push_back(0);
+  for (int i = 0; i < n_sequences; ++i) {
+    const std::int64_t begin = offsets[i], end = offsets[i + 1];
+    runs.clear();
+    pending_.clear();
+    for (std::int64_t t = begin; t < end; ++t) {
+      found_.clear();
+      for (int k = 0; k < n_templates; ++k) {
+        found_ptr_[k] = static_cast<std::int64_t>(found_.size());
+        const Plain& one = plain[k];
+        if (one.ids == nullptr) {
+          find(k, columns, begin, end, t, grow);
+          continue;
+        }
+        const std::int64_t at = t + one.offset;
+        const std::int32_t value = (at < begin ? kBefore : at >= end ? kAfter : one.ids[at]) + 2;
+        if (value < 0 || value >= one.n_known || one.known[value] == Attributes::kMissing) continue;
+        found_.push_back({one.known[value], 1.0});
+      }
+      found_ptr_[n_templates] = static_cast<std::int64_t>(found_.size());
+      for (const auto& [k, sign] : forms_[0].templates) {
+        for (std::int64_t f = found_ptr_[k]; f < found_ptr_[k + 1]; ++f)
+          out.push(found_[f].attribute, sign * found_[f].value);
+      }
+      out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
+      for (std::size_t form = 1; form < forms_.size(); ++form) {
+        const Form& at = forms_[form];
+        if (t + at.low < begin || t + at.high > end) continue;
+        const auto from = static_cast<std::int64_t>(pending_.size());
+        for (const auto& [k, sign] : at.templates) {
+          for (std::int64_t f = found_ptr_[k]; f < found_ptr_[k + 1]; ++f) {
+            pending_.push_back({found_[f].attribute, sign * found_[f].value});
+          }
+        }
+        const auto to = static_cast<std::int64_t>(pending_.size());
+        const Site site{static_cast<std::int32_t>(t - begin + at.low),
+                        static_cast<std::int32_t>(t - begin + at.high), at.flags};
+        if (to > from) runs.push_back({site, from, to});
+      }
+      if (!has_edges_) continue;
+      for (const int k : edges_) {
+        for (std::int64_t f = found_ptr_[k]; t > begin && f < found_ptr_[k + 1]; ++f) {
+          out.edge.push_back(found_[f].attribute);
+          out.edge_value.push_back(found_[f].value);
+        }
+      }
+      out.edge_ptr.push_back(static_cast<std::int64_t>(out.edge.size()));
+    }
+    for (; next < firings.size() && firings[next].start < end; ++next) {
+      const Firing& f = firings[next];
+      const std::int32_t a = attributes.id(f.source, &f.id, 1, grow);
+      if (a == Attributes::kMissing) continue;
+      const auto from = static_cast<std::int64_t>(pending_.size());
+      pending_.push_back({a, f.value});
+      runs.push_back({{static_cast<std::int32_t>(f.start - begin),
+                       static_cast<std::int32_t>(f.end - begin), f.flags},
+                      from,
+                      from + 1});
+    }
+    out.tokens.push_back(out.tokens.back() + end - begin);
+    add_sites(runs, out);
+  }
+}
+
+// Sorted by end, later starts first; what fires on one site is one row.  A site that is open at
+// both ends and one token wide is a row of its own beside the token's: only firings make one.
+void Extractor::add_sites(std::vector<Run>& runs, Corpus& out) {
+  std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+    if (a.site.end != b.site.end) return a.site.end < b.site.end;
+    if (a.site.start != b.site.start) return a.site.start > b.site.start;
+    return a.site.flags < b.site.flags;
+  });
+  std::int64_t count = 0;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const Site& site = runs[r].site;
+    for (std::int64_t f = runs[r].begin; f < runs[r].end; ++f)
+      out.push(pending_[f].attribute, pending_[f].value);
+    const bool same = r + 1 < runs.size() && runs[r + 1].site.start == site.start &&
+                      runs[r + 1].site.end == site.end && runs[r + 1].site.flags == site.flags;
+    if (same) continue;
+    out.site.push_back(site);
+    out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
+    ++count;
+  }
+  out.sites.push_back(out.sites.back() + count);
+}
+
+}  // namespace caesura

@@ -1,0 +1,184 @@
+// From columns of numbers to attributes on rows.
+//
+// A column has one number or several for each token (an index into the values of the column).  A
+// template names columns at offsets, as word[-1] & word[0]; with the values that it finds it makes
+// an attribute, and its place says on which rows the attribute fires.  An attribute is a template
+// and values: no strings here.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lattice/lattice.hpp"
+#include "learn/design.hpp"
+
+namespace caesura {
+
+// Values below zero: before the sequence, after it, and one that no template has seen.
+constexpr std::int32_t kBefore = -1, kAfter = -2, kUnseen = -3;
+
+struct Column {
+  const std::int64_t* ptr = nullptr;  // [tokens + 1], or null: one value for each token
+  const std::int32_t* ids = nullptr;
+  const double* values = nullptr;  // or null: all are 1
+};
+
+enum class Place : std::uint8_t {
+  kToken,
+  kWithin,
+  kFirst,
+  kLast,
+  kSingle,
+  kBegin,
+  kInside,
+  kEnd,
+  kEdge
+};
+
+struct Part {
+  std::int32_t column, offset;
+  bool operator==(const Part& other) const {
+    return column == other.column && offset == other.offset;
+  }
+};
+
+struct Template {
+  std::vector<Part> parts;  // none: the attributes come from outside (see Firing)
+  Place place = Place::kToken;
+  int order =
+      0;  // so many labels before the segment's own go with its attributes; at an edge at least one
+};
+
+// A feature of segments that fires: the value names its attribute.
+struct Firing {
+  std::int32_t start, end;
+  std::uint8_t flags;
+  std::int32_t source, id;  // the template without parts, and the value
+  double value;
+};
+
+// Encoded sequences: the same shape as a Design, with attributes in place of weights.
+struct Corpus {
+  std::vector<std::int64_t> tokens{0}, sites{0};
+  std::vector<Site> site;
+  std::vector<std::int64_t> ptr{0};  // [rows + 1]
+  std::vector<std::int32_t> attribute;
+  std::vector<double> value;           // empty: all are 1
+  std::vector<std::int64_t> edge_ptr;  // [tokens + 1], or empty
+  std::vector<std::int32_t> edge;
+  std::vector<double> edge_value;
+
+  int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
+  int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
+  std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
+  void push(std::int32_t id, double x);
+};
+
+// The attributes met so far.
+class Attributes {
+ public:
+  static constexpr std::int32_t kMissing = -1;
+  explicit Attributes(int n_templates) : single_(n_templates) {}
+
+  std::int32_t id(int source, const std::int32_t* values, int count, bool grow);
+  // The attributes of a template with one part, [value + 2]; good until one is added.
+  const std::vector<std::int32_t>& of_values(int source) const { return single_[source]; }
+  std::int32_t size() const { return static_cast<std::int32_t>(source_.size()); }
+
+  const std::vector<std::int32_t>& sources() const { return source_; }  // [size] templates
+  const std::vector<std::int64_t>& ptr() const { return ptr_; }         // [size + 1]
+  const std::vector<std::int32_t>& values() const { return values_; }
+
+ private:
+  std::int32_t push(int source, const std::int32_t* values, int count);
+  void grow_slots();
+  std::uint64_t hash(int source, const std::int32_t* values, int count) const;
+  std::vector<std::vector<std::int32_t>>
+      single_;  // [template][value + 2] of templates with one part
+  // Of the others: a hash table.  With half of the hash beside the attribute, one that is not there
+  // is seldom compared with what is.
+  struct Entry {
+    std::int32_t attribute = kMissing;
+    std::uint32_t tag = 0;
+  };
+  std::vector<Entry> slots_;
+  std::size_t n_hashed_ = 0;
+  std::vector<std::int32_t> source_;
+  std::vector<std::int64_t> ptr_{0};
+  std::vector<std::int32_t> values_;
+};
+
+// Attributes that come together: of a token, and of the same token as first, last or single of its
+// segment.
+struct Planes {
+  std::int32_t n_attributes = 0;
+  int count = 1;
+  std::uint8_t flags[4] = {kOpenStart | kOpenEnd};  // of each plane
+  std::vector<std::int32_t>
+      base;  // [attributes] that of the token, or itself; empty: all are themselves
+  std::vector<std::uint8_t> plane;  // [attributes] 0: it is its own base
+  std::vector<std::uint8_t>
+      order;  // [attributes] labels before the segment's own; empty: none, but one at an edge
+  int order_of(std::int32_t attribute) const { return order.empty() ? 0 : order[attribute]; }
+};
+
+class Extractor {
+ public:
+  explicit Extractor(std::vector<Template> templates);
+  Attributes attributes;
+  bool has_edges() const { return has_edges_; }
+  int n_templates() const { return static_cast<int>(templates_.size()); }
+  Planes planes();
+  int last_column() const {
+    int last = -1;
+    for (const Template& one : templates_) {
+      for (const Part& part : one.parts) last = part.column > last ? part.column : last;
+    }
+    return last;
+  }
+
+  // Appends the sequences of a batch; their tokens are offsets[i] .. offsets[i + 1].  Firings are
+  // sorted by sequence.  Without `grow`, attributes that are not known are left out.
+  void extract(const std::int64_t* offsets, int n_sequences, const std::vector<Column>& columns,
+               const std::vector<Firing>& firings, bool grow, Corpus& out);
+
+ private:
+  // Templates that fire on rows of one form, [t + low, t + high) with these flags.
+  struct Form {
+    int low, high;
+    std::uint8_t flags;
+    std::vector<std::pair<int, double>> templates;  // and the sign
+  };
+  struct Found {
+    std::int32_t attribute;
+    double value;
+  };
+  struct Plain {  // a template with one part over a column with one value for each token
+    const std::int32_t* ids = nullptr;  // null: it is none
+    const std::int32_t* known = nullptr;
+    std::int32_t offset = 0, n_known = 0;
+  };
+  struct Run {  // found attributes of one row
+    Site site;
+    std::int64_t begin, end;
+  };
+  void add_form(int low, int high, std::uint8_t flags, int source, double sign);
+  std::vector<Plain> plain_templates(const std::vector<Column>& columns, bool grow) const;
+  void find(int source, const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
+            std::int64_t t, bool grow);
+  void combine(const std::vector<Part>& parts, std::size_t k, const std::vector<Column>& columns,
+               std::int64_t begin, std::int64_t end, std::int64_t t, double value, int source,
+               bool grow);
+  void add_sites(std::vector<Run>& runs, Corpus& out);
+
+  std::vector<Template> templates_;
+  std::vector<Form> forms_;  // the first is the tokens'
+  std::vector<int> edges_;   // templates
+  bool has_edges_ = false;
+  std::vector<Found> found_;             // of one token
+  std::vector<std::int64_t> found_ptr_;  // [templates + 1]
+  std::vector<std::int32_t> chosen_;
+  std::vector<Found> pending_;  // of the sites of one sequence
+};
+
+}  // namespace caesura

@@ -1,0 +1,343 @@
+#include "infer/answers.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace caesura {
+namespace {
+
+std::size_t table_size(const Lattice& g) { return static_cast<std::size_t>(g.T + 1) * g.stride; }
+
+std::size_t tables_size(const Lattice& g) {
+  return table_size(g) * (g.unbounded > 0 ? 3 : 2) + g.T + 1;
+}
+
+Tables tables_in(const Lattice& g, double* memory) {
+  Tables tables;
+  tables.alpha = memory;
+  tables.hat = tables.alpha + table_size(g);
+  tables.open = tables.hat + table_size(g);
+  tables.increment = g.unbounded > 0 ? tables.open + table_size(g) : tables.open;
+  return tables;
+}
+
+double empty_log_z(const Problem& problem) {
+  return problem.automaton().accepts_empty ? 0.0 : kMinusInfinity;
+}
+
+// A first-order model whose segments have length 1 and whose scores are all in the arrays.
+bool is_chain(const Lattice& g) {
+  return g.plain_order && g.in_ptr == nullptr && g.unbounded == 0 && g.longest == 1 &&
+         g.n_potentials == 0 && g.spans == nullptr && g.entry == nullptr &&
+         g.by_position[g.T + 1] == 0 && g.T > 0;
+}
+
+// The chain kernel finds a NaN by itself; all else asks here first.
+void check_scores(const Problem& problem) {
+  const std::string invalid = problem.invalid_score();
+  if (!invalid.empty()) throw InvalidScore(invalid);
+}
+
+// Room for the counts, all zero.
+Posterior make_posterior(const Problem& problem, const Lattice& g) {
+  const ProblemInput& in = problem.input();
+  Posterior out;
+  out.T = g.T;
+  out.Y = g.Y;
+  out.span_length = g.spans == nullptr ? 0 : g.span_length;
+  out.n_potentials = static_cast<int>(in.potentials.size());
+  out.n_edges = static_cast<int>(in.edges.size());
+  out.n_patterns = static_cast<int>(in.static_targets.size());
+  const std::size_t tokens = static_cast<std::size_t>(g.T) * g.Y,
+                    pairs = static_cast<std::size_t>(g.Y) * g.Y;
+  const std::size_t spans = tokens * out.span_length;
+  const std::size_t total = tokens + (g.T + 1) + pairs + 2 * g.Y + spans + out.n_potentials +
+                            out.n_edges + out.n_patterns;
+  out.memory = pooled(total);
+  double* at = out.memory.get();
+  auto take = [&at](std::size_t count) {
+    double* p = at;
+    at += count;
+    return p;
+  };
+  out.counts.tokens = take(tokens);
+  out.counts.boundaries = take(g.T + 1);
+  out.counts.transitions = take(pairs);
+  out.counts.starts = take(g.Y);
+  out.counts.ends = take(g.Y);
+  out.counts.spans = spans == 0 ? nullptr : take(spans);
+  out.counts.potentials = take(out.n_potentials);
+  out.counts.edges = take(out.n_edges);
+  out.patterns = take(out.n_patterns);
+  std::fill(out.counts.potentials, at, 0.0);  // potentials that can never apply stay so
+  return out;
+}
+
+void clear(Posterior& out) {
+  const double* end = out.patterns + out.n_patterns;
+  std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
+}
+
+}  // namespace
+
+double answer_log_partition(const Problem& problem, Method method, Workspace& work, Tally* tally) {
+  const Lattice& g = problem.lattice(method);
+  if (g.T == 0) return empty_log_z(problem);
+  double log_z;
+  if (tally == nullptr && is_chain(g) && kernels().chain(g, work, nullptr, &log_z)) return log_z;
+  check_scores(problem);
+  return kernels().log_partition(g, work, nullptr, tally);
+}
+
+Posterior answer_posterior(const Problem& problem, Method method, Workspace& work,
+                           bool want_entropy) {
+  const Lattice& g = problem.lattice(method);
+  Posterior out = make_posterior(problem, g);
+  if (g.T == 0) {
+    out.log_z = empty_log_z(problem);
+    clear(out);
+    out.counts.boundaries[0] = 1.0;
+    return out;
+  }
+  if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) return out;
+  check_scores(problem);
+  clear(out);
+  Tables tables = tables_in(g, work.doubles(tables_size(g)));
+  out.log_z = kernels().log_partition(g, work, &tables, nullptr);
+  if (out.log_z == kMinusInfinity) return out;
+  out.counts.want_entropy = want_entropy;
+  if (out.n_patterns > 0) {
+    out.counts.entered = work.doubles(g.stride);
+    std::fill(out.counts.entered, out.counts.entered + g.stride, 0.0);
+  }
+  kernels().posterior(g, work, tables, out.counts);
+  out.entropy = std::max(0.0, out.counts.entropy);  // a share may be rounded to just above 1
+  if (out.n_patterns > 0) problem.static_counts(out.counts.entered, out.patterns);
+  out.counts.entered = nullptr;
+  return out;
+}
+
+Answer answer_best(const Problem& problem, Method method, Workspace& work) {
+  const Lattice& g = problem.lattice(method);
+  check_scores(problem);
+  Answer answer;
+  if (g.T == 0) {
+    answer.possible = problem.automaton().accepts_empty;
+    answer.score = empty_log_z(problem);
+    return answer;
+  }
+  Back back;
+  back.start = work.ints(table_size(g));
+  back.previous = work.ints(table_size(g));
+  int state = 0;
+  if (kernels().best(g, work, nullptr, back, &state, nullptr) == kMinusInfinity) return answer;
+  for (int e = g.T; e > 0;) {
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(e) * g.stride;
+    const int s = back.start[row + state];
+    answer.segments.push_back({s, e, g.order[g.rank[state]]});
+    if (s > 0) state = back.previous[static_cast<std::ptrdiff_t>(s) * g.stride + state];
+    e = s;
+  }
+  std::reverse(answer.segments.begin(), answer.segments.end());
+  answer.possible = true;
+  answer.score = problem.score(answer.segments);
+  return answer;
+}
+
+bool answer_n_best_limited(const Problem& problem, Method method, Workspace& work, int n,
+                           const std::vector<std::uint8_t>& limit, std::int64_t most_entries,
+                           std::vector<Answer>& out) {
+  const Lattice& g = problem.lattice(method);
+  check_scores(problem);
+  if (g.T == 0) {
+    const bool required = std::find(limit.begin(), limit.end(), 2) != limit.end();
+    if (empty_log_z(problem) == 0.0 && !required) out.push_back({true, 0.0, {}});
+    return true;
+  }
+  Tables tables = tables_in(g, work.doubles(tables_size(g)));
+  Back back;
+  back.start = work.ints(table_size(g));
+  back.previous = work.ints(table_size(g));
+  int state = 0;
+  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return true;
+  const Walk walk(problem, g, tables);
+  std::vector<std::vector<LabelledSegment>> found;
+  if (std::all_of(limit.begin(), limit.end(), [](std::uint8_t x) { return x == 0; })) {
+    found = n_best(walk, n);
+  } else if (!n_best_limited(walk, n, limit, most_entries, found)) {
+    return false;
+  }
+  for (auto& segments : found) {
+    const double score = problem.score(segments);
+    out.push_back({true, score, std::move(segments)});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Answer& a, const Answer& b) { return a.score > b.score; });
+  return true;
+}
+
+std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  std::vector<Answer> answers;
+  const std::vector<std::uint8_t> none(problem.input().Y, 0);
+  answer_n_best_limited(problem, method, work, n, none, 0, answers);
+  return answers;
+}
+
+std::vector<Answer> answer_samples(const Problem& problem, Method method, Workspace& work, int n,
+                                   std::uint64_t seed) {
+  const Lattice& g = problem.lattice(method);
+  check_scores(problem);
+  std::vector<Answer> answers;
+  if (g.T == 0) {
+    if (empty_log_z(problem) == 0.0) answers.assign(n, {true, 0.0, {}});
+    return answers;
+  }
+  Tables tables = tables_in(g, work.doubles(tables_size(g)));
+  if (kernels().log_partition(g, work, &tables, nullptr) == kMinusInfinity) return {};
+  const Walk walk(problem, g, tables);
+  Random random(seed);
+  for (int i = 0; i < n; ++i) answers.push_back({true, 0.0, sample_one(walk, random)});
+  return answers;
+}
+
+Lookup::Lookup(const Problem& problem, Method method)
+    : problem_(problem), g_(problem.lattice(method)), log_z_(empty_log_z(problem)) {
+  if (g_.T == 0) return;
+  check_scores(problem);
+  Workspace work;
+  const std::size_t rows = tables_size(g_);
+  memory_.reset(new double[rows + 2 * table_size(g_)]);
+  tables_ = tables_in(g_, memory_.get());
+  log_z_ = kernels().log_partition(g_, work, &tables_, nullptr);
+  if (log_z_ == kMinusInfinity) return;
+  posterior_ = make_posterior(problem, g_);
+  clear(posterior_);
+  posterior_.counts.closed = memory_.get() + rows;
+  posterior_.counts.begun = posterior_.counts.closed + table_size(g_);
+  kernels().posterior(g_, work, tables_, posterior_.counts);
+  walk_ = std::make_unique<Walk>(problem_, g_, tables_);
+}
+
+double Lookup::segment(int start, int end, int label) const {
+  int r = 0;
+  while (g_.order[r] != label) ++r;
+  double total = 0.0;
+  std::vector<double> shares;
+  for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
+    const double closed =
+        posterior_.counts.closed[static_cast<std::ptrdiff_t>(end) * g_.stride + q];
+    if (closed == 0.0) continue;
+    walk_->log_shares(start, end, q, shares);
+    total += closed * std::exp(shares.back());
+  }
+  return total;
+}
+
+double Lookup::transition(int position, int previous, int label) const {
+  double total = 0.0;
+  for (int q = 0; q < g_.Q; ++q) {
+    if (g_.order[g_.rank[q]] != label) continue;
+    const double begun =
+        posterior_.counts.begun[static_cast<std::ptrdiff_t>(position) * g_.stride + q];
+    if (begun == 0.0) continue;
+    auto add = [&](int p) {
+      if (g_.order[g_.rank[p]] == previous)
+        total += begun * std::exp(walk_->log_arc(position, p, q));
+    };
+    if (g_.in_ptr == nullptr) {
+      for (int p = 0; p < g_.Q; ++p) add(p);
+    } else {
+      for (int k = g_.in_ptr[q]; k < g_.in_ptr[q + 1]; ++k) add(g_.in_state[k]);
+    }
+  }
+  return total;
+}
+
+// A segment is at most as probable as its label is at each of its tokens, and as the segments of
+// its label that end where it does.
+std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
+  std::vector<Found> found;
+  for (int y = 0; y < g_.Y && g_.T > 0; ++y) {
+    int r = 0;
+    while (g_.order[r] != y) ++r;
+    auto mass = [&](const double* table, int t) {
+      double total = 0.0;
+      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
+        total += table[static_cast<std::ptrdiff_t>(t) * g_.stride + q];
+      }
+      return total * (1.0 + 1e-9);
+    };
+    for (int e = 1; e <= g_.T; ++e) {
+      const double ends = mass(posterior_.counts.closed, e);
+      if (ends == 0.0 || ends < min_probability) continue;
+      int low = e;
+      while (low > 0 && posterior_.counts.tokens[static_cast<std::ptrdiff_t>(low - 1) * g_.Y + y] *
+                                (1.0 + 1e-9) >=
+                            min_probability) {
+        --low;
+      }
+      std::vector<double> totals(e - low, 0.0), shares;  // by start, the latest first
+      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
+        const double closed =
+            posterior_.counts.closed[static_cast<std::ptrdiff_t>(e) * g_.stride + q];
+        if (closed == 0.0) continue;
+        walk_->log_shares(low, e, q, shares);
+        for (std::size_t i = 0; i < shares.size(); ++i) totals[i] += closed * std::exp(shares[i]);
+      }
+      for (int i = 0; i < e - low; ++i) {
+        if (totals[i] > 0.0 && totals[i] >= min_probability)
+          found.push_back({{e - 1 - i, e, y}, totals[i]});
+      }
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Found& a, const Found& b) { return a.probability > b.probability; });
+  return found;
+}
+
+void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work) {
+  // Few or long sequences are taken one by one, many in chunks.
+  const int chunk = count >= 64 * n_threads ? 4 : 1;
+  n_threads = std::min(n_threads, count);
+  if (n_threads <= 1) {
+    static thread_local Workspace workspace;
+    for (int i = 0; i < count; ++i) {
+      work(i, workspace);
+      workspace.clear();
+    }
+    return;
+  }
+  std::atomic<int> next{0};
+  std::exception_ptr error;
+  std::mutex guard;
+  auto body = [&] {
+    Workspace workspace;
+    try {
+      for (int begin = next.fetch_add(chunk); begin < count; begin = next.fetch_add(chunk)) {
+        for (int i = begin; i < std::min(begin + chunk, count); ++i) {
+          work(i, workspace);
+          workspace.clear();
+        }
+      }
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(guard);
+      if (!error) error = std::current_exception();
+    }
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (int i = 1; i < n_threads; ++i) threads.emplace_back(body);
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do the work.
+  }
+  body();
+  for (std::thread& thread : threads) thread.join();
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace caesura

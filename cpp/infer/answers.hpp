@@ -1,0 +1,87 @@
+// One question about one problem; and many problems on threads.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <vector>
+
+#include "base/pool.hpp"
+#include "infer/kernels.hpp"
+#include "infer/walk.hpp"
+#include "lattice/problem.hpp"
+
+namespace caesura {
+
+// A score is NaN, +inf or beyond 1e300; what() is the name of the array.
+struct InvalidScore : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Each answer throws InvalidScore where it must.
+double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
+
+// ln Z and all expected counts, in one block of memory.
+struct Posterior {
+  double log_z = kMinusInfinity;
+  double entropy = 0.0;
+  PooledDoubles memory;
+  Counts counts;               // points into memory
+  double* patterns = nullptr;  // [static patterns]
+  int T = 0, Y = 0, span_length = 0, n_potentials = 0, n_edges = 0, n_patterns = 0;
+};
+Posterior answer_posterior(const Problem&, Method, Workspace&, bool want_entropy);
+
+struct Answer {
+  bool possible = false;
+  double score = kMinusInfinity;
+  std::vector<LabelledSegment> segments;
+};
+Answer answer_best(const Problem&, Method, Workspace&);
+std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
+// With limits that the automaton does not track, see n_best_limited; false where that gives up.
+bool answer_n_best_limited(const Problem&, Method, Workspace&, int n,
+                           const std::vector<std::uint8_t>& limit, std::int64_t most_entries,
+                           std::vector<Answer>& out);
+std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
+
+// All rows of both sweeps, kept for questions about single segments and boundaries.
+class Lookup {
+ public:
+  Lookup(const Problem&, Method);
+  double log_z() const { return log_z_; }
+  double segment(int start, int end, int label) const;
+  double transition(int position, int previous, int label) const;
+  struct Found {
+    LabelledSegment segment;
+    double probability;
+  };
+  std::vector<Found> segments(double min_probability) const;
+
+ private:
+  const Problem& problem_;
+  const Lattice& g_;
+  double log_z_;
+  std::unique_ptr<double[]> memory_;
+  Tables tables_;
+  Posterior posterior_;
+  std::unique_ptr<Walk> walk_;
+};
+
+// Calls work(i, workspace) for i = 0 .. count - 1 on that many threads; each i is independent, so
+// the results are the same for any number of them.  An exception is thrown again after all have
+// ended.
+void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work);
+
+// Calls work(begin, end) for the blocks of a long vector, which are the same for any number of
+// threads.
+template <class Work>
+void for_blocks(std::int64_t size, int n_threads, Work work) {
+  constexpr std::int64_t kBlock = 1 << 15;
+  for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads,
+           [&](int b, Workspace&) { work(b * kBlock, std::min(size, (b + 1) * kBlock)); });
+}
+
+}  // namespace caesura

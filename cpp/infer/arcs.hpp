@@ -1,0 +1,289 @@
+// The step over label history at one boundary: from segments that end there to segments that start.
+//
+//   hat[q] = entry[q] + log sum over arcs (p, q) of exp(alpha[p] + transition[label p, label q])
+//
+// alpha is relative to its largest entry, so the sum is taken over plain numbers, one
+// multiplication an arc.  Where the result is so small that digits may be lost, it is taken again
+// over logarithms.
+#pragma once
+
+#include <cmath>
+
+#include "base/vector.hpp"
+#include "base/workspace.hpp"
+#include "lattice/lattice.hpp"
+#include "lattice/rows.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+constexpr double kSmall = 1e-280;  // sums below it are taken again; lost terms are below 1e-308
+// An edge potential may lift a pair this far, and lost terms with it, before all is rescaled.
+constexpr double kSpread = 20.0;
+
+// Zeros, one by one: `vec sums[B] = {}` is written to memory and read back.
+template <int B>
+inline void clear(vec* first, vec* second) {
+  for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
+}
+
+// y[j] = sum over i of x[i] m[i][j], B vectors of j at a time, held in registers.
+template <int B>
+inline void product_block(const double* x, const double* m, int n, int stride, double* y) {
+  vec even[B], odd[B];  // two sums each, so that additions need not wait for each other
+  clear<B>(even, odd);
+  int i = 0;
+  for (; i + 2 <= n; i += 2) {
+    const vec xi = splat(x[i]), xj = splat(x[i + 1]);
+    const double* row = m + static_cast<std::ptrdiff_t>(i) * stride;
+    for (int b = 0; b < B; ++b) {
+      even[b] += xi * load(row + b * W);
+      odd[b] += xj * load(row + stride + b * W);
+    }
+  }
+  if (i < n) {
+    const vec xi = splat(x[i]);
+    const double* row = m + static_cast<std::ptrdiff_t>(i) * stride;
+    for (int b = 0; b < B; ++b) even[b] += xi * load(row + b * W);
+  }
+  for (int b = 0; b < B; ++b) store(y + b * W, even[b] + odd[b]);
+}
+
+inline void product(const double* x, const double* m, int n, int stride, double* y) {
+  int j = 0;
+  for (; j + 6 * W <= stride; j += 6 * W) product_block<6>(x, m + j, n, stride, y + j);
+  for (; j + 4 * W <= stride; j += 4 * W) product_block<4>(x, m + j, n, stride, y + j);
+  for (; j + 2 * W <= stride; j += 2 * W) product_block<2>(x, m + j, n, stride, y + j);
+}
+
+// Two rows of the sum below, B vectors of columns at a time.
+template <int B>
+inline void add_outer_block(const double* left, const double* right, int count, int stride,
+                            double* out) {
+  vec first[B], second[B];
+  clear<B>(first, second);
+  for (int t = 0; t < count; ++t) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * stride;
+    const vec x = splat(left[at]), y = splat(left[at + 1]);
+    for (int b = 0; b < B; ++b) {
+      const vec z = load(right + at + b * W);
+      first[b] += x * z;
+      second[b] += y * z;
+    }
+  }
+  for (int b = 0; b < B; ++b) {
+    store(out + b * W, load(out + b * W) + first[b]);
+    store(out + stride + b * W, load(out + stride + b * W) + second[b]);
+  }
+}
+
+// out[i][j] += sum over t of left[t][i] right[t][j], for i below n (n rounded up to two); a block
+// of tokens at a time, so that it stays in the nearest cache.
+inline void add_outer(const double* left, const double* right, int count, int n, int stride,
+                      double* out) {
+  constexpr int kTokens = 64;
+  for (int t = 0; t < count; t += kTokens) {
+    const int some = count - t < kTokens ? count - t : kTokens;
+    const double* x = left + static_cast<std::ptrdiff_t>(t) * stride;
+    const double* y = right + static_cast<std::ptrdiff_t>(t) * stride;
+    for (int i = 0; i < n; i += 2) {
+      double* rows = out + static_cast<std::ptrdiff_t>(i) * stride;
+      int j = 0;
+      for (; j + 6 * W <= stride; j += 6 * W)
+        add_outer_block<6>(x + i, y + j, some, stride, rows + j);
+      for (; j + 4 * W <= stride; j += 4 * W)
+        add_outer_block<4>(x + i, y + j, some, stride, rows + j);
+      for (; j + 2 * W <= stride; j += 2 * W)
+        add_outer_block<2>(x + i, y + j, some, stride, rows + j);
+    }
+  }
+}
+
+struct Arcs {
+  const Lattice& g;
+  int n;               // labels
+  int stride;          // of the label matrices
+  double* log_weight;  // [Y][stride] transition[order[i], order[j]]
+  double* weight;      // [Y][stride] exp(log_weight - top)
+  double* transposed;  // [stride][stride] its transpose
+  double top = 0.0;    // the largest transition
+  double* linear;      // [row stride] exp(alpha)
+  double* sums;        // [row stride]
+
+  Arcs(const Lattice& lattice, Workspace& work)
+      : g(lattice), n(lattice.Y), stride(lattice.label_stride) {
+    const std::size_t size = static_cast<std::size_t>(stride) * stride;
+    log_weight = work.doubles(size);
+    weight = work.doubles(size);
+    transposed = work.doubles(size);
+    linear = work.doubles(g.stride);
+    sums = work.doubles(g.stride);
+    fill(log_weight, static_cast<int>(size), kMinusInfinity);
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) {
+        const bool barred = i == j && !g.same_label_adjacent;
+        log_weight[i * stride + j] =
+            barred ? kMinusInfinity : g.transition[g.order[i] * g.Y + g.order[j]];
+      }
+    }
+    rescale();
+  }
+
+  void rescale() {
+    const int size = stride * stride;
+    vec most = splat(kMinusInfinity);
+    for (int i = 0; i < size; i += W) most = max(most, load(log_weight + i));
+    top = max_of(most);
+    if (top == kMinusInfinity) top = 0.0;
+    for (int i = 0; i < size; i += W) store(weight + i, exp(load(log_weight + i) - top));
+    for (int i = 0; i < n; ++i) {
+      for (int j = 0; j < n; ++j) transposed[j * stride + i] = weight[i * stride + j];
+    }
+    for (int j = 0; j < stride; ++j) {
+      for (int i = j < n ? n : 0; i < stride; ++i) transposed[j * stride + i] = 0.0;
+    }
+  }
+
+  void set(int i, int j, double log_value) {
+    log_weight[i * stride + j] = log_value;
+    const double value = std::exp(log_value - top);
+    weight[i * stride + j] = transposed[j * stride + i] = value;
+  }
+
+  bool has_edges(int t) const { return g.by_position[t] < g.by_position[t + 1]; }
+
+  // Put the edge potentials of boundary t into the weights, and take them out again.
+  void patch(int t) {
+    double highest = kMinusInfinity;
+    for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
+      const Edge& edge = g.edges[k];
+      double& w = log_weight[edge.previous * stride + edge.label];
+      w += edge.score;
+      highest = w > highest ? w : highest;
+    }
+    if (highest - top > kSpread) {
+      rescale();
+      return;
+    }
+    for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
+      const Edge& edge = g.edges[k];
+      set(edge.previous, edge.label, log_weight[edge.previous * stride + edge.label]);
+    }
+  }
+  void unpatch(int t, double old_top) {
+    for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
+      const Edge& edge = g.edges[k];
+      const bool barred = edge.previous == edge.label && !g.same_label_adjacent;
+      log_weight[edge.previous * stride + edge.label] =
+          barred ? kMinusInfinity
+                 : g.transition[g.order[edge.previous] * g.Y + g.order[edge.label]];
+    }
+    if (top != old_top) {
+      rescale();
+      return;
+    }
+    for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
+      const Edge& edge = g.edges[k];
+      set(edge.previous, edge.label, log_weight[edge.previous * stride + edge.label]);
+    }
+  }
+
+  double entry(int q) const { return g.entry == nullptr ? 0.0 : g.entry[q]; }
+  double pair(int p, int q) const { return log_weight[g.rank[p] * stride + g.rank[q]]; }
+
+  // Call visit(p) for the source of each arc into q.
+  template <class Visit>
+  void sources(int q, Visit visit) const {
+    if (g.in_ptr == nullptr) {
+      for (int p = 0; p < g.Q; ++p) visit(p);
+    } else {
+      for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) visit(g.in_state[k]);
+    }
+  }
+
+  // hat[q] over logarithms.
+  double careful(const double* alpha, int q) const {
+    double most = kMinusInfinity;
+    sources(q, [&](int p) { most = std::fmax(most, alpha[p] + pair(p, q)); });
+    if (most == kMinusInfinity) return kMinusInfinity;
+    double total = 0.0;
+    sources(q, [&](int p) { total += std::exp(alpha[p] + pair(p, q) - most); });
+    return most + std::log(total) + entry(q);
+  }
+
+  void to_linear(const double* alpha) const {
+    for (int q = 0; q < g.stride; q += W) store(linear + q, exp(load(alpha + q)));
+  }
+
+  // sums[q] = sum over arcs (p, q) of linear[p] weight[p, q]
+  void sum_linear() const {
+    if (g.in_ptr == nullptr) {
+      product(linear, weight, n, stride, sums);
+    } else {
+      for (int q = 0; q < g.Q; ++q) {
+        const double* column = transposed + g.rank[q] * stride;
+        double total = 0.0;
+        for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
+          total += linear[g.in_state[k]] * column[g.rank[g.in_state[k]]];
+        }
+        sums[q] = total;
+      }
+      for (int q = g.Q; q < g.stride; ++q) sums[q] = 0.0;
+    }
+  }
+
+  // hat row from an alpha row; both relative to the same base.
+  void forward(const double* alpha, double* hat) const {
+    to_linear(alpha);
+    sum_linear();
+    bool small = false;
+    for (int q = 0; q < g.stride; q += W) {
+      const vec s = load(sums + q);
+      vec value = log(s) + top;
+      if (g.entry != nullptr) value += load(g.entry + q);
+      store(hat + q, value);
+      const ivec below = (s < kSmall) & lanes_in(q, 0, g.Q);
+      small |= any(below);
+    }
+    if (!small) return;
+    for (int q = 0; q < g.Q; ++q) {
+      if (sums[q] < kSmall) hat[q] = careful(alpha, q);
+    }
+  }
+
+  // The same with the maximum in place of the sum; previous[q] is the best source.
+  void forward_best(const double* alpha, double* hat, std::int32_t* previous) const {
+    if (g.in_ptr == nullptr) {
+      // Over the vectors of q: the source is a plain number, exact in a double.
+      for (int q = 0; q < stride; q += W) {
+        vec best = splat(kMinusInfinity), from = vec{};
+        for (int p = 0; p < n; ++p) {
+          const vec value = alpha[p] + load(log_weight + p * stride + q);
+          const ivec better = value > best;
+          best = better ? value : best;
+          from = better ? splat(p) : from;
+        }
+        if (g.entry != nullptr) best += load(g.entry + q);
+        store(hat + q, best);
+        for (int i = 0; i < W; ++i) previous[q + i] = static_cast<std::int32_t>(from[i]);
+      }
+      return;
+    }
+    for (int q = 0; q < g.Q; ++q) {
+      double best = kMinusInfinity;
+      int from = 0;
+      for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
+        const int p = g.in_state[k];
+        const double value = alpha[p] + pair(p, q);
+        if (value > best) best = value, from = p;
+      }
+      hat[q] = best + entry(q);
+      previous[q] = from;
+    }
+    fill_tail(hat);
+  }
+  void fill_tail(double* row) const {
+    for (int q = g.Q; q < g.stride; ++q) row[q] = kMinusInfinity;
+  }
+};
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,34 @@
+// The kernels of one instruction set, and the choice between them.
+#pragma once
+
+#include "base/workspace.hpp"
+#include "lattice/lattice.hpp"
+
+namespace caesura {
+
+struct Kernels {
+  const char* name;
+
+  // ln Z, and the score of the best segmentation (*last is its final state).  Both keep the rows of
+  // the sweep in `tables` when that is given.  -inf: no segmentation is possible.
+  double (*log_partition)(const Lattice&, Workspace&, Tables* tables, Tally* tally);
+  double (*best)(const Lattice&, Workspace&, Tables* tables, Back& back, int* last, Tally* tally);
+
+  // Expected counts from the tables of log_partition.
+  void (*posterior)(const Lattice&, Workspace&, const Tables&, Counts&);
+
+  // ln Z and counts (tokens, boundaries, transitions, starts, ends) of a first-order model whose
+  // segments all have length 1.  False: a number left the safe range, ask log_partition and
+  // posterior.
+  bool (*chain)(const Lattice&, Workspace&, Counts*, double* log_z);
+};
+
+extern const Kernels kPlainKernels;
+#ifdef CAESURA_HAVE_WIDE
+extern const Kernels kWideKernels;
+#endif
+
+// The kernels for this machine; the environment variable CAESURA_KERNELS=plain|wide forces one.
+const Kernels& kernels();
+
+}  // namespace caesura

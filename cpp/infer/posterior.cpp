@@ -1,0 +1,524 @@
+// The backward sweep: expected counts from the rows that the forward sweep kept.
+//
+// The forward sweep writes each row as a sum of terms.  Given that a segmentation passes through
+// the row (probability P), it took each term with the probability exp(term - row).  So
+//
+//   P(term) = P(row) exp(term - row)
+//
+// carries probabilities from the end of the sequence to its start: only products and sums of
+// numbers between 0 and 1, nothing to cancel.  The weights exp(term - row) of a row are divided by
+// their sum, which is 1 but for rounding, so that no probability leaks away on long inputs.  The
+// expected count of a potential is the sum of the terms that it is part of.  Potentials with open
+// ends are part of many; they are collected as the sums were shared:
+//
+//   gathered[a] = sum over the ends e so far and the starts s <= a of P([s, e))
+//
+// is, when e has come down to b, the count of the potential with the core [a, b) and both ends
+// open.
+
+#include <cmath>
+#include <initializer_list>
+
+#include "infer/arcs.hpp"
+#include "infer/kernels.hpp"
+#include "lattice/rows.hpp"
+#include "lattice/snapshots.hpp"
+
+namespace caesura::CAESURA_ISA {
+namespace {
+
+struct Backward {
+  const Lattice& g;
+  const Tables& tables;
+  Counts& counts;
+  int ring, mask;
+  Active active;
+  Snapshots snapshots;
+  Thetas thetas;
+  Arcs arcs;
+  double* offsets;       // [ring] base(s) - base(e - 1)
+  double* begun;         // [ring][stride] probability of a segment from s
+  double* gathered;      // [ring][stride] see above
+  double* gathered_own;  // [ring][stride] the same for the start a alone
+  double* terms;         // [ring][stride] P([s, e)), closing at e
+  double* entries;       // [ring][stride] P([s, > e)), entering the open row at e
+  double* closed;        // [stride] P(alpha[e])
+  double* open;          // [stride] P(O[e])
+  double* weight;        // [stride] P of the row that closing terms belong to
+  double* divisor;       // [stride] that row, relative to base(e - 1)
+  double* open_row;      // [stride] O[e], relative to base(e - 1)
+  double* ended;         // [stride] P of open segments that end at e
+  double* going_on;      // [stride] P of open segments that go on at e
+  double* factor;        // [stride] P(row) / sum of weights, of the row alpha[e]
+  double* open_factor;   // [stride] the same of O[e]
+  double* step;          // [stride]
+  double* running_open;  // [stride]
+  double* sum;           // [stride]
+  double* row;           // [stride]
+  double* ratio;         // [stride]
+  double* back;          // [stride]
+  double* pairs;         // [Y][label stride] expected transitions by rank
+  double* outer;         // [Y][label stride] the same, still to be multiplied by the weights
+  static constexpr int kBlock = 32;
+  double* lefts;   // [kBlock][stride] rows whose outer products go to `outer`
+  double* rights;  // [kBlock][stride]
+  int waiting = 0;
+  int lowest;                   // live starts are lowest .. e - 1
+  bool own_potentials = false;  // some have a closed start and an open end
+
+  Backward(const Lattice& lattice, Workspace& work, const Tables& kept, Counts& out)
+      : g(lattice),
+        tables(kept),
+        counts(out),
+        ring(ring_size(lattice)),
+        mask(ring - 1),
+        active(lattice, ring, work),
+        snapshots(lattice, ring, work),
+        thetas(lattice, active, work),
+        arcs(lattice, work),
+        lowest(lattice.T) {
+    offsets = work.doubles(ring);
+    for (double** p : {&begun, &gathered, &gathered_own, &terms, &entries}) {
+      *p = work.doubles(static_cast<std::size_t>(ring) * g.stride);
+    }
+    for (double** p : {&closed, &open, &weight, &divisor, &open_row, &ended, &going_on, &factor,
+                       &open_factor, &step, &running_open, &sum, &row, &ratio, &back}) {
+      *p = work.doubles(g.stride);
+    }
+    for (double** p : {&lefts, &rights})
+      *p = g.in_ptr == nullptr ? work.doubles(kBlock * g.stride) : nullptr;
+    for (double** p : {&pairs, &outer}) {
+      *p = work.doubles(static_cast<std::size_t>(g.label_stride) * g.label_stride);
+      fill(*p, g.label_stride * g.label_stride, 0.0);
+    }
+    for (int i = 0; i < g.n_potentials; ++i) own_potentials |= g.potentials[i].flags == kOpenEnd;
+  }
+
+  double* of(double* rows, int s) const {
+    return rows + static_cast<std::ptrdiff_t>(s & mask) * g.stride;
+  }
+  const double* alpha(int t) const {
+    return tables.alpha + static_cast<std::ptrdiff_t>(t) * g.stride;
+  }
+  const double* hat(int t) const { return tables.hat + static_cast<std::ptrdiff_t>(t) * g.stride; }
+  const double* open_at(int t) const {
+    return tables.open + static_cast<std::ptrdiff_t>(t) * g.stride;
+  }
+
+  // P(alpha[T]) and the counts of the last labels.
+  void begin() {
+    double most = kMinusInfinity, total = 0.0;
+    auto value = [&](int q) {
+      return g.accepting[q] ? alpha(g.T)[q] + g.end[g.order[g.rank[q]]] : kMinusInfinity;
+    };
+    for (int q = 0; q < g.Q; ++q) most = std::fmax(most, value(q));
+    for (int q = 0; q < g.Q; ++q) total += std::exp(value(q) - most);
+    fill(closed, g.stride, 0.0);
+    fill(open, g.stride, 0.0);
+    for (int q = 0; q < g.Q; ++q) {
+      closed[q] = std::exp(value(q) - most) / total;
+      counts.ends[g.order[g.rank[q]]] += closed[q];
+      if (counts.want_entropy && closed[q] > 0.0) counts.entropy -= closed[q] * std::log(closed[q]);
+    }
+  }
+
+  // The starts that are in the window of e and were not in that of e + 1.
+  void enter(int low, int e) {
+    for (int a = lowest - 1; a >= low; --a) {
+      offsets[a & mask] = a + 1 == e ? 0.0 : offsets[(a + 1) & mask] - tables.increment[a + 1];
+      for (double* rows : {begun, gathered, gathered_own}) fill(of(rows, a), g.stride, 0.0);
+      active.begin(a);
+      int previous_end = a + 1;
+      for (int i = g.by_start[a]; i < g.by_start[a + 1]; ++i) {
+        const Potential& p = g.potentials[g.starting[i]];
+        if ((p.flags & kOpenEnd) == 0) continue;
+        if (p.end != previous_end) snapshots.save(active, a);
+        previous_end = p.end;
+        active.add(p);
+      }
+    }
+    lowest = low < lowest ? low : lowest;
+  }
+
+  // Go from e to e - 1: the potentials whose core ends at e are active no more.
+  void leave(int e) {
+    for (int a = lowest; a < e; ++a) offsets[a & mask] += e > 1 ? tables.increment[e - 1] : 0.0;
+    int last = -1;
+    for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+      const Potential& p = g.potentials[i];
+      if ((p.flags & kOpenEnd) == 0 || p.start == last || p.start == e - 1) continue;
+      last = p.start;
+      snapshots.restore(active, p.start);
+    }
+  }
+
+  // exp(term - row) on a range of states, zero elsewhere; added to `norm`.
+  void weigh(const double* a, const double* b, double shift, Range range, const double* of_row,
+             double* norm, double* out) const {
+    const int begin = range.begin / W * W;
+    fill(out, begin, 0.0);
+    int q = begin;
+    for (; q < range.end; q += W) {
+      vec value = exp((load(a + q) + load(b + q) + shift) - load(of_row + q));
+      if (q < range.begin || q + W > range.end) {
+        value = lanes_in(q, range.begin, range.end) ? value : vec{};
+      }
+      store(out + q, value);
+      store(norm + q, load(norm + q) + value);
+    }
+    for (; q < g.stride; q += W) store(out + q, vec{});
+  }
+
+  // From the weights of a row to probabilities: norm becomes P(row) / sum of weights.
+  void make_factor(const double* p, double* norm) const {
+    for (int q = 0; q < g.stride; q += W) {
+      const vec sum = load(norm + q);
+      store(norm + q, sum > 0.0 ? load(p + q) / sum : vec{});
+    }
+  }
+  // P(term) = weight * factor, of a row with the probability p
+  void scale(double* row, const double* ratio, const double* p) {
+    for (int q = 0; q < g.stride; q += W) store(row + q, load(row + q) * load(ratio + q));
+    if (counts.want_entropy) count_entropy(row, p);
+  }
+  // The same, and add it to the sum over earlier starts, to `to`, and that sum to `gather_to`.
+  void gather(double* row, const double* p, double* to, double* gather_to) const {
+    for (int q = 0; q < g.stride; q += W) {
+      const vec value = load(row + q) * load(p + q);
+      const vec total = load(sum + q) + value;
+      store(row + q, value);
+      store(sum + q, total);
+      store(to + q, load(to + q) + value);
+      store(gather_to + q, load(gather_to + q) + total);
+    }
+  }
+  // The entropy of a choice: - P(term) ln(P(term) / P(row))
+  void count_entropy(const double* row, const double* p) {
+    vec entropy = vec{};
+    for (int q = 0; q < g.stride; q += W) {
+      const vec value = load(row + q);
+      const vec share = value / load(p + q);
+      entropy += (value > 0.0) & (share > 1e-300) ? -value * log(share) : vec{};
+    }
+    counts.entropy += sum_of(entropy);
+  }
+  static double sum_of(vec v) { return caesura::CAESURA_ISA::sum(v); }
+
+  // A row relative to base(e - 1); where nothing is possible, +inf, so that exp(term - row) = 0.
+  void divide_by(const double* relative, double increment, int begin, int end, double* out) const {
+    for (int q = begin; q < end; ++q) {
+      out[q] = relative[q] == kMinusInfinity ? -kMinusInfinity : relative[q] + increment;
+    }
+  }
+
+  void add_rows(double* to, const double* from) const {
+    for (int q = 0; q < g.stride; q += W) store(to + q, load(to + q) + load(from + q));
+  }
+
+  // All terms of the rows alpha[e] and O[e].
+  void spread(int e) {
+    const Boundary at = boundary_of(g, e);
+    enter(at.window.low, e);
+    const double increment = tables.increment[e];
+
+    fill(divisor, g.stride, -kMinusInfinity);
+    divide_by(alpha(e), increment, 0, g.Q, divisor);
+    copy(weight, closed, g.stride);
+    if (at.open) {
+      fill(open_row, g.stride, -kMinusInfinity);
+      divide_by(open_at(e), increment, 0, g.unbounded, open_row);
+      if (at.same) {
+        for (int q = 0; q < g.unbounded; ++q) {
+          divisor[q] = open_row[q];
+          weight[q] = closed[q] + open[q];
+        }
+      }
+    }
+
+    fill(factor, g.stride, 0.0);
+    fill(open_factor, g.stride, 0.0);
+    thetas.begin(e);
+    if (at.enters) fill(running_open, g.stride, 0.0);
+    for (int s = e - 1; s >= at.window.low; --s) {
+      const Range range = range_of(g, s, e, at.window.open, at.window.direct);
+      const double* theta = thetas.row(s, range);
+      const double offset = offsets[s & mask];
+      weigh(theta, hat(s), offset, range, divisor, factor, of(terms, s));
+      if (!at.enters || s < at.window.open) continue;
+      add_rows(running_open, active.shared_row(s));
+      if (s > at.reach) {
+        fill(of(entries, s), g.stride, 0.0);
+        continue;
+      }
+      theta = running_open;
+      if (active.owns(s)) {
+        copy(row, running_open, g.stride);
+        add_rows(row, active.own_row(s));
+        theta = row;
+      }
+      weigh(theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor, of(entries, s));
+    }
+    if (at.open) weigh_open(e, at.same || at.forced);
+    make_factor(weight, factor);
+    if (at.open) {
+      make_factor(open, open_factor);
+      for (int s = at.window.open; at.enters && s < e; ++s)
+        scale(of(entries, s), open_factor, open);
+      scale(ended, factor, weight);
+      scale(going_on, open_factor, open);
+      for (int q = 0; q < g.stride; q += W) store(open + q, load(ended + q) + load(going_on + q));
+      if (at.same) fill(ended, g.stride, 0.0);
+    }
+    collect(e, at.window, at.enters);
+  }
+
+  // The segments that were open at e - 1: they end at e (ended) or go on.  Where both are the same,
+  // or none may go on, there is only the first kind.
+  void weigh_open(int e, bool only_ended) {
+    fill(ended, g.stride, 0.0);
+    fill(going_on, g.stride, 0.0);
+    if (e == 1) return;
+    const Range all{0, g.unbounded};
+    step_row(g, e, step);
+    if (!only_ended) weigh(step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
+    close_step_row(g, e, step);
+    weigh(step, open_at(e - 1), 0.0, all, divisor, factor, ended);
+  }
+
+  // Expected counts of what ends at e.  From here on `open` is P(O[e - 1]).
+  void collect(int e, Window window, bool enters) {
+    int next = g.by_end[e + 1] - 1;  // potentials that end at e, earliest start first
+    const int first = g.by_end[e];
+    fill(sum, g.stride, 0.0);
+    for (int s = window.low; s < e; ++s) {
+      double* term = of(terms, s);
+      const bool entering = enters && s >= window.open;
+      gather(term, factor, of(begun, s), of(gathered, s));
+      if (counts.want_entropy) count_entropy(term, weight);
+      if (own_potentials) add_rows(of(gathered_own, s), term);
+      if (counts.spans != nullptr) count_spans(s, e, term);
+      while (next >= first && g.potentials[next].start < s) --next;
+      for (; next >= first && g.potentials[next].start == s; --next) {
+        const Potential& p = g.potentials[next];
+        if (p.flags & kOpenEnd) continue;
+        const Target& z = g.targets[p.target];
+        double& count = counts.potentials[p.id];
+        if (p.flags & kOpenStart) {
+          count += sum_over(sum, z);
+          if (g.unbounded > 0) count += sum_over(ended, z);
+        } else {
+          count += sum_over(term, z);
+        }
+      }
+      if (entering) {
+        add_rows(of(begun, s), of(entries, s));
+        if (own_potentials) add_rows(of(gathered_own, s), of(entries, s));
+      }
+    }
+    if (enters) {
+      fill(sum, g.stride, 0.0);
+      for (int s = window.open; s < e; ++s) {
+        add_rows(sum, of(entries, s));
+        add_rows(of(gathered, s), sum);
+      }
+    }
+    for (int i = first; i < g.by_end[e + 1]; ++i) {
+      const Potential& p = g.potentials[i];
+      if ((p.flags & kOpenEnd) == 0) continue;
+      const Target& z = g.targets[p.target];
+      double& count = counts.potentials[p.id];
+      count += sum_over(of(p.flags & kOpenStart ? gathered : gathered_own, p.start), z);
+      if (g.unbounded > 0 && (p.flags & kOpenStart)) count += sum_over(open, z);
+    }
+    double* tokens = counts.tokens + static_cast<std::ptrdiff_t>(e - 1) * g.Y;
+    const double* inside = of(gathered, e - 1);
+    for (int q = 0; q < g.Q; ++q) {
+      tokens[g.order[g.rank[q]]] += inside[q] + (q < g.unbounded ? open[q] : 0.0);
+    }
+  }
+
+  void count_spans(int s, int e, const double* term) const {
+    if (e - s > g.span_length) return;
+    double* out =
+        counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
+    for (int y = 0; y < g.Y; y += 8) __builtin_prefetch(out - g.Y + y, 1);  // the next one from s
+    if (g.plain_order) {
+      int q = 0;
+      for (; q + W <= g.Y; q += W) store(out + q, load(term + q));
+      if (q < g.Y) store_part(out + q, load(term + q), g.Y - q);
+      return;
+    }
+    for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
+  }
+
+  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.  Each state q passes
+  // on P(hat[q]) linear[p] weight[p, q] / sum over p; small sums are left to the careful way.
+  void step_back(int t) {
+    const double old_top = arcs.top;
+    const bool edges = arcs.has_edges(t);
+    if (edges) arcs.patch(t);
+    arcs.to_linear(alpha(t));
+    const bool small = g.in_ptr == nullptr ? pass_back_dense(t, edges) : pass_back_sparse(t);
+    if (small) step_back_carefully(t);
+    if (counts.want_entropy) arc_entropy(t);
+    if (edges) {
+      count_edges(t);
+      arcs.unpatch(t, old_top);
+    }
+  }
+
+  bool pass_back_dense(int t, bool edges) {
+    const double* started = of(begun, t);
+    arcs.sum_linear();
+    bool small = false;
+    for (int q = 0; q < g.stride; q += W) {
+      const vec total = load(arcs.sums + q);
+      const vec p = load(started + q);
+      const ivec below = total < kSmall;
+      store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : total));
+      small |= any(below & (p > 0.0));
+    }
+    product(ratio, arcs.transposed, g.Q, g.stride, back);
+    for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
+    if (edges) {  // these weights hold at this boundary only
+      for (int p = 0; p < g.Q; ++p) {
+        const vec x = splat(arcs.linear[p]);
+        double* out = pairs + p * g.label_stride;
+        const double* w = arcs.weight + p * g.label_stride;
+        for (int q = 0; q < g.stride; q += W) {
+          store(out + q, load(out + q) + x * load(ratio + q) * load(w + q));
+        }
+      }
+      return small;
+    }
+    // Collect a block of rows, then add their outer products at once.
+    copy(lefts + waiting * g.stride, arcs.linear, g.stride);
+    copy(rights + waiting * g.stride, ratio, g.stride);
+    if (++waiting == kBlock) add_waiting();
+    return small;
+  }
+
+  void add_waiting() {
+    add_outer(lefts, rights, waiting, g.Q, g.stride, outer);
+    waiting = 0;
+  }
+
+  bool pass_back_sparse(int t) {
+    const double* started = of(begun, t);
+    bool small = false;
+    fill(closed, g.stride, 0.0);
+    for (int q = 0; q < g.Q; ++q) {
+      arcs.sums[q] = 0.0;
+      if (started[q] == 0.0) continue;
+      const double* column = arcs.transposed + g.rank[q] * g.label_stride;
+      const int begin = g.in_ptr[q], end = g.in_ptr[q + 1];
+      double total = 0.0;
+      for (int k = begin; k < end; ++k)
+        total += arcs.linear[g.in_state[k]] * column[g.rank[g.in_state[k]]];
+      arcs.sums[q] = total;
+      if (total < kSmall) {
+        small = true;
+        continue;
+      }
+      const double factor = started[q] / total;
+      for (int k = begin; k < end; ++k) {
+        const int p = g.in_state[k];
+        const double value = arcs.linear[p] * column[g.rank[p]] * factor;
+        closed[p] += value;
+        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
+      }
+    }
+    return small;
+  }
+
+  // Over logarithms, for the states whose sum is too small.
+  void step_back_carefully(int t) {
+    const double* started = of(begun, t);
+    for (int q = 0; q < g.Q; ++q) {
+      if (started[q] == 0.0 || arcs.sums[q] >= kSmall) continue;
+      double norm = 0.0;
+      arcs.sources(q, [&](int p) { norm += std::exp(arc_gap(t, p, q)); });
+      arcs.sources(q, [&](int p) {
+        const double value = arc_probability(t, p, q) / norm;
+        closed[p] += value;
+        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
+      });
+    }
+  }
+
+  double arc_gap(int t, int p,
+                 int q) const {  // ln P(previous state is p | a segment in q starts at t)
+    return alpha(t)[p] + arcs.pair(p, q) + arcs.entry(q) - hat(t)[q];
+  }
+  double arc_probability(int t, int p, int q) const {
+    const double started = begun[static_cast<std::ptrdiff_t>(t & mask) * g.stride + q];
+    return started == 0.0 ? 0.0 : started * std::exp(arc_gap(t, p, q));
+  }
+
+  void arc_entropy(int t) {
+    const double* started = of(begun, t);
+    for (int q = 0; q < g.Q; ++q) {
+      if (started[q] == 0.0) continue;
+      double norm = 0.0;
+      arcs.sources(q, [&](int p) { norm += std::exp(arc_gap(t, p, q)); });
+      arcs.sources(q, [&](int p) {
+        const double share = std::exp(arc_gap(t, p, q)) / norm;
+        if (share > 0.0) counts.entropy -= started[q] * share * std::log(share);
+      });
+    }
+  }
+
+  void count_edges(int t) {
+    for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
+      const Edge& edge = g.edges[k];
+      double total = 0.0;
+      for (int q = g.first[edge.label]; q < g.first[edge.label + 1]; ++q) {
+        arcs.sources(q, [&](int p) {
+          if (g.rank[p] == edge.previous) total += arc_probability(t, p, q);
+        });
+      }
+      counts.edges[edge.id] += total;
+    }
+  }
+
+  void keep(double* table, int t, const double* values) const {
+    if (table != nullptr) copy(table + static_cast<std::ptrdiff_t>(t) * g.stride, values, g.stride);
+  }
+
+  void run() {
+    begin();
+    counts.boundaries[0] = 1.0;
+    for (int e = g.T; e >= 1; --e) {
+      double total = 0.0;
+      for (int q = 0; q < g.Q; ++q) total += closed[q];
+      counts.boundaries[e] = total;
+      keep(counts.closed, e, closed);
+      spread(e);
+      leave(e);
+      const int t = e - 1;
+      const double* started = of(begun, t);
+      keep(counts.begun, t, started);
+      if (counts.entered != nullptr) {
+        for (int q = 0; q < g.Q; ++q) counts.entered[q] += started[q];
+      }
+      if (t > 0) step_back(t);
+    }
+    if (waiting > 0) add_waiting();
+    for (int q = 0; q < g.Q; ++q) counts.starts[g.order[g.rank[q]]] += of(begun, 0)[q];
+    for (int i = 0; i < g.Y; ++i) {
+      for (int j = 0; j < g.Y; ++j) {
+        const int at = i * g.label_stride + j;
+        counts.transitions[g.order[i] * g.Y + g.order[j]] = pairs[at] + outer[at] * arcs.weight[at];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void backward_posterior(const Lattice& g, Workspace& work, const Tables& tables, Counts& counts) {
+  Backward sweep(g, work, tables, counts);
+  sweep.run();
+}
+
+}  // namespace caesura::CAESURA_ISA

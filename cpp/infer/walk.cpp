@@ -1,0 +1,378 @@
+#include "infer/walk.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <queue>
+#include <unordered_map>
+
+namespace caesura {
+
+Walk::Walk(const Problem& problem, const Lattice& lattice, const Tables& tables)
+    : problem_(problem), g_(lattice), tables_(tables) {
+  Total base;
+  for (int t = 0; t <= g_.T; ++t) {
+    base.add(tables_.increment[t]);
+    base_high_.push_back(base.high);
+    base_low_.push_back(base.low);
+  }
+}
+
+double Walk::offset(int s, int e) const {
+  return (base_high_[s] - base_high_[e]) + (base_low_[s] - base_low_[e]);
+}
+
+bool Walk::holds(int target, int state) const {
+  if (target < g_.Y) return g_.order[g_.rank[state]] == target;
+  return problem_.automaton().ends_in(state, target - g_.Y);
+}
+
+double Walk::token(int t, int state) const {
+  const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * g_.Y + g_.order[g_.rank[state]];
+  return g_.allowed != nullptr && !g_.allowed[at] ? kMinusInfinity : g_.emission[at];
+}
+
+void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
+  out.clear();
+  double running = 0.0, running_open = 0.0;
+  for (int s = e - 1; s >= low; --s) {
+    double own = 0.0, own_open = 0.0;
+    running += token(s, state);
+    running_open += token(s, state);
+    for (int i = g_.by_start[s]; i < g_.by_start[s + 1]; ++i) {
+      const Potential& p = g_.potentials[g_.starting[i]];
+      if (p.end > e) break;
+      const bool open_end = (p.flags & kOpenEnd) != 0;
+      if ((p.end != e && !open_end) || !holds(p.target, state)) continue;
+      const bool open_start = (p.flags & kOpenStart) != 0;
+      (open_start ? running : own) += p.score;
+      if (open_end) (open_start ? running_open : own_open) += p.score;
+    }
+    if (g_.spans != nullptr && e - s <= g_.span_length) {
+      const int y = g_.order[g_.rank[state]];
+      own += g_.spans[(static_cast<std::ptrdiff_t>(s) * g_.span_length + (e - s - 1)) * g_.Y + y];
+    }
+    out.push_back({s, running + own, running_open + own_open});
+  }
+}
+
+double Walk::transition(int t, int p, int q) const {
+  const int i = g_.rank[p], j = g_.rank[q];
+  if (i == j && !g_.same_label_adjacent) return kMinusInfinity;
+  double value = g_.transition[g_.order[i] * g_.Y + g_.order[j]];
+  for (int k = g_.by_position[t]; k < g_.by_position[t + 1]; ++k) {
+    const Edge& edge = g_.edges[k];
+    if (edge.previous == i && edge.label == j) value += edge.score;
+  }
+  return value + (g_.entry == nullptr ? 0.0 : g_.entry[q]);
+}
+
+void Walk::terms(const Node& node, std::vector<Term>& out) const {
+  out.clear();
+  const auto [kind, e, q] = node;
+  auto push = [&](NodeKind from, int at, int state, double value) {
+    if (value > kMinusInfinity) out.push_back({{from, at, state}, value});
+  };
+  auto at = [&](const double* table, int t, int state) {
+    return table[static_cast<std::ptrdiff_t>(t) * g_.stride + state];
+  };
+  if (kind == NodeKind::kFinal) {
+    for (int p = 0; p < g_.Q; ++p) {
+      const double end = g_.accepting[p] ? g_.end[g_.order[g_.rank[p]]] : kMinusInfinity;
+      push(NodeKind::kClosed, g_.T, p, at(tables_.alpha, g_.T, p) + end);
+    }
+    return;
+  }
+  if (kind == NodeKind::kBegun) {
+    if (g_.in_ptr == nullptr) {
+      for (int p = 0; p < g_.Q; ++p) {
+        push(NodeKind::kClosed, e, p, at(tables_.alpha, e, p) + transition(e, p, q));
+      }
+    } else {
+      for (int k = g_.in_ptr[q]; k < g_.in_ptr[q + 1]; ++k) {
+        const int p = g_.in_state[k];
+        push(NodeKind::kClosed, e, p, at(tables_.alpha, e, p) + transition(e, p, q));
+      }
+    }
+    return;
+  }
+  const bool open_state = q < g_.unbounded;
+  const bool closing = kind == NodeKind::kClosed;
+  int low = g_.fence[e];
+  if (open_state) {
+    low = std::max(low, g_.reach[e - 1] + 1);
+  } else {
+    int longest = 0;
+    while (longest < g_.longest && g_.fitting[longest + 1] > q) ++longest;
+    low = std::max(low, e - longest);
+  }
+  std::vector<Theta> scores;
+  thetas(e, q, low, scores);
+  for (const Theta& theta : scores) {
+    if (!closing && theta.start > g_.reach[e]) continue;
+    const double value = (closing ? theta.closed : theta.open) + at(tables_.hat, theta.start, q) +
+                         offset(theta.start, e - 1);
+    push(NodeKind::kBegun, theta.start, q, value);
+  }
+  if (!open_state || e == 1) return;
+  double step = token(e - 1, q);
+  for (int i = g_.by_end[e]; i < g_.by_end[e + 1]; ++i) {
+    const Potential& p = g_.potentials[i];
+    const bool applies = (p.flags & kOpenStart) && (closing || (p.flags & kOpenEnd));
+    if (applies && holds(p.target, q)) step += p.score;
+  }
+  push(NodeKind::kOpen, e - 1, q, at(tables_.open, e - 1, q) + step);
+}
+
+void Walk::log_shares(int low, int end, int state, std::vector<double>& out) const {
+  out.assign(end - low, kMinusInfinity);
+  const double total = tables_.alpha[static_cast<std::ptrdiff_t>(end) * g_.stride + state];
+  if (total == kMinusInfinity) return;
+  std::vector<Theta> scores;
+  thetas(end, state, low, scores);
+  for (const auto& [start, closed, open] : scores) {
+    const int length = end - start;
+    const bool too_long =
+        state >= g_.unbounded && (length > g_.longest || g_.fitting[length] <= state);
+    if (too_long || g_.fence[end] > start) break;
+    const double hat = tables_.hat[static_cast<std::ptrdiff_t>(start) * g_.stride + state];
+    out[length - 1] = closed + hat + offset(start, end) - total;
+  }
+}
+
+double Walk::log_arc(int t, int p, int q) const {
+  const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(t) * g_.stride;
+  const double total = tables_.hat[row + q];
+  if (total == kMinusInfinity) return kMinusInfinity;
+  return tables_.alpha[row + p] + transition(t, p, q) - total;
+}
+
+Random::Random(std::uint64_t seed) {
+  for (std::uint64_t& word : state_) {  // splitmix64
+    seed += 0x9e3779b97f4a7c15;
+    std::uint64_t z = seed;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    word = z ^ (z >> 31);
+  }
+}
+
+std::uint64_t Random::next() {
+  auto rotate = [](std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); };
+  const std::uint64_t result = rotate(state_[1] * 5, 7) * 9;
+  const std::uint64_t shifted = state_[1] << 17;
+  state_[2] ^= state_[0];
+  state_[3] ^= state_[1];
+  state_[1] ^= state_[2];
+  state_[0] ^= state_[3];
+  state_[2] ^= shifted;
+  state_[3] = rotate(state_[3], 45);
+  return result;
+}
+
+double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+namespace {
+
+// The segments of a path of nodes from the final one to the start.
+std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path) {
+  std::vector<LabelledSegment> segments;
+  int end = g.T;
+  for (const Node& node : path) {
+    if (node.kind == NodeKind::kClosed) end = node.at;
+    if (node.kind == NodeKind::kBegun) {
+      segments.push_back({node.at, end, g.order[g.rank[node.state]]});
+    }
+  }
+  std::reverse(segments.begin(), segments.end());
+  return segments;
+}
+
+bool at_start(const Node& node) { return node.kind == NodeKind::kBegun && node.at == 0; }
+
+}  // namespace
+
+std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
+  std::vector<Node> path{{NodeKind::kFinal, walk.lattice().T, 0}};
+  std::vector<Term> terms;
+  std::vector<double> weights;
+  while (!at_start(path.back())) {
+    walk.terms(path.back(), terms);
+    double most = kMinusInfinity, total = 0.0;
+    for (const Term& term : terms) most = std::max(most, term.value);
+    weights.clear();
+    for (const Term& term : terms) {
+      weights.push_back(std::exp(term.value - most));
+      total += weights.back();
+    }
+    double left = random.uniform() * total;
+    std::size_t chosen = 0;
+    while (chosen + 1 < terms.size() && (weights[chosen] == 0.0 || left >= weights[chosen])) {
+      left -= weights[chosen++];
+    }
+    // Rounding may run past the last possible term.
+    while (chosen > 0 && weights[chosen] == 0.0) --chosen;
+    path.push_back(terms[chosen].from);
+  }
+  return segments_of(walk.lattice(), path);
+}
+
+// Each segmentation but the best deviates from an earlier one at some node, and follows the best
+// terms from there on; what it loses is the sum of what its deviations lose.  So candidates are
+// taken from a heap by their loss, each gives one whole path, and its own deviations are put on the
+// heap.
+std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n) {
+  struct Candidate {
+    double loss;
+    std::int32_t parent;  // path deviated from, -1 for none
+    std::int32_t place;   // node of that path
+    std::int32_t choice;  // rank of the term taken there
+  };
+  auto worse = [](const Candidate& a, const Candidate& b) { return a.loss > b.loss; };
+  std::priority_queue<Candidate, std::vector<Candidate>, decltype(worse)> heap(worse);
+
+  // Terms of a node, best first, made once.
+  std::unordered_map<std::uint64_t, std::vector<Term>> known;
+  auto sorted_terms = [&](const Node& node) -> const std::vector<Term>& {
+    const std::uint64_t key =
+        (static_cast<std::uint64_t>(node.at) * walk.lattice().Q + node.state) * 4 +
+        static_cast<std::uint64_t>(node.kind);
+    auto [found, added] = known.try_emplace(key);
+    if (added) {
+      walk.terms(node, found->second);
+      std::stable_sort(found->second.begin(), found->second.end(),
+                       [](const Term& a, const Term& b) { return a.value > b.value; });
+    }
+    return found->second;
+  };
+
+  std::vector<std::vector<Node>> paths;
+  std::vector<std::vector<LabelledSegment>> results;
+  const Node final{NodeKind::kFinal, walk.lattice().T, 0};
+  if (!sorted_terms(final).empty()) heap.push({0.0, -1, 0, 0});
+  while (!heap.empty() && static_cast<int>(results.size()) < n) {
+    const Candidate taken = heap.top();
+    heap.pop();
+    std::vector<Node> path;
+    if (taken.parent < 0) {
+      path.push_back(final);
+    } else {
+      const auto& parent = paths[taken.parent];
+      path.assign(parent.begin(), parent.begin() + taken.place + 1);
+    }
+    const int number = static_cast<int>(paths.size());
+    int choice = taken.choice;
+    while (!at_start(path.back())) {
+      const std::vector<Term>& terms = sorted_terms(path.back());
+      if (choice + 1 < static_cast<int>(terms.size())) {
+        const double loss = terms[choice].value - terms[choice + 1].value;
+        heap.push(
+            {taken.loss + loss, number, static_cast<std::int32_t>(path.size()) - 1, choice + 1});
+      }
+      path.push_back(terms[choice].from);
+      choice = 0;
+    }
+    results.push_back(segments_of(walk.lattice(), path));
+    paths.push_back(std::move(path));
+  }
+  return results;
+}
+
+namespace {
+
+// The limited labels that a path has used, two words of bits.
+struct Used {
+  std::uint64_t bits[2] = {0, 0};
+  bool has(int i) const { return (bits[i / 64] >> (i % 64)) & 1; }
+  void add(int i) { bits[i / 64] |= std::uint64_t{1} << (i % 64); }
+};
+
+struct Place {
+  Node node;
+  Used used;
+  bool operator==(const Place& other) const {
+    return node.kind == other.node.kind && node.at == other.node.at &&
+           node.state == other.node.state && used.bits[0] == other.used.bits[0] &&
+           used.bits[1] == other.used.bits[1];
+  }
+};
+
+struct PlaceHash {
+  std::size_t operator()(const Place& place) const {
+    std::uint64_t h = static_cast<std::uint64_t>(place.node.at) << 34 ^
+                      static_cast<std::uint64_t>(place.node.state) << 2 ^
+                      static_cast<std::uint64_t>(place.node.kind);
+    for (const std::uint64_t word : place.used.bits)
+      h = (h ^ word) * 0x9e3779b97f4a7c15 ^ (h >> 29);
+    return static_cast<std::size_t>(h);
+  }
+};
+
+}  // namespace
+
+// Best-first search from the final node: the tables say exactly what the rest can still give where
+// the limits are not looked at, so what is taken from the heap is never too good.  A place (node
+// and used labels) is left alone once it has been taken n times.
+bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& limit,
+                    std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out) {
+  const Lattice& g = walk.lattice();
+  std::vector<int> bit(g.Y, -1);
+  Used required;
+  int bits = 0;
+  for (int y = 0; y < g.Y; ++y) {
+    if (limit[y] == 0) continue;
+    if (bits == 128) return false;
+    bit[y] = bits++;
+    if (limit[y] == 2) required.add(bit[y]);
+  }
+  struct Entry {
+    Place place;
+    std::int32_t parent;
+  };
+  struct Candidate {
+    double loss;
+    std::int32_t entry, at;
+    // The least loss first; of equals, the nearest to the start.
+    bool operator<(const Candidate& other) const {
+      return loss != other.loss ? loss > other.loss : at > other.at;
+    }
+  };
+  std::vector<Entry> entries{{{{NodeKind::kFinal, g.T, 0}, {}}, -1}};
+  std::priority_queue<Candidate> heap;
+  heap.push({0.0, 0, g.T});
+  std::unordered_map<Place, std::int32_t, PlaceHash> taken;
+  std::vector<Term> terms;
+  while (!heap.empty() && static_cast<int>(out.size()) < n) {
+    const Candidate best = heap.top();
+    heap.pop();
+    const Place place = entries[best.entry].place;
+    if (taken[place]++ >= n) continue;
+    if (at_start(place.node)) {
+      const bool complete = (place.used.bits[0] & required.bits[0]) == required.bits[0] &&
+                            (place.used.bits[1] & required.bits[1]) == required.bits[1];
+      if (!complete) continue;
+      std::vector<Node> path;
+      for (int i = best.entry; i >= 0; i = entries[i].parent) path.push_back(entries[i].place.node);
+      std::reverse(path.begin(), path.end());
+      out.push_back(segments_of(g, path));
+      continue;
+    }
+    walk.terms(place.node, terms);
+    double most = kMinusInfinity;
+    for (const Term& term : terms) most = std::max(most, term.value);
+    for (const Term& term : terms) {
+      Place next{term.from, place.used};
+      if (next.node.kind == NodeKind::kBegun) {
+        const int b = bit[g.order[g.rank[next.node.state]]];
+        if (b >= 0 && next.used.has(b)) continue;
+        if (b >= 0) next.used.add(b);
+      }
+      if (static_cast<std::int64_t>(entries.size()) >= most_entries) return false;
+      entries.push_back({next, best.entry});
+      heap.push({best.loss + (most - term.value), static_cast<std::int32_t>(entries.size()) - 1,
+                 next.node.at});
+    }
+  }
+  return true;
+}
+
+}  // namespace caesura

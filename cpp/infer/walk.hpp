@@ -1,0 +1,89 @@
+// Walks over the rows that a forward sweep kept, one state at a time: samples, the n best
+// segmentations, and probabilities of single segments.
+//
+// Every row of the sweep is a sum of terms, so the rows are the nodes of an acyclic graph, and a
+// segmentation is a path from the final node back to the start:
+//
+//   kFinal        <- kClosed(T, q)
+//   kClosed(e, q) <- kBegun(s, q) for the starts in the window, or kOpen(e - 1, q)
+//   kOpen(e, q)   <- kBegun(s, q) for the starts that grow old at e, or kOpen(e - 1, q)
+//   kBegun(s, q)  <- kClosed(s, p) for the arcs (p, q)
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "lattice/problem.hpp"
+
+namespace caesura {
+
+enum class NodeKind : std::uint8_t { kFinal, kClosed, kOpen, kBegun };
+
+struct Node {
+  NodeKind kind;
+  std::int32_t at;  // boundary
+  std::int32_t state;
+};
+
+struct Term {
+  Node from;
+  double value;  // log weight, comparable among the terms of one node
+};
+
+class Walk {
+ public:
+  Walk(const Problem& problem, const Lattice& lattice, const Tables& tables);
+
+  // The terms of a node, impossible ones left out.
+  void terms(const Node& node, std::vector<Term>& out) const;
+
+  // ln P(a segment [s, end) in the state, given that one in this state ends at `end`), for the
+  // starts s = end - 1, ..., low.
+  void log_shares(int low, int end, int state, std::vector<double>& out) const;
+
+  // ln P(the previous state is p, given that a segment in q starts at t).
+  double log_arc(int t, int p, int q) const;
+
+  const Lattice& lattice() const { return g_; }
+
+ private:
+  struct Theta {
+    int start;
+    double closed, open;  // score of [start, e), and of [start, beyond e)
+  };
+  // Scores of the segments in a state that end at e, for the starts e - 1, ..., low.
+  void thetas(int e, int state, int low, std::vector<Theta>& out) const;
+  double transition(int t, int p, int q) const;
+  double offset(int s, int e) const;  // base(s) - base(e)
+  bool holds(int target, int state) const;
+  double token(int t, int state) const;
+
+  const Problem& problem_;
+  const Lattice& g_;
+  const Tables& tables_;
+  std::vector<double> base_high_, base_low_;  // [T + 1]
+};
+
+// A small generator of random numbers, the same on every machine (xoshiro256**).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed);
+  double uniform();  // [0, 1)
+
+ private:
+  std::uint64_t next();
+  std::uint64_t state_[4];
+};
+
+std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
+
+// At most n distinct segmentations, best first, from tables of the best sweep.
+std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n);
+
+// The same among the segmentations that keep limits which the automaton does not track: limit[y] is
+// 0 for none, 1 for at most once, 2 for exactly once.  False: more than `most_entries` would have
+// to be kept.
+bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& limit,
+                    std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out);
+
+}  // namespace caesura

@@ -1,0 +1,144 @@
+// What the kernels read and write: plain views, all memory owned by the caller.
+//
+//   Potentials (Python) --> Problem --> Lattice --> sweep --> Tables, Back, Counts
+//
+// T tokens have T + 1 boundaries 0..T; a segment [s, e) joins boundary s to boundary e.  A state q
+// of the label-history automaton stands for the labels so far and so has a last label.  States are
+// ordered by label, labels by their longest segment: the unbounded ones first, then longest first.
+// So the states that may take a segment of length k are always one range.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace caesura {
+
+constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
+
+enum PotentialFlags : std::uint8_t { kOpenStart = 1, kOpenEnd = 2 };
+enum BoundaryMarks : std::uint8_t { kForced = 1, kBarred = 2 };
+
+// A log-potential with the core span [start, end); it applies to a segment [a, b) when
+// (a == start or (open start and a <= start)) and (b == end or (open end and b >= end)).
+struct Potential {
+  std::int32_t start, end;
+  std::int32_t target;  // a label (below Y), or a history
+  std::uint8_t flags;
+  std::int32_t id;  // where its expected count goes
+  double score;
+};
+
+// A log-potential at one inner boundary, in ranks (see Lattice::order).
+struct Edge {
+  std::int32_t position, previous, label;
+  std::int32_t id;
+  double score;
+};
+
+// The states that a potential's target stands for: a range, or a list where `list` is not null.
+struct Target {
+  std::int32_t begin, end;
+  const std::int32_t* list;
+};
+
+struct Lattice {
+  int T = 0, Y = 0, Q = 0;
+  int stride = 0;        // doubles in a row of states, a multiple of 8, at least Q
+  int label_stride = 0;  // the same for a row of labels
+
+  // Scores by label.
+  const double* emission = nullptr;       // [T][Y]
+  const std::uint8_t* allowed = nullptr;  // [T][Y], or null
+  const double* transition = nullptr;     // [Y][Y], previous label first
+  const double* start = nullptr;          // [Y]
+  const double* end = nullptr;            // [Y]
+  const double* spans = nullptr;          // [T][span_length][Y], or null
+  int span_length = 0;
+  const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
+  bool same_label_adjacent = true;
+
+  // Labels and states.  Rank r is the place of label order[r] among the labels.
+  bool plain_order = true;                    // order[r] == r and Q == Y: rows need no gathering
+  const std::int32_t* order = nullptr;        // [Y] rank -> label
+  const std::int32_t* rank = nullptr;         // [Q] state -> rank
+  const std::int32_t* first = nullptr;        // [Y + 1] rank -> its first state
+  const std::int32_t* start_state = nullptr;  // [Y] rank -> state after a first segment, or -1
+  const std::uint8_t* accepting = nullptr;    // [Q]
+  const double* entry = nullptr;              // [Q] score of entering a state, or null
+  const Target* targets = nullptr;            // [labels and histories]
+
+  // Arcs by target state; null for a first-order model (all pairs of labels).
+  const std::int32_t* in_ptr = nullptr;    // [Q + 1]
+  const std::int32_t* in_state = nullptr;  // [arcs]
+
+  // Windows.  States [0, unbounded) go through the open term; the others are summed directly.
+  int unbounded = 0;
+  int longest = 0;                        // longest segment of the directly summed states
+  const std::int32_t* fitting = nullptr;  // [longest + 1] end of the range that may have length k
+  const std::int32_t* reach = nullptr;    // [T + 1] A(e), see problem.cpp
+  const std::int32_t* fence = nullptr;    // [T + 1] last forced boundary below e
+
+  // Potentials, sorted by end and then by start, later starts first.
+  const Potential* potentials = nullptr;
+  const std::int32_t* by_end = nullptr;    // [T + 2]
+  const std::uint8_t* closes = nullptr;    // [T + 1] a potential with a closed end ends at e
+  const std::int32_t* starting = nullptr;  // potentials sorted by start and then by end
+  const std::int32_t* by_start = nullptr;  // [T + 1]
+  const Edge* edges = nullptr;
+  const std::int32_t* by_position = nullptr;  // [T + 2]
+  int n_potentials = 0;
+};
+
+// Rows of a sweep that are kept.  Row t is relative to base(t) = increment[1] + ... + increment[t],
+// so that no digit is lost on long inputs.
+struct Tables {
+  double* alpha = nullptr;      // [T + 1][stride] segments that end at t
+  double* hat = nullptr;        // [T + 1][stride] segments that start at t
+  double* open = nullptr;       // [T + 1][stride] segments that started at or before A(t) and go on
+  double* increment = nullptr;  // [T + 1]
+};
+
+// Back-pointers of the best segmentation.
+struct Back {
+  std::int32_t* start = nullptr;     // [T + 1][stride] start of the best segment that ends at t
+  std::int32_t* previous = nullptr;  // [T + 1][stride] best previous state of a segment from t
+};
+
+// Expected counts; null where not wanted.  Arrays are zeroed by the caller.
+struct Counts {
+  double* tokens = nullptr;       // [T][Y]
+  double* boundaries = nullptr;   // [T + 1]
+  double* transitions = nullptr;  // [Y][Y]
+  double* starts = nullptr;       // [Y]
+  double* ends = nullptr;         // [Y]
+  double* spans = nullptr;        // [T][span_length][Y]
+  double* potentials = nullptr;   // [by id]
+  double* edges = nullptr;        // [by id]
+  double* entered = nullptr;      // [Q] segments in state q
+  double* closed = nullptr;       // [T + 1][stride] probability of a segment in q that ends at t
+  double* begun = nullptr;        // [T + 1][stride] the same, that starts at t
+  double entropy = 0.0;
+  bool want_entropy = false;
+};
+
+// A total that keeps the digits a plain sum would lose.  Always inlined: a shared copy might be the
+// one compiled for an instruction set that the machine lacks.
+struct Total {
+  double high = 0.0, low = 0.0;
+  [[gnu::always_inline]] void add(double x) {
+    const double sum = high + x;
+    const double part = sum - high;
+    low += (high - (sum - part)) + (x - part);
+    high = sum;
+  }
+  [[gnu::always_inline]] double value() const { return high + low; }
+};
+
+// What a sweep did, for the tests of its cost.
+struct Tally {
+  std::int64_t terms = 0;       // rows summed into alpha, over all boundaries
+  std::int64_t most_terms = 0;  // the most at one boundary
+  std::int64_t touched = 0;     // potentials read
+};
+
+}  // namespace caesura

@@ -1,0 +1,85 @@
+// A Problem is the potentials of one sequence, sorted and indexed for the kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "automaton/automaton.hpp"
+#include "lattice/lattice.hpp"
+
+namespace caesura {
+
+enum class Method { kOverlapping = 0, kBounded = 1 };
+
+// A segment with the index of its label.
+struct LabelledSegment {
+  std::int32_t start, end, label;
+};
+
+struct ProblemInput {
+  int T = 0, Y = 0;
+  const double* emission = nullptr;
+  const double* transition = nullptr;
+  const double* start = nullptr;
+  const double* end = nullptr;
+  const double* spans = nullptr;
+  int span_length = 0;
+  bool same_label_adjacent = true;
+  std::vector<std::int32_t> bounds;                  // [Y] longest segment, 0 for none
+  std::vector<std::uint8_t> boundary;                // [T + 1]
+  std::vector<std::uint8_t> allowed;                 // [T][Y] or empty
+  std::vector<Potential> potentials;                 // ids are their places
+  std::vector<Edge> edges;                           // labels, not ranks; ids are their places
+  std::vector<std::vector<std::int32_t>> histories;  // target Y + h
+  std::vector<std::int32_t> static_targets;          // patterns that hold anywhere
+  std::vector<double> static_scores;
+};
+
+class Problem {
+ public:
+  // `order` is Lattice::order: the labels by their longest segment.
+  Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
+          std::vector<std::int32_t> order);
+
+  // The lattice for a method; prepare() makes it, and is not safe to call from two threads at once.
+  void prepare(Method method);
+  const Lattice& lattice(Method method) const { return plans_[static_cast<int>(method)].lattice; }
+
+  const ProblemInput& input() const { return input_; }
+  const Automaton& automaton() const { return *automaton_; }
+
+  // Where a score is NaN, +inf or beyond 1e300: the name of the array, else an empty string.
+  std::string invalid_score() const;
+
+  // Sum of all potentials of a whole segmentation; -inf where a rule is broken.
+  double score(const std::vector<LabelledSegment>& segments) const;
+
+  // Expected counts of the static patterns from the expected visits of the states.
+  void static_counts(const double* entered, double* out) const;
+
+ private:
+  struct Plan {
+    bool ready = false;
+    Lattice lattice;
+    std::vector<std::int32_t> fitting, reach;
+  };
+  void sort_potentials();
+  void sort_edges();
+  void make_targets();
+  bool history_holds(int target, const std::vector<LabelledSegment>& segments, int k) const;
+
+  ProblemInput input_;
+  std::shared_ptr<const Automaton> automaton_;
+  std::vector<std::int32_t> order_, rank_of_;
+  std::vector<Potential> potentials_;  // sorted; those that can never apply left out
+  std::vector<Edge> edges_;
+  std::vector<std::int32_t> by_end_, by_start_, starting_, by_position_, fence_;
+  std::vector<std::uint8_t> closes_;
+  std::vector<Target> targets_;
+  std::vector<double> entry_;
+  Plan plans_[2];
+};
+
+}  // namespace caesura

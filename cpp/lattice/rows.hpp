@@ -1,0 +1,261 @@
+// Rows of states, and the potentials that are active in them, shared by both sweeps.
+#pragma once
+
+#include "base/vector.hpp"
+#include "base/workspace.hpp"
+#include "lattice/lattice.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+inline void fill(double* row, int n, double x) {
+  for (int q = 0; q < n; q += W) store(row + q, splat(x));
+}
+
+inline void copy(double* to, const double* from, int n) {
+  for (int q = 0; q < n; q += W) store(to + q, load(from + q));
+}
+
+// row[q] += x for every state of a target.
+inline void add_to(double* row, const Target& z, double x) {
+  if (z.list != nullptr) {
+    for (int i = z.begin; i < z.end; ++i) row[z.list[i]] += x;
+  } else {
+    for (int q = z.begin; q < z.end; ++q) row[q] += x;
+  }
+}
+
+inline double sum_over(const double* row, const Target& z) {
+  double total = 0.0;
+  if (z.list != nullptr) {
+    for (int i = z.begin; i < z.end; ++i) total += row[z.list[i]];
+  } else {
+    for (int q = z.begin; q < z.end; ++q) total += row[q];
+  }
+  return total;
+}
+
+// A row of labels, given by rank, becomes a row of states.
+inline void to_states(const Lattice& g, const double* by_rank, double* row) {
+  for (int r = 0; r < g.Y; ++r) {
+    for (int q = g.first[r]; q < g.first[r + 1]; ++q) row[q] = by_rank[r];
+  }
+}
+
+// Emission of token t as a row of states.
+inline void emission_row(const Lattice& g, int t, double* row) {
+  const double* scores = g.emission + static_cast<std::ptrdiff_t>(t) * g.Y;
+  if (g.plain_order) {
+    std::memcpy(row, scores, sizeof(double) * g.Y);
+  } else {
+    for (int r = 0; r < g.Y; ++r) {
+      for (int q = g.first[r]; q < g.first[r + 1]; ++q) row[q] = scores[g.order[r]];
+    }
+  }
+  if (g.allowed == nullptr) return;
+  const std::uint8_t* allowed = g.allowed + static_cast<std::ptrdiff_t>(t) * g.Y;
+  for (int r = 0; r < g.Y; ++r) {
+    if (allowed[g.order[r]]) continue;
+    for (int q = g.first[r]; q < g.first[r + 1]; ++q) row[q] = kMinusInfinity;
+  }
+}
+
+// out = row + spans of the segment [s, e).
+inline void add_spans(const Lattice& g, int s, int e, const double* row, double* out) {
+  const double* scores =
+      g.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
+  // The start s is asked again at the next boundary, a row on (or back): no prefetcher sees that.
+  for (int y = -g.Y; y < 2 * g.Y; y += 8) __builtin_prefetch(scores + y);
+  if (g.plain_order) {
+    int q = 0;
+    for (; q + W <= g.Y; q += W) store(out + q, load(row + q) + load(scores + q));
+    if (q < g.Y) store(out + q, load(row + q) + load_part(scores + q, g.Y - q, 0.0));
+    return;
+  }
+  for (int r = 0; r < g.Y; ++r) {
+    for (int q = g.first[r]; q < g.first[r + 1]; ++q) out[q] = row[q] + scores[g.order[r]];
+  }
+}
+
+// The states that may take the segment [s, e), and whether the open ones are among them.
+struct Range {
+  int begin, end;
+};
+inline Range range_of(const Lattice& g, int s, int e, int first_open, int first_direct) {
+  const int begin = s >= first_open ? 0 : g.unbounded;
+  const int end = s >= first_direct && e - s <= g.longest ? g.fitting[e - s] : g.unbounded;
+  return {begin, end};
+}
+
+// The window of starts at the boundary e: open states sum starts from `open`, bounded from
+// `direct`.
+struct Window {
+  int open, direct, low;
+};
+inline Window window_of(const Lattice& g, int e) {
+  const int fence = g.fence[e];
+  int open = g.reach[e - 1] + 1;
+  int direct = e - g.longest;
+  if (g.unbounded == 0) open = e;
+  if (g.unbounded == g.Q) direct = e;
+  open = open < fence ? fence : open;
+  direct = direct < fence ? fence : direct;
+  return {open, direct, open < direct ? open : direct};
+}
+
+// What happens at the boundary e, besides the window.
+struct Boundary {
+  Window window;
+  bool open;    // some states are unbounded
+  bool forced;  // no segment crosses e
+  bool same;    // nothing ends just here and every start is old: what ends at e is what goes on
+  bool enters;  // starts up to reach enter the open row
+  int reach;    // A(e)
+};
+inline Boundary boundary_of(const Lattice& g, int e) {
+  Boundary at;
+  at.window = window_of(g, e);
+  at.open = g.unbounded > 0;
+  at.forced = (g.boundary[e] & kForced) != 0;
+  at.reach = g.reach[e];
+  at.same = at.open && !at.forced && !g.closes[e] && at.reach == e - 1;
+  at.enters = at.open && !at.forced && !at.same && at.reach >= at.window.open;
+  return at;
+}
+
+// What an open segment gains at e when it goes on, a'[e].
+inline void step_row(const Lattice& g, int e, double* row) {
+  fill(row, g.stride, 0.0);
+  emission_row(g, e - 1, row);
+  for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+    const Potential& p = g.potentials[i];
+    if (p.flags == (kOpenStart | kOpenEnd)) add_to(row, g.targets[p.target], p.score);
+  }
+}
+// And what it gains more when it ends there: a'[e] becomes a[e].
+inline void close_step_row(const Lattice& g, int e, double* row) {
+  for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
+    const Potential& p = g.potentials[i];
+    if (p.flags == kOpenStart) add_to(row, g.targets[p.target], p.score);
+  }
+}
+
+// How many starts are alive at once, at most, rounded up to a power of two for a ring of rows.
+inline int ring_size(const Lattice& g) {
+  int widest = 1;
+  for (int e = 1; e <= g.T; ++e) {
+    const int width = e - window_of(g, e).low + 1;
+    widest = width > widest ? width : widest;
+  }
+  int size = 2;
+  while (size < widest) size *= 2;
+  return size;
+}
+
+// For each live start a, the sums over the potentials with that start, an open end, and an end so
+// far:
+//   shared[a]  those that also apply to earlier starts (open start; the emission of token a is one)
+//   own[a]     those that apply to the start a alone
+struct Active {
+  const Lattice& g;
+  int mask;        // ring size - 1
+  double* shared;  // [ring][stride]
+  double* own;     // [ring][stride]
+  bool* has_own;   // [ring]
+
+  Active(const Lattice& lattice, int ring, Workspace& work)
+      : g(lattice),
+        mask(ring - 1),
+        shared(work.doubles(static_cast<std::size_t>(ring) * lattice.stride)),
+        own(work.doubles(static_cast<std::size_t>(ring) * lattice.stride)),
+        has_own(reinterpret_cast<bool*>(work.ints(ring))) {}
+
+  double* shared_row(int a) const {
+    return shared + static_cast<std::ptrdiff_t>(a & mask) * g.stride;
+  }
+  double* own_row(int a) const { return own + static_cast<std::ptrdiff_t>(a & mask) * g.stride; }
+  bool& owns(int a) const { return has_own[a & mask]; }
+
+  void begin(int a) const {
+    double* row = shared_row(a);
+    fill(row, g.stride, 0.0);
+    emission_row(g, a, row);
+    owns(a) = false;
+  }
+  void add(const Potential& p) const {
+    if (p.flags & kOpenStart) {
+      add_to(shared_row(p.start), g.targets[p.target], p.score);
+      return;
+    }
+    double* row = own_row(p.start);
+    if (!owns(p.start)) {
+      fill(row, g.stride, 0.0);
+      owns(p.start) = true;
+    }
+    add_to(row, g.targets[p.target], p.score);
+  }
+};
+
+// Scores of the segments that end at e, from the latest start to earlier ones:
+//   running = sum of shared[a], a >= s, and of the open-start potentials that end just at e
+//   theta   = running + own[s] + the closed potentials [s, e)
+struct Thetas {
+  const Lattice& g;
+  const Active& active;
+  int e, next, last;  // potentials that end at e, still to come
+  double* running;    // [stride]
+  double* theta;      // [stride]
+  std::int64_t touched = 0;
+
+  Thetas(const Lattice& lattice, const Active& rows, Workspace& work)
+      : g(lattice),
+        active(rows),
+        e(0),
+        next(0),
+        last(0),
+        running(work.doubles(lattice.stride)),
+        theta(work.doubles(lattice.stride)) {}
+
+  void begin(int end) {
+    e = end;
+    next = g.by_end[end];
+    last = g.by_end[end + 1];
+    fill(running, g.stride, 0.0);
+  }
+
+  // Call with s = e - 1, e - 2, ...; the row is good on `range` only.
+  const double* row(int s, Range range) {
+    const int low = range.begin / W * W;
+    const double* shared = active.shared_row(s);
+    for (int q = low; q < range.end; q += W)
+      store(running + q, load(running + q) + load(shared + q));
+    while (next < last && g.potentials[next].start > s) ++next;
+    const int first = next;
+    while (next < last && g.potentials[next].start == s) {
+      const Potential& p = g.potentials[next++];
+      ++touched;
+      if ((p.flags & kOpenEnd) == 0 && (p.flags & kOpenStart)) {
+        add_to(running, g.targets[p.target], p.score);
+      }
+    }
+    const double* sum = running;
+    if (active.owns(s)) {
+      const double* own = active.own_row(s);
+      for (int q = low; q < range.end; q += W) store(theta + q, load(sum + q) + load(own + q));
+      sum = theta;
+    }
+    if (g.spans != nullptr) {
+      add_spans(g, s, e, sum, theta);
+      sum = theta;
+    }
+    for (int i = first; i < next; ++i) {
+      const Potential& p = g.potentials[i];
+      if (p.flags != 0) continue;
+      if (sum == running) copy(theta, running, g.stride);
+      sum = theta;
+      add_to(theta, g.targets[p.target], p.score);
+    }
+    return sum;
+  }
+};
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,170 @@
+// The best segmentation: the recursion of segmental.hpp with the maximum in place of the sum, over
+// scores.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "lattice/problem.hpp"
+#include "learn/segmental.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// One step of the best path: out[j] = max over i of before[i] + m[i][j], and the i where it is.
+template <int B>
+inline void best_panel(const real* before, const real* m, int Y, int stride, real* out,
+                       real* from) {
+  vec best[B], where[B];
+  for (int b = 0; b < B; ++b) {
+    best[b] = splat(-kInfinity);
+    where[b] = vec{};
+  }
+  for (int i = 0; i < Y; ++i) {
+    const vec x = splat(before[i]), here = splat(static_cast<real>(i));
+    for (int b = 0; b < B; ++b) {
+      const vec value = x + load(m + i * stride + b * W);
+      const ivec better = value > best[b];
+      best[b] = better ? value : best[b];
+      where[b] = better ? here : where[b];
+    }
+  }
+  for (int b = 0; b < B; ++b) {
+    store(out + b * W, best[b]);
+    store(from + b * W, where[b]);
+  }
+}
+
+// out[j] = max over i of before[i] + m[i][j], over all labels.
+inline void best_step(const real* before, const real* m, int Y, int stride, real* out, real* from) {
+  int q = 0;
+  for (; q + 3 * W <= stride; q += 3 * W)
+    best_panel<3>(before, m + q, Y, stride, out + q, from + q);
+  for (; q < stride; q += W) best_panel<1>(before, m + q, Y, stride, out + q, from + q);
+}
+
+// At least one token.  Where a segment starts, and the label before it, are kept as numbers of the
+// rows' own kind: vectors choose them along with scores, and they are exact up to 2^53 in a double.
+class Best {
+ public:
+  // rows: [T + n_sites][stride] scores
+  Best(const Weights<real>& weights, int length, const Site* sites, int n_sites, const real* rows,
+       Workspace& work)
+      : w(weights),
+        T(length),
+        n(weights.stride),
+        sites(sites),
+        x(rows),
+        spans(length, sites, n_sites, weights.longest, weights.has_open, work),
+        ring(spans.ring()) {
+    const std::size_t size = static_cast<std::size_t>(T + 1) * n;
+    hat = reals(work, size);
+    start = reals(work, size);
+    previous = reals(work, size);
+    live = reals(work, static_cast<std::size_t>(ring) * n);
+    for (real** one : {&alpha, &gain, &close, &open, &open_start, &entering, &entering_start})
+      *one = reals(work, n);
+  }
+
+  // transitions(e): the scores of pairs at boundary e, [stride][stride].  Returns how many segments
+  // it wrote, in order; none: nothing is possible.
+  template <class Transitions>
+  int run(Transitions transitions, LabelledSegment* out) {
+    std::memcpy(hat, w.log_first, sizeof(real) * n);
+    for (real* one : {open, entering}) fill(one, n, -kInfinity);
+    for (real* one : {open_start, entering_start}) fill(one, n, 0);
+    for (int e = 1; e <= T; ++e) {
+      step(e);
+      if (e < T) best_step(alpha, transitions(e), w.Y, n, row(hat, e), row(previous, e));
+    }
+    int label = 0;
+    for (int y = 0; y < w.Y; ++y) {
+      alpha[y] += w.log_last[y];
+      if (alpha[y] > alpha[label]) label = y;
+    }
+    if (alpha[label] == -kInfinity) return 0;
+    int count = 0;
+    for (int e = T; e > 0;) {
+      const int s = static_cast<int>(row(start, e)[label]);
+      out[count++] = {s, e, label};
+      label = static_cast<int>(row(previous, s)[label]);
+      e = s;
+    }
+    std::reverse(out, out + count);
+    return count;
+  }
+
+ private:
+  const Weights<real>& w;
+  const int T, n;
+  const Site* sites;
+  const real* x;
+  const Spans spans;
+  const int ring;
+  real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
+  real* live;                       // [ring][n]
+  real *alpha, *gain, *close;       // [n] of the current end
+  real *open, *open_start;          // [n] segments that only go on, before this end
+  real *entering, *entering_start;  // [n] and those that go on after it
+
+  real* row(real* table, std::int64_t t) const { return table + t * n; }
+  const real* row(const real* table, std::int64_t t) const { return table + t * n; }
+
+  // alpha, and what is open, at e.
+  void step(int e) {
+    std::memcpy(gain, row(x, e - 1), sizeof(real) * n);
+    fill(close, n, 0);
+    fill(alpha, n, -kInfinity);
+    real* from = row(start, e);
+    fill(from, n, 0);
+    spans.for_starts(
+        e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, n); },
+        [&](const real* values) { add(close, values, n); },
+        [&](int s, const real* own, const real* exact) { extend(s, e, own, exact, from); });
+    if (w.has_open) extend_open(from);
+  }
+
+  // Segments from s that end at e, or go on.
+  void extend(int s, int e, const real* own, const real* exact, real* from) {
+    real* l = row(live, s & (ring - 1));
+    const real* before = s == e - 1 ? row(hat, s) : l;
+    const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
+    const bool joining = w.has_open && spans.joins_at(s, e);
+    const vec here = splat(static_cast<real>(s));
+    for (int q = 0; q < n; q += W) {
+      vec value = load(before + q) + load(gain + q);
+      if (own != nullptr) value += load(own + q);
+      vec ended = value + load(close + q);
+      if (exact != nullptr) ended += load(exact + q);
+      if (fits != nullptr) ended = load(fits + q) > 0 ? ended : splat(-kInfinity);
+      take(ended, here, alpha + q, from + q);
+      if (joining) {
+        const ivec joins = load(w.open + q) > 0;
+        take(joins ? value : splat(-kInfinity), here, entering + q, entering_start + q);
+        value = joins ? splat(-kInfinity) : value;
+      }
+      store(l + q, value);
+    }
+  }
+
+  // Segments from all earlier starts, which are alike.
+  void extend_open(real* from) {
+    for (int q = 0; q < n; q += W) {
+      const vec value = load(open + q) + load(gain + q), here = load(open_start + q);
+      take(value + load(close + q), here, alpha + q, from + q);
+      take(value, here, entering + q, entering_start + q);
+    }
+    std::swap(open, entering);
+    std::swap(open_start, entering_start);
+    fill(entering, n, -kInfinity);
+  }
+
+  // The better of a score and a row, and where it starts.
+  static void take(vec score, vec start, real* best, real* from) {
+    const vec old = load(best);
+    const ivec better = score > old;
+    store(best, better ? score : old);
+    store(from, better ? start : load(from));
+  }
+};
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,205 @@
+// What the learning kernels read: an encoded corpus, weights, and where the gradient goes.
+//
+//   Corpus (attributes on rows) --> Design (weights on rows) --> scores of rows --> segmental.hpp
+//
+// A row is a place where features fire: a core span [start, end) with open or closed ends, as a
+// potential has.  The rows of a sequence are its tokens, open at both ends, then its sites, sorted
+// by end and then by start, later starts first.  A row has one score for each label.
+//
+// Where labels are few, features of a token that is first, last or alone in its segment have their
+// weights beside those of the token itself: the token's row is then wider, a plane of labels for
+// each, and the planes become the scores of the sites over this token.  Where there are no other
+// sites, each token can be tagged as begin, inside, end or unit of a segment, and the design is a
+// chain over tags: position * Y + label.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "automaton/histories.hpp"
+
+namespace caesura {
+
+struct Site {
+  std::int32_t start, end;
+  std::uint8_t flags;      // PotentialFlags
+  std::uint8_t plane = 0;  // of the row of token `start`, which adds to this row; 0: none
+};
+
+struct Sum {
+  std::int32_t row, first, second;
+};
+
+// An attribute that goes with patterns, or with pairs of labels: its weights lie one after the
+// other.
+struct Run {
+  std::int32_t first, count;
+  double value;
+};
+
+// Attributes seen with several labels have a row of a dense table; the others are single weights.
+struct Design {
+  int Y = 0, planes = 1;
+  std::uint8_t plane_flags[4] = {};
+  bool tagged = false;  // it is a chain over tags
+  std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;
+
+  std::vector<std::int64_t> tokens{0};  // [sequences + 1]
+  std::vector<std::int64_t> sites{0};   // [sequences + 1]
+  std::vector<Site> site;
+
+  std::vector<std::int64_t> dense_ptr{0};  // [rows + 1]
+  static constexpr int kAhead = 12, kFarAhead = 32;
+  std::vector<std::int32_t> dense;  // rows of the table, and kAhead zeros at the end
+  std::vector<double> dense_value;  // empty: all are 1
+  std::vector<Sum> sums;            // rows that are sums of two others, those made first
+  std::vector<std::int32_t> place;  // [n_dense] where in the table a row is; empty: in order
+  std::vector<std::int32_t>
+      content;  // [table rows] the row that is there, or -1 - its sum; empty: in order
+  std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
+  std::vector<std::int32_t> sparse;         // weights, and kFarAhead zeros at the end
+  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label
+  std::vector<double> sparse_value;         // empty: all are 1
+
+  // Attributes of rows that go with patterns of labels; empty where there are none.
+  std::vector<std::int64_t> pattern_ptr;  // [rows + 1]
+  std::vector<Run> pattern_run;
+  std::shared_ptr<const std::vector<std::int32_t>>
+      pattern_state;  // [single weights] the state of their pattern
+
+  // Those at the boundary before each token; empty where there are none.
+  std::vector<std::int64_t> edge_ptr;  // [tokens + 1]
+  std::vector<Run> edge_run;
+  std::shared_ptr<const std::vector<std::int32_t>>
+      edge_code;  // [weights of edges] previous label * Y + label, or Y * Y + pattern
+
+  // Calls visit(weight, state, value) for the patterns of a row, and visit(weight, code, value) for
+  // a boundary.
+  template <class Visit>
+  void for_patterns(std::int64_t row, Visit visit) const {
+    if (pattern_ptr.empty()) return;
+    for_runs(pattern_run, pattern_ptr[row], pattern_ptr[row + 1], pattern_state->data(), visit);
+  }
+  template <class Visit>
+  void for_edges(int i, int t, Visit visit) const {
+    if (edge_ptr.empty()) return;
+    for_runs(edge_run, edge_ptr[tokens[i] + t], edge_ptr[tokens[i] + t + 1], edge_code->data(),
+             visit);
+  }
+  bool has_patterns(std::int64_t row) const {
+    return !pattern_ptr.empty() && pattern_ptr[row] < pattern_ptr[row + 1];
+  }
+
+  bool is_empty(std::int64_t row) const {
+    return dense_ptr[row] == dense_ptr[row + 1] && sparse_ptr[row] == sparse_ptr[row + 1] &&
+           !has_patterns(row);
+  }
+  std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
+  // Calls visit(row) for the rows that add up to a row of the table.
+  template <class Visit>
+  void for_parts(std::int32_t at, Visit visit) const {
+    if (content.empty()) {
+      visit(at);
+    } else if (content[at] >= 0) {
+      visit(content[at]);
+    } else {
+      const Sum& sum = sums[-1 - content[at]];
+      for_parts(sum.first, visit);
+      for_parts(sum.second, visit);
+    }
+  }
+  std::int64_t place_of(std::int64_t row) const { return place.empty() ? row : place[row]; }
+  int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
+  int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
+  int n_sites(int i) const { return static_cast<int>(sites[i + 1] - sites[i]); }
+  std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
+
+ private:
+  template <class Visit>
+  static void for_runs(const std::vector<Run>& runs, std::int64_t begin, std::int64_t end,
+                       const std::int32_t* codes, Visit visit) {
+    for (const Run *run = runs.data() + begin, *last = runs.data() + end; run != last; ++run) {
+      for (std::int32_t k = run->first; k < run->first + run->count; ++k)
+        visit(k, codes[k], run->value);
+    }
+  }
+};
+
+// The columns [begin, begin + width) of a matrix of labels, in vectors, and the rows that are not
+// zero there.
+struct Panel {
+  int begin, width;
+  const std::int32_t* sources;
+  int count;
+  bool dense;  // all rows
+};
+
+// The weights of one evaluation, in the precision of the kernel.
+template <class Real>
+struct Weights {
+  int Y = 0, stride = 0;
+  int wide = 0;                  // [planes][Y] in whole vectors; stride where there is one plane
+  const Real* dense = nullptr;   // [n_dense][wide]
+  const Real* sparse = nullptr;  // [n_sparse]
+  const Real* edge = nullptr;    // [n_edges]
+
+  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
+  const Real* transposed = nullptr;  // [stride][stride]
+  const Panel* panels = nullptr;     // of transition
+  const Panel* back_panels = nullptr;
+  int n_panels = 0, n_back_panels = 0;
+  const Real* first = nullptr;           // [stride] exp of the start scores
+  const Real* last = nullptr;            // [stride] exp of the end scores
+  const Real* log_transition = nullptr;  // [stride][stride] the scores themselves, -inf around
+  const Real* log_first = nullptr;       // [stride]
+  const Real* log_last = nullptr;        // [stride]
+
+  // Longest segments.
+  bool has_open = false;       // some label has no bound
+  const Real* open = nullptr;  // [stride] 1 for labels without a bound
+  int longest = 0;             // of the labels with a bound
+  const Real* fits = nullptr;  // [longest + 1][stride] 1 for labels that may have length k
+  const std::int32_t* bounds = nullptr;  // [Y] longest segment, 0 for none
+  const Weights* tags = nullptr;         // the same for the chain over tags, or null
+
+  // Patterns of labels.  Pairs that are states are no transitions then.
+  const Histories* histories = nullptr;  // null: first order
+  bool by_state = false;                 // some row has weights of patterns
+  int row =
+      0;  // numbers in a row of scores: stride, and the lanes of states after them if by_state
+  const Real* entry =
+      nullptr;  // [lanes] exp of what a state's patterns score, 0 where it is barred
+  const Real* log_entry = nullptr;  // [lanes]
+  const Move* base =
+      nullptr;  // pairs of labels that are transitions, and those of them that have a weight
+  const Move* weighted = nullptr;
+  int n_base = 0, n_weighted = 0;
+};
+
+template <class Real>
+struct Gradient {
+  Real* dense = nullptr;
+  Real* sparse = nullptr;
+  Real* edge = nullptr;
+  Real* outer = nullptr;    // [stride][stride] expected pairs, still to be multiplied by transition
+  Real* pairs = nullptr;    // [stride][stride] expected pairs where edges have weights
+  Real* starts = nullptr;   // [stride]
+  Real* ends = nullptr;     // [stride]
+  Real* entered = nullptr;  // [lanes] expected segments in each state, but for first ones
+  Real* patterns = nullptr;  // [plain patterns] expected counts that are not in `entered`
+  Gradient* tags = nullptr;  // outer, starts and ends of tags
+};
+
+enum Position { kBegin, kInside, kEnd, kUnit, kPositions };
+
+// What is known about one sequence; null: nothing.
+struct Known {
+  const std::uint8_t* allowed = nullptr;   // [T][Y]
+  const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
+  const double* cost = nullptr;            // [T][Y] added to the scores of tokens
+  bool any() const { return allowed != nullptr || boundary != nullptr || cost != nullptr; }
+};
+
+}  // namespace caesura

@@ -1,0 +1,240 @@
+// From weights to the scores of rows, and from expected counts of rows to the gradient.
+#pragma once
+
+#include <algorithm>
+
+#include "learn/segmental.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// Rows of the table are far away: ask for one some attributes before it is used.  The ids of a
+// design end with kAhead more, for this.
+inline void expect(const std::int32_t* ids, const real* table, int stride, int width) {
+  const real* row = table + static_cast<std::ptrdiff_t>(ids[Design::kAhead]) * stride;
+  for (int q = 0; q < width; q += 64 / static_cast<int>(sizeof(real))) __builtin_prefetch(row + q);
+}
+
+// out += the rows of the table named by ids, B vectors at a time.
+template <int B, bool kValues>
+inline void gather_panel(const std::int32_t* ids, const double* values, int count,
+                         const real* table, int stride, real* out) {
+  vec sums[B];
+  for (int b = 0; b < B; ++b) sums[b] = vec{};
+  for (int k = 0; k < count; ++k) {
+    const real* row = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
+    expect(ids + k, table, stride, B * W);
+    for (int b = 0; b < B; ++b) {
+      if (kValues)
+        sums[b] += load(row + b * W) * static_cast<real>(values[k]);
+      else
+        sums[b] += load(row + b * W);
+    }
+  }
+  for (int b = 0; b < B; ++b) store(out + b * W, sums[b]);
+}
+
+// The rows of the table named by ids += row, B vectors at a time.
+template <int B, bool kValues>
+inline void scatter_panel(const std::int32_t* ids, const double* values, int count, const real* row,
+                          int stride, real* table) {
+  vec held[B];
+  for (int b = 0; b < B; ++b) held[b] = load(row + b * W);
+  for (int k = 0; k < count; ++k) {
+    real* to = table + static_cast<std::ptrdiff_t>(ids[k]) * stride;
+    expect(ids + k, table, stride, B * W);
+    for (int b = 0; b < B; ++b) {
+      if (kValues)
+        store(to + b * W, load(to + b * W) + held[b] * static_cast<real>(values[k]));
+      else
+        store(to + b * W, load(to + b * W) + held[b]);
+    }
+  }
+}
+
+struct Gather {
+  template <int B, bool kValues, class... Rest>
+  static void run(Rest... rest) {
+    gather_panel<B, kValues>(rest...);
+  }
+};
+struct Scatter {
+  template <int B, bool kValues, class... Rest>
+  static void run(Rest... rest) {
+    scatter_panel<B, kValues>(rest...);
+  }
+};
+
+// One of the two above, over all panels of a row.
+template <class Move, class From, class To>
+inline void panels(const std::int32_t* ids, const double* values, int count, From* from, int stride,
+                   To* to) {
+  for (int begin = 0; begin < stride; begin += 6 * W) {
+    const int width = std::min(6, (stride - begin) / W);
+    From* f = from + begin;
+    To* t = to + begin;
+#define CAESURA_PANEL(B)                                                                \
+  case B:                                                                               \
+    values != nullptr ? Move::template run<B, true>(ids, values, count, f, stride, t)   \
+                      : Move::template run<B, false>(ids, values, count, f, stride, t); \
+    break;
+    switch (width) {
+      CAESURA_PANEL(1)
+      CAESURA_PANEL(2)
+      CAESURA_PANEL(3)
+      CAESURA_PANEL(4)
+      CAESURA_PANEL(5)
+      CAESURA_PANEL(6)
+    }
+#undef CAESURA_PANEL
+  }
+}
+
+// The rows of one sequence at a time.
+struct FeatureRows {
+  const Design& d;
+  const Weights<real>& w;
+  Gradient<real>* gradient;  // null: the objective alone
+  Workspace& work;
+  const int n;
+
+  const double* dense_values(std::int64_t k) const {
+    return d.dense_value.empty() ? nullptr : d.dense_value.data() + k;
+  }
+
+  // How far two rows are apart: planes are side by side, and patterns come after the labels.
+  int apart() const { return w.by_state ? w.row : w.wide; }
+
+  // The part of rows that goes with patterns, by state.
+  void gather_patterns(std::int64_t first, std::int64_t rows, real* out) const {
+    fill(out, rows * w.row, 0);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      real* states = out + r * w.row + w.stride;
+      d.for_patterns(first + r, [&](std::int32_t id, std::int32_t q, double value) {
+        states[q] += w.sparse[id] * static_cast<real>(value);
+      });
+    }
+  }
+
+  // out: [rows][apart]
+  void gather(std::int64_t first, std::int64_t rows, real* out) const {
+    const int wide = apart();
+    if (w.by_state) gather_patterns(first, rows, out);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
+      panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin),
+                     w.dense, w.wide, out + r * wide);
+    }
+    if (d.sparse_ptr[first] == d.sparse_ptr[first + rows]) return;
+    // Weights of one label often follow each other: every second goes to a row of its own, so that
+    // an addition need not wait for the one before.
+    real* second = reals(work, rows * wide);
+    fill(second, rows * wide, 0);
+    const bool values = !d.sparse_value.empty();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      real *even = out + r * wide, *odd = second + r * wide;
+      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
+        __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
+        real weight = w.sparse[d.sparse[k]];
+        if (values) weight *= static_cast<real>(d.sparse_value[k]);
+        (k % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
+      }
+    }
+    caesura::CAESURA_ISA::add(out, second, rows * wide);
+  }
+
+  // expected: [rows][apart]
+  void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
+    const int wide = apart();
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
+      panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin),
+                      expected + r * wide, w.wide, gradient->dense);
+      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
+        const real value = d.sparse_value.empty() ? 1 : static_cast<real>(d.sparse_value[k]);
+        __builtin_prefetch(gradient->sparse + d.sparse[k + Design::kFarAhead], 1);
+        gradient->sparse[d.sparse[k]] += expected[r * wide + d.sparse_lane[k]] * value;
+      }
+      const real* states = expected + r * wide + w.stride;
+      d.for_patterns(first + r, [&](std::int32_t id, std::int32_t q, double value) {
+        gradient->sparse[id] += states[q] * static_cast<real>(value);
+      });
+    }
+  }
+
+  // The scores of the rows of sequence i.  out: [T + sites][row]
+  void scores(int i, real* out) const {
+    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
+    const std::int64_t first = d.first_row(i);
+    if (d.planes == 1) {
+      gather(first, T + sites, out);
+      return;
+    }
+    real* wide = reals(work, static_cast<std::size_t>(T + 1) * w.wide);
+    real* own = wide + static_cast<std::ptrdiff_t>(T) * w.wide;
+    gather(first, T, wide);
+    fill(out, static_cast<std::ptrdiff_t>(T + sites) * n, 0);
+    for (int t = 0; t < T; ++t) std::memcpy(out + t * n, wide + t * w.wide, sizeof(real) * Y);
+    for (int k = 0; k < sites; ++k) {
+      const Site& site = d.site[d.sites[i] + k];
+      real* to = out + static_cast<std::ptrdiff_t>(T + k) * n;
+      if (!d.is_empty(first + T + k)) {
+        gather(first + T + k, 1, own);
+        std::memcpy(to, own, sizeof(real) * Y);
+      }
+      if (site.plane == 0) continue;
+      const real* from = wide + static_cast<std::ptrdiff_t>(site.start) * w.wide + site.plane * Y;
+      for (int y = 0; y < Y; ++y) to[y] += from[y];
+    }
+  }
+
+  // The way back: expected counts of the rows of sequence i to the gradient.
+  void add_gradient(int i, const real* expected) const {
+    const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
+    const std::int64_t first = d.first_row(i);
+    if (d.planes == 1) {
+      scatter(first, T + sites, expected);
+      return;
+    }
+    real* wide = reals(work, static_cast<std::size_t>(T + 1) * w.wide);
+    real* own = wide + static_cast<std::ptrdiff_t>(T) * w.wide;
+    fill(wide, static_cast<std::ptrdiff_t>(T + 1) * w.wide, 0);
+    for (int t = 0; t < T; ++t) std::memcpy(wide + t * w.wide, expected + t * n, sizeof(real) * Y);
+    for (int k = 0; k < sites; ++k) {
+      const Site& site = d.site[d.sites[i] + k];
+      const real* from = expected + static_cast<std::ptrdiff_t>(T + k) * n;
+      if (!d.is_empty(first + T + k)) {
+        std::memcpy(own, from, sizeof(real) * Y);
+        scatter(first + T + k, 1, own);
+      }
+      if (site.plane == 0) continue;
+      std::memcpy(wide + static_cast<std::ptrdiff_t>(site.start) * w.wide + site.plane * Y, from,
+                  sizeof(real) * Y);
+    }
+    scatter(first, T, wide);
+  }
+
+  // From scores of labels and patterns to those of states, and from expected counts of states back.
+  // A state has the scores of all patterns that it ends in; padding is out of reach in the row of a
+  // token.
+  void to_states(std::int64_t row, bool token, real* scores, real* out) const {
+    const Histories& h = *w.histories;
+    real* own = scores + w.stride;
+    if (d.has_patterns(row)) h.add_shorter(own);
+    for (int q = 0; q < h.lanes; ++q) {
+      out[q] = h.label[q] < 0 ? (token ? -kInfinity : 0) : scores[h.label[q]] + own[q];
+    }
+  }
+  void from_states(std::int64_t row, const real* counts, real* out) const {
+    const Histories& h = *w.histories;
+    real* own = out + w.stride;
+    fill(out, w.stride, 0);
+    for (int y = 0; y < h.Y; ++y) {
+      for (int q = h.first[y]; q < h.last[y]; ++q) out[y] += counts[q];
+    }
+    if (!d.has_patterns(row)) return;
+    std::memcpy(own, counts, sizeof(real) * h.lanes);
+    h.add_longer(own);
+  }
+};
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,48 @@
+// The labels of a corpus, and which rows of a sequence they make fire.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "learn/objective.hpp"
+
+namespace caesura {
+
+// The labelled segments of a corpus; a sequence that is known in part has a hint instead.
+struct Gold {
+  std::vector<std::int64_t> lengths;  // [sequences]
+  int n_labels = 0;
+  std::vector<std::int64_t> ptr{0};  // [sequences + 1]
+  std::vector<LabelledSegment> segments;
+  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences]
+};
+
+// The segment of each token, [T].
+inline std::vector<std::int32_t> segment_of(int T, const LabelledSegment* segments,
+                                            std::int64_t count) {
+  std::vector<std::int32_t> at(T, 0);
+  for (std::int64_t k = 0; k < count; ++k)
+    std::fill(at.begin() + segments[k].start, at.begin() + segments[k].end, k);
+  return at;
+}
+
+// The segment that a site applies to, or -1.  at: [T] segment of each token
+inline int segment_at(const Site& site, const LabelledSegment* segments, const std::int32_t* at) {
+  const LabelledSegment& s = segments[at[site.start]];
+  const bool starts = s.start == site.start || (site.flags & kOpenStart);
+  const bool ends = s.end == site.end || ((site.flags & kOpenEnd) && s.end >= site.end);
+  return starts && ends ? at[site.start] : -1;
+}
+
+// Calls visit(site, row) for the rows of sequence i; a token is a site that is open at both ends.
+template <class Sequences, class Visit>
+void for_rows(const Sequences& c, int i, Visit visit) {
+  const int T = c.length(i);
+  const std::int64_t first = c.first_row(i);
+  for (int t = 0; t < T; ++t) visit(Site{t, t + 1, kOpenStart | kOpenEnd}, first + t);
+  for (std::int64_t k = c.sites[i]; k < c.sites[i + 1]; ++k)
+    visit(c.site[k], first + T + k - c.sites[i]);
+}
+
+}  // namespace caesura

@@ -1,0 +1,298 @@
+// The way back of high_order.hpp: expected counts in place of the rows.
+#pragma once
+
+#include "learn/high_order.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// What is ahead, and whether it is too much.
+struct Ahead {
+  ivec far = ivec{};
+  vec operator()(vec value) {
+    far |= value > kFarAhead;
+    return min(value, splat(kFarAhead));
+  }
+};
+
+// The sums over the ends after e, from the nearest to each, as they are at e.
+template <bool kByState>
+void HighOrder<kByState>::turn_back(int y, int e, real* back) {
+  for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
+  const real* nearer = nullptr;
+  const int m = count(y);
+  const bool closed = spans.closes;
+  Ahead bounded;
+  for (int end = e + 1; end <= queue.oldest[y]; ++end) {
+    gain_since(y, row(grow, end));
+    real* to = older(y, end);
+    const real* from = back_at(back, end) + h.first[y] * W;
+    const Gains since = of(queue.since, y),
+                closes = spans.closes ? of(row(closing, end), y) : Gains{since.row, splat(1)};
+    for (int k = 0; k < m; ++k) {
+      const vec value = bounded(load(from + k * W) * (closed ? since[k] * closes[k] : since[k]));
+      store(to + k * W, nearer == nullptr ? value : load(nearer + k * W) + value);
+    }
+    nearer = to;
+  }
+  bad |= bounded.far;
+  for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
+  fill(queue.younger + h.first[y] * W, m * W, 0);
+  queue.turn[y] = e + 1;
+}
+
+// beyond[s], where s joins.
+template <bool kByState>
+void HighOrder<kByState>::ahead(int s, real* back) {
+  Ahead bounded;
+  for (int y = 0; y < h.Y; ++y) {
+    const int farthest = std::min(T, s + bound(y)), m = count(y);
+    if (farthest <= joins[s]) continue;
+    if (farthest < queue.oldest[y]) {
+      queue.oldest[y] = farthest;
+      if (farthest < queue.turn[y] - 1) turn_back(y, joins[s], back);
+    }
+    const real *old = queue.oldest[y] >= queue.turn[y] ? older(y, queue.oldest[y]) : nullptr,
+               *younger = queue.younger + h.first[y] * W;
+    const Gains since = of(queue.since, y);
+    real* to = states(beyond, s & (ring - 1)) + h.first[y] * W;
+    for (int k = 0; k < m; ++k) {
+      vec value = load(younger + k * W);
+      if (old != nullptr) value += load(old + k * W) * since[k];
+      store(to + k * W, bounded(value));
+    }
+  }
+  bad |= bounded.far;
+}
+
+// Segments that have joined before e and end there: their probabilities, and the queue as it is
+// before e.
+template <bool kByState>
+void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
+  const bool closed = spans.closes;
+  Ahead bounded;
+  for (int y = 0; y < h.Y; ++y) {
+    const std::ptrdiff_t first = h.first[y] * W;
+    const int m = count(y);
+    if (bound(y) == 1) {
+      for_numbers(y, [&](int q) { store(stops + q, vec{}); });
+      continue;
+    }
+    if (queue.oldest[y] >= queue.turn[y]) gain_since(y, row(grow, e));
+    const Gains g = of(row(grow, e), y),
+                closes = spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)};
+    const real *ends = back_at(back, e) + first, *go = states(going, e) + first;
+    real *younger = queue.younger + first, *out = stops + (kByState ? first : 0);
+    vec stopping = vec{};
+    for (int k = 0; k < m; ++k) {
+      const vec end = closed ? load(ends + k * W) * closes[k] : load(ends + k * W),
+                stop = load(go + k * W) * end;
+      stopping += stop;
+      if (kByState) store(out + k * W, stop);
+      store(younger + k * W, bounded((load(younger + k * W) + end) * g[k]));
+    }
+    if (!kByState) store(stops + y * W, stopping);
+  }
+  bad |= bounded.far;
+}
+
+// ratio[s]; and terms become probabilities, as do those of the segments that join.
+template <bool kByState>
+void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
+  for (int y = 0; y < h.Y; ++y) {
+    const std::ptrdiff_t first = h.first[y] * W;
+    const int m = count(y), farthest = std::min(T, s + bound(y));
+    const real* from = states(hat, s) + first;
+    real* sums = ratio + first;
+    auto meet = [&](real* gained, const real* to, bool fresh) {
+      vec dot = vec{};
+      const Gains by = of(gained, y);
+      real* out = gained + (kByState ? first : 0);
+      for (int k = 0; k < m; ++k) {
+        const vec ahead = load(to + k * W), reached = ahead * by[k];
+        store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
+        if (kByState)
+          store(out + k * W, load(from + k * W) * min(reached, splat(kFarAhead)));
+        else
+          dot += load(from + k * W) * ahead;
+      }
+      if (!kByState) store(gained + y * W, by.same * dot);
+    };
+    auto clear = [&](real* gained) { for_numbers(y, [&](int q) { store(gained + q, vec{}); }); };
+    for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
+      if (e <= farthest)
+        meet(term(s, e), back_at(back, e) + first, e == s + 1);
+      else
+        clear(term(s, e));
+    }
+    if (joins[s] < farthest)
+      meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false);
+    else if (joins[s] <= T)
+      clear(row(joined, s));
+    Ahead bounded;
+    for (int k = 0; k < m; ++k) store(sums + k * W, bounded(load(sums + k * W)));
+    bad |= bounded.far;
+  }
+}
+
+// back[e] from what is entered at e, and the expected segments that start there: by state, and by
+// what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2][n] what goes to
+// alpha and to S
+template <bool kByState>
+void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back,
+                                real* entered) {
+  const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
+                     *shorter = h.shorter.data(), *classes = h.entry_class.data();
+  const int count = static_cast<int>(h.rising.size()), width = h.n_classes() * W;
+  const real *gained = w.entry, *from = states(hat, e);
+  real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width,
+       *begun = classed;
+  fill(begun, width, 0);
+  for (int k = 0; k < count; ++k) {
+    const int q = rising[k];
+    const vec r = load(ratio + q * W), p = load(from + q * W) * r;
+    vec value = r * splat(gained[q]);
+    store(entered + q * W, load(entered + q * W) + p);
+    if (own != nullptr) {
+      real* to = begun + classes[q] * W;
+      value *= load(own + classes[q] * W);
+      store(to, load(to) + p);
+    }
+    store(into + q * W, value);
+  }
+  for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k)
+    add(begun + h.shorter_class[k] * W, begun + k * W, W);
+  if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
+  fill(direct, 2 * n * W, 0);
+  real* passed = direct + n * W;  // to S
+  for (int k = 0; k < w.n_base; ++k) {
+    const Move& pair = w.base[k];
+    real* to = passed + h.single[pair.from] * W;
+    store(to, load(to) + load(ratio + h.single[pair.to] * W) *
+                             splat(w.transition[pair.from * w.stride + pair.to]));
+  }
+  move_back(h.leading, into, passed);
+  for (int k = 0; k < count; ++k) {
+    real* to = direct + source[rising[k]] * W;
+    store(to, load(to) + load(into + rising[k] * W));
+  }
+  for (int k = 0; k < count; ++k) {
+    real* to = passed + rising[k] * W;
+    store(to, load(to) + load(passed + shorter[rising[k]] * W));
+  }
+  for (int q = 0; q < n * W; q += W) store(back + q, load(direct + q) + load(passed + q));
+}
+
+// Expected counts of all rows, as Segmental::long_back, and of the last labels.
+template <bool kByState>
+void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gradient) {
+  const int width = c * W;
+  real *ended = reals(work, width), *covering = reals(work, width), *on = reals(work, width);
+  real* gathered = reals(work, static_cast<std::size_t>(ring) * width);
+  fill(gathered, static_cast<std::ptrdiff_t>(ring) * width, 0);
+  fill(on, width, 0);  // those that have joined and go on after e
+  for (int e = T; e >= 1; --e) {
+    for (int s = spans.reach[e - 1] + 1; s <= spans.reach[e]; ++s) {
+      for (int q = 0; q < width; q += W) store(on + q, load(on + q) - load(row(joined, s) + q));
+    }
+    for (int q = 0; q < width; q += W) {
+      const vec stop = load(row(stops, e) + q), all = load(on + q) + stop;
+      store(ended + q, stop);
+      store(covering + q, all);
+      store(on + q, all);
+    }
+    int k = spans.by_end[e + 1] - 1;
+    const int first = spans.by_end[e];
+    for (int s = spans.low[e]; s < e; ++s) {
+      const real *p = term(s, e), *entering = joins[s] == e ? row(joined, s) : nullptr;
+      real* g = row(gathered, s & (ring - 1));
+      for (int q = 0; q < width; q += W) {
+        vec reaching = load(g + q) + load(p + q);
+        if (entering != nullptr) reaching += load(entering + q);
+        store(g + q, reaching);
+        store(ended + q, load(ended + q) + load(p + q));
+        store(covering + q, load(covering + q) + reaching);
+      }
+      while (k >= first && sites[k].start < s) --k;
+      for (; k >= first && sites[k].start == s; --k) {
+        const std::uint8_t flags = sites[k].flags;
+        const real* counts = flags == (kOpenStart | kOpenEnd) ? covering
+                             : flags == kOpenStart            ? ended
+                             : flags == kOpenEnd              ? g
+                                                              : p;
+        std::memcpy(row(x, T + k), counts, sizeof(real) * width);
+      }
+    }
+    std::memcpy(row(x, e - 1), covering, sizeof(real) * width);
+    fill(row(gathered, (e - 1) & (ring - 1)), width, 0);
+    for (int b = 0; b < W; ++b) {
+      if (lengths[b] != e || weight[b] == 0) continue;
+      for (int y = 0; y < h.Y; ++y)
+        for_numbers(y, [&](int q) { gradient.ends[y] += weight[b] * ended[q + b]; });
+    }
+  }
+}
+
+// What is ahead of segments that end at e: nothing where that is barred, the end where the sequence
+// ends.
+template <bool kByState>
+void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
+  vec ending = vec{};
+  bool any = false;
+  for (int b = 0; b < W; ++b) {
+    if (lengths[b] != e) continue;
+    ending[b] = share[b];
+    any = true;
+  }
+  if (!any && grow == gain) return;
+  const vec passes = without(e, kBarred);
+  for (int y = 0; y < h.Y; ++y) {
+    for (int q = h.first[y]; q < h.last[y]; ++q)
+      store(back + q * W, load(back + q * W) * passes + splat(w.last[y]) * ending);
+  }
+}
+
+template <bool kByState>
+void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
+  real *back = reals(work, static_cast<std::size_t>(kept) * n * W),
+       *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
+  real *ratio = reals(work, n * W), *into = reals(work, n * W), *direct = reals(work, 2 * n * W),
+       *entered = reals(work, n * W);
+  real* pairs = reals(work, w.n_weighted * W + W);
+  fill(entered, n * W, 0);
+  fill(pairs, w.n_weighted * W, 0);
+  fill(back_at(back, T), n * W, 0);
+  fill(into, n * W, 0);
+  clear(T, T + 1);
+  vec share = vec{};
+  for (int b = 0; b < W; ++b) share[b] = weight[b] != 0 ? 1 / last_mass[b] : 0;
+  for (int e = T; e >= 1; --e) {
+    end_at(e, share, back_at(back, e));
+    for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
+    end_back(e, back, row(stops, e));
+    const int s = e - 1;
+    begin_back(s, back, ratio);
+    if (s == 0) break;
+    for (int k = 0; k < w.n_weighted; ++k) {
+      const vec into_label = load(ratio + h.single[w.weighted[k].to] * W);
+      const vec p =
+          load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) *
+          into_label;
+      store(pairs + k * W, load(pairs + k * W) + p);
+    }
+    leave(s, ratio, into, direct, back_at(back, s), entered);
+  }
+  for (int b = 0; b < W; ++b) weight[b] = bad[b] ? 0 : weight[b];
+  const vec times = load(weight);
+  auto total = [&](const real* values) { return sum(times != 0 ? load(values) * times : vec{}); };
+  for (int y = 0; y < h.Y; ++y) {
+    real* start = hat + h.single[y] * W;
+    store(start, load(start) * load(ratio + h.single[y] * W));
+    gradient.starts[y] += total(start);
+  }
+  for (int k = 0; k < w.n_weighted; ++k)
+    gradient.outer[w.weighted[k].from * w.stride + w.weighted[k].to] += total(pairs + k * W);
+  for (const std::int32_t q : h.rising) gradient.entered[q] += total(entered + q * W);
+  row_counts(stops, times, gradient);
+}
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,181 @@
+// The best segmentation over label histories: high_order.hpp with the maximum in place of the sum,
+// over scores.
+#pragma once
+
+#include "automaton/histories.hpp"
+#include "learn/best.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// At least one token.  Starts and states before are kept as numbers of the rows' own kind, as in
+// Best.
+template <bool kByState>
+class BestHistory {
+ public:
+  // rows: [T + n_sites][c] scores
+  BestHistory(const Weights<real>& weights, int length, const Site* sites, int n_sites,
+              const real* rows, Workspace& work)
+      : w(weights),
+        h(*weights.histories),
+        T(length),
+        n(h.lanes),
+        c(kByState ? h.lanes : weights.stride),
+        sites(sites),
+        x(rows),
+        spans(length, sites, n_sites, weights.longest, weights.has_open, work),
+        ring(spans.ring()) {
+    const std::size_t size = static_cast<std::size_t>(T + 1) * n;
+    for (real** one : {&hat, &start, &previous}) *one = reals(work, size);
+    live = reals(work, static_cast<std::size_t>(ring) * c);
+    for (real** one : {&alpha, &endings, &open, &open_start, &entering, &entering_start})
+      *one = reals(work, n);
+    for (real** one : {&gain, &close, &ended}) *one = reals(work, c);
+    who = work.ints(n);
+  }
+
+  // entries(e): the scores of entering states at boundary e, [lanes].  Returns how many segments it
+  // wrote, in order; none: nothing is possible.
+  template <class Entries>
+  int run(Entries entries, LabelledSegment* out) {
+    fill(hat, n, -kInfinity);
+    for (int y = 0; y < h.Y; ++y) hat[h.single[y]] = w.log_first[y];
+    for (real* one : {open, entering}) fill(one, n, -kInfinity);
+    for (real* one : {open_start, entering_start}) fill(one, n, 0);
+    for (int e = 1; e <= T; ++e) {
+      step(e);
+      if (e < T) enter(e, entries(e));
+    }
+    int state = h.single[0];
+    for (int q = 0; q < n; ++q) {
+      if (h.label[q] < 0) continue;
+      alpha[q] += w.log_last[h.label[q]];
+      if (alpha[q] > alpha[state]) state = q;
+    }
+    if (alpha[state] == -kInfinity) return 0;
+    int count = 0;
+    for (int e = T; e > 0;) {
+      const int s = static_cast<int>(states(start, e)[state]);
+      out[count++] = {s, e, h.label[state]};
+      state = static_cast<int>(states(previous, s)[state]);
+      e = s;
+    }
+    std::reverse(out, out + count);
+    return count;
+  }
+
+ private:
+  const Weights<real>& w;
+  const Histories& h;
+  const int T, n, c;
+  const Site* sites;
+  const real* x;
+  const Spans spans;
+  const int ring;
+  real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
+  real* live;                       // [ring][c]
+  real *alpha, *endings;            // [n] of the current end
+  real *open, *open_start;          // [n] segments that only go on, before this end
+  real *entering, *entering_start;  // [n] and those that go on after it
+  real *gain, *close, *ended;       // [c]
+  std::int32_t* who;                // [n] the state whose alpha is in endings
+
+  real* states(real* table, std::int64_t t) const { return table + t * n; }
+  const real* row(const real* table, std::int64_t t) const { return table + t * c; }
+  static vec of(const real* gains, int y, int q) {
+    return kByState ? load(gains + q) : splat(gains[y]);
+  }
+
+  static void take(vec score, vec from, real* best, real* where) {
+    const ivec better = score > load(best);
+    store(best, better ? score : load(best));
+    store(where, better ? from : load(where));
+  }
+
+  void step(int e) {
+    std::memcpy(gain, row(x, e - 1), sizeof(real) * c);
+    fill(close, c, 0);
+    fill(alpha, n, -kInfinity);
+    real* from = states(start, e);
+    fill(from, n, 0);
+    spans.for_starts(
+        e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, c); },
+        [&](const real* values) { add(close, values, c); },
+        [&](int s, const real* own, const real* exact) { extend(s, e, own, exact, from); });
+    if (w.has_open) extend_open(from);
+  }
+
+  // Segments from s that end at e, or go on.
+  void extend(int s, int e, const real* own, const real* exact, real* from) {
+    real* l = live + static_cast<std::ptrdiff_t>(s & (ring - 1)) * c;
+    for (int q = 0; q < c; q += W) {
+      vec value = s == e - 1 ? load(gain + q) : load(l + q) + load(gain + q);
+      if (own != nullptr) value += load(own + q);
+      store(l + q, value);
+      value += load(close + q);
+      if (exact != nullptr) value += load(exact + q);
+      store(ended + q, value);
+    }
+    const vec here = splat(static_cast<real>(s));
+    const bool joining = w.has_open && spans.joins_at(s, e);
+    for (int y = 0; y < h.Y; ++y) {
+      const bool is_open = w.bounds[y] == 0;
+      if (is_open ? s <= spans.reach[e - 1] : e - s > w.bounds[y]) continue;
+      for (int q = h.first[y]; q < h.first[y + 1]; q += W) {
+        const vec before = load(states(hat, s) + q);
+        take(before + of(ended, y, q), here, alpha + q, from + q);
+        if (joining && is_open) take(before + of(l, y, q), here, entering + q, entering_start + q);
+      }
+    }
+  }
+
+  // Segments from all earlier starts, which are alike.
+  void extend_open(real* from) {
+    for (int y = 0; y < h.Y; ++y) {
+      for (int q = h.first[y]; q < h.first[y + 1]; q += W) {
+        const vec value = load(open + q) + of(gain, y, q), here = load(open_start + q);
+        take(value + of(close, y, q), here, alpha + q, from + q);
+        take(value, here, entering + q, entering_start + q);
+      }
+    }
+    std::swap(open, entering);
+    std::swap(open_start, entering_start);
+    fill(entering, n, -kInfinity);
+  }
+
+  // From alpha[e] to hat[e].
+  void enter(int e, const real* entry) {
+    std::memcpy(endings, alpha, sizeof(real) * n);
+    for (int q = 0; q < n; ++q) who[q] = q;
+    auto take_longer = [&](std::int32_t q, std::int32_t from) {
+      if (endings[from] <= endings[q]) return;
+      endings[q] = endings[from];
+      who[q] = who[from];
+    };
+    for (const Move& move : h.longer) take_longer(move.to, move.from);
+    real *to = states(hat, e), *before = states(previous, e);
+    fill(to, n, -kInfinity);
+    fill(before, n, 0);
+    auto enter_from = [&](std::int32_t q, real score, std::int32_t state) {
+      if (score <= to[q]) return;
+      to[q] = score;
+      before[q] = static_cast<real>(state);
+    };
+    for (int y = 0; y < h.Y; ++y) {
+      for (int last = 0; last < h.Y; ++last) {
+        enter_from(h.single[y], endings[h.single[last]] + w.log_transition[last * w.stride + y],
+                   who[h.single[last]]);
+      }
+    }
+    for (const std::int32_t q : h.rising) {
+      const std::int32_t from = h.before[q];
+      if (h.source[q] == from)
+        enter_from(q, alpha[from], from);
+      else
+        enter_from(q, endings[from], who[from]);
+    }
+    for (const Move& move : h.leading) enter_from(move.to, endings[move.from], who[move.from]);
+    for (const std::int32_t q : h.rising) to[q] += entry[q];
+  }
+};
+
+}  // namespace caesura::CAESURA_ISA

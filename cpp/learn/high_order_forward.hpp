@@ -1,0 +1,300 @@
+// The way forward of high_order.hpp.
+#pragma once
+
+#include "learn/high_order.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+template <bool kByState>
+void HighOrder<kByState>::prepare() {
+  ring = spans.ring();
+  at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
+  joins = work.ints(T + 1);
+  std::fill(joins, joins + T + 1, T + 1);
+  std::int64_t total = 0;
+  for (int e = 0; e <= T; ++e) {
+    at[e] = total;
+    total += e - spans.low[e];
+    for (int s = e > 0 ? spans.reach[e - 1] + 1 : 0; s <= spans.reach[e]; ++s) joins[s] = e;
+  }
+  const std::size_t size = static_cast<std::size_t>(T + 1) * n * W,
+                    gains = static_cast<std::size_t>(T + 1) * c * W;
+  hat = reals(work, size);
+  going = reals(work, size);
+  alpha = reals(work, 2 * n * W);
+  endings = alpha + n * W;
+  singles = reals(work, static_cast<std::size_t>(T + 1) * h.Y * W);
+  gain = reals(work, gains);
+  grow = is_hinted() ? reals(work, gains) : gain;
+  terms = reals(work, total * c * W);
+  joined = reals(work, gains);
+  live = reals(work, static_cast<std::size_t>(ring) * c * W);
+  if (spans.closes) closing = reals(work, gains);
+  classed = reals(work, static_cast<std::size_t>(h.n_classes()) * W);
+  beyond = reals(work, static_cast<std::size_t>(ring) * n * W);
+  queue.oldest = work.ints(h.Y);
+  queue.turn = work.ints(h.Y);
+  queue.first = reinterpret_cast<std::int64_t*>(work.doubles(h.Y));
+  std::int64_t rows = 0;
+  kept = spans.widest + 2;
+  for (int y = 0; y < h.Y; ++y) {
+    queue.first[y] = rows;
+    if (bound(y) == 1 || bound(y) == T) continue;
+    rows += static_cast<std::int64_t>(bound(y)) * count(y);
+    kept = std::max(kept, bound(y) + 2);
+  }
+  queue.older = reals(work, rows * W);
+  queue.since = reals(work, c * W);
+  queue.younger = reals(work, n * W);
+}
+
+template <bool kByState>
+void HighOrder<kByState>::clear(int oldest, int turn) {
+  std::fill(queue.oldest, queue.oldest + h.Y, oldest);
+  std::fill(queue.turn, queue.turn + h.Y, turn);
+  fill(queue.since, c * W, 1);
+  fill(queue.younger, n * W, 0);
+}
+
+// The exps of all scores, those of a token scaled by their maximum.
+template <bool kByState>
+void HighOrder<kByState>::exponentials() {
+  for (int t = 0; t < T; ++t) {
+    real* scores = row(x, t);
+    vec top = splat(-kInfinity);
+    for (int q = 0; q < c; ++q) top = max(top, load(scores + q * W));
+    const ivec none =
+        ~(top > -std::numeric_limits<real>::max());  // nothing is possible, or nobody is there
+    top = none ? vec{} : top;
+    for (int b = 0; b < W; ++b) {
+      if (t >= lengths[b]) continue;
+      log_scale[b] += top[b];
+      bad[b] |= none[b];
+    }
+    for (int q = 0; q < c; ++q) {
+      const vec gap = load(scores + q * W) - top;
+      bad |= (gap < -kFarthest) & (gap > -kInfinity);
+      store(scores + q * W, exp(gap));
+    }
+  }
+  real* scores = row(x, T);
+  for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * c; ++q) {
+    const vec score = load(scores + q * W);
+    bad |= (score < -kFarthestSite) | (score > kFarthestSite);
+    store(scores + q * W, exp(score));
+  }
+  for (std::ptrdiff_t q = h.n_classes();
+       entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * h.n_classes(); ++q) {
+    const vec score = load(entry + q * W);
+    bad |= (score < -kFarthest) | (score > kFarthest);
+    store(entry + q * W, exp(score));
+  }
+}
+
+template <bool kByState>
+void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
+  x = rows;
+  entry = entries;
+  prepare();
+  exponentials();
+  clear(0, 0);
+  for (int b = 0; b < W; ++b) {
+    scale[b] = 1;
+    masses[b] = 1.0;
+    log_z[b] = std::numeric_limits<double>::quiet_NaN();
+  }
+  fill(hat, n * W, 0);
+  for (int y = 0; y < h.Y; ++y) store(hat + h.single[y] * W, splat(w.first[y]));
+  for (int e = 1; e <= T; ++e) {
+    gain_step(e);
+    const vec total = state_step(e);
+    finish(e, log_z);
+    if (e == T) break;
+    carry(e, total);
+    enter(e);
+  }
+  for (int b = 0; b < W; ++b) {
+    if (bad[b] || !std::isfinite(log_z[b])) log_z[b] = std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
+// What segments that end at e, or go on, gain of their own.
+template <bool kByState>
+void HighOrder<kByState>::gain_step(int e) {
+  real *g = row(gain, e), *close = spans.closes ? row(closing, e) : nullptr;
+  const real* token = row(x, e - 1);
+  const vec by = load(scale), passes = grow == gain ? splat(1) : without(e - 1, kForced);
+  for (int q = 0; q < c * W; q += W) store(g + q, load(token + q) * by);
+  if (close != nullptr) fill(close, c * W, 1);
+  auto extend = [&](int s, const real* own, const real* exact) {
+    real *l = row(live, s & (ring - 1)), *ended = term(s, e);
+    const bool begins = s == e - 1;
+    for (int q = 0; q < c * W; q += W) {
+      vec value = begins ? load(g + q) : load(l + q) * load(g + q) * passes;
+      if (own != nullptr) value *= load(own + q);
+      bad |= value > kMost;
+      store(l + q, value);
+      if (close != nullptr) value *= load(close + q);
+      if (exact != nullptr) value *= load(exact + q);
+      store(ended + q, value);
+    }
+    if (joins[s] == e) std::memcpy(row(joined, s), l, sizeof(real) * c * W);
+  };
+  spans.for_starts(
+      e, [&](int k) { return row(x, T + k); },
+      [&](const real* values) { multiply(g, values, c * W); },
+      [&](const real* values) { multiply(close, values, c * W); }, extend);
+  for (int q = 0; grow != gain && q < c * W; q += W) store(row(grow, e) + q, load(g + q) * passes);
+}
+
+// The sums over the older starts of label y, from all that are there, as they are at e.
+template <bool kByState>
+void HighOrder<kByState>::turn(int y, int e) {
+  for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
+  fill(queue.younger + h.first[y] * W, count(y) * W, 0);
+  int r = e;
+  const real* after = nullptr;
+  const int m = count(y);
+  for (int s = spans.reach[e]; s >= queue.oldest[y]; --s) {
+    for (; r > joins[s]; --r) gain_since(y, row(grow, r));
+    real* to = older(y, s);
+    const real* from = states(hat, s) + h.first[y] * W;
+    const Gains gained = of(row(joined, s), y), since = of(queue.since, y);
+    for (int k = 0; k < m; ++k) {
+      const vec value = load(from + k * W) * (gained[k] * since[k]);
+      store(to + k * W, after == nullptr ? value : load(after + k * W) + value);
+    }
+    after = to;
+  }
+  for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
+  queue.turn[y] = spans.reach[e] + 1;
+}
+
+template <bool kByState>
+void HighOrder<kByState>::gain_since(int y, const real* gains) {
+  for_numbers(y, [&](int q) {
+    const vec gained = load(queue.since + q) * load(gains + q);
+    bad |= gained > kMost;
+    store(queue.since + q, min(gained, splat(kMost)));
+  });
+}
+
+// alpha at e, and the segments that go on; returns the mass of both.
+template <bool kByState>
+vec HighOrder<kByState>::state_step(int e) {
+  const real* close = spans.closes ? row(closing, e) : nullptr;
+  vec total = vec{};
+  for (int y = 0; y < h.Y; ++y) {
+    const int L = bound(y), m = count(y);
+    const std::ptrdiff_t first = h.first[y] * W;
+    real *a = alpha + first, *go = states(going, e) + first, *younger = queue.younger + first;
+    const real* from = states(hat, e - 1) + first;
+    const Gains last = of(term(e - 1, e), y), g = of(row(grow, e), y);
+    if (L == 1) {  // none goes on
+      for (int k = 0; k < m; ++k) {
+        store(a + k * W, load(from + k * W) * last[k]);
+        store(go + k * W, vec{});
+      }
+    } else {
+      if (e - L > queue.oldest[y]) {
+        queue.oldest[y] = e - L;
+        if (queue.oldest[y] > queue.turn[y]) turn(y, e - 1);
+      }
+      const bool has_older = queue.oldest[y] < queue.turn[y];
+      if (has_older) gain_since(y, row(grow, e));
+      const real* old = has_older ? older(y, queue.oldest[y]) : nullptr;
+      const Gains since = of(queue.since, y),
+                  closes = close == nullptr ? Gains{nullptr, splat(1)} : of(close, y);
+      for (int k = 0; k < m; ++k) {
+        vec gone = load(younger + k * W) * g[k];
+        store(younger + k * W, gone);
+        if (old != nullptr) gone += load(old + k * W) * since[k];
+        store(go + k * W, gone);
+        total += gone;
+        store(a + k * W,
+              load(from + k * W) * last[k] + (close == nullptr ? gone : gone * closes[k]));
+      }
+    }
+    for (int s = std::max(spans.low[e], e - L); s < e - 1; ++s)
+      add_products(states(hat, s) + first, of(term(s, e), y), m, a);
+    for (int s = std::max(spans.reach[e - 1] + 1, e - L + 1); s <= spans.reach[e]; ++s) {
+      add_products(states(hat, s) + first, of(row(joined, s), y), m, younger);
+    }
+  }
+  const vec passes = without(e, kBarred);
+  for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
+  for (int y = 0; y < h.Y; ++y) {
+    const real *a = alpha + h.first[y] * W, *end = alpha + h.last[y] * W;
+    for (; a != end; a += W) total += load(a);
+  }
+  return total;
+}
+
+// The scale of what comes after e.
+template <bool kByState>
+void HighOrder<kByState>::carry(int e, vec total) {
+  for (int b = 0; b < W; ++b) {
+    real mass = total[b];
+    if (!(mass > kLeast && mass < 1 / kLeast)) {
+      bad[b] |= mass != 0 && e < lengths[b] ? -1 : 0;
+      mass = 1;  // all segments are still live
+    }
+    masses[b] *= mass;
+    scale[b] = 1 / mass;
+    if (masses[b] < 1e-100 || masses[b] > 1e100) {
+      log_scale[b] += std::log(masses[b]);
+      masses[b] = 1.0;
+    }
+  }
+}
+
+// From alpha[e] to hat[e].
+template <bool kByState>
+void HighOrder<kByState>::enter(int e) {
+  std::memcpy(endings, alpha, sizeof(real) * n * W);
+  real *to = states(hat, e), *labels = singles + static_cast<std::ptrdiff_t>(e) * h.Y * W,
+       *sums = endings;
+  const real* from = alpha;
+  move(h.longer, sums, sums);
+  for (int y = 0; y < h.Y; ++y) {
+    store(labels + y * W, load(sums + h.single[y] * W));
+    store(to + h.single[y] * W, vec{});
+  }
+  for (int k = 0; k < w.n_base; ++k) {
+    const Move& pair = w.base[k];
+    real* into = to + h.single[pair.to] * W;
+    store(into, load(into) + load(labels + pair.from * W) *
+                                 splat(w.transition[pair.from * w.stride + pair.to]));
+  }
+  const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
+                     *classes = h.entry_class.data();
+  const int count = static_cast<int>(h.rising.size());
+  for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + source[rising[k]] * W));
+  move(h.leading, sums, to);
+  const real *gained = w.entry,
+             *own = entry == nullptr ? nullptr
+                                     : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
+  for (int k = 0; k < count; ++k) {
+    const int q = rising[k];
+    vec value = load(to + q * W) * splat(gained[q]);
+    if (own != nullptr) value *= load(own + classes[q] * W);
+    store(to + q * W, value);
+  }
+}
+
+template <bool kByState>
+void HighOrder<kByState>::finish(int e, double* log_z) {
+  if (std::none_of(lengths, lengths + W, [&](int length) { return length == e; })) return;
+  vec total = vec{};
+  for (int y = 0; y < h.Y; ++y) {
+    for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.last[y]);
+  }
+  for (int b = 0; b < W; ++b) {
+    if (lengths[b] != e) continue;
+    last_mass[b] = total[b];
+    if (total[b] > kLeast)
+      log_z[b] = log_scale[b] + std::log(masses[b]) + std::log(static_cast<double>(total[b]));
+  }
+}
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,394 @@
+// Forward-backward over segments of any length, for learning: rows of scores in, expected counts
+// out.
+//
+// The general sweeps keep logarithms and serve every question; here all labels share one span, rows
+// are plain numbers with a running scale, and no exp is taken but one for each score.  A chain is
+// the case of longest segment 1.  With g[e] the product of what all open segments gain at e:
+//
+//   live[s, e] = hat[s] * (all that a segment from s has gained up to e, going on)
+//   term[s, e] = live[s, e] * (what it gains by ending at e)
+//   alpha[e]   = sum over s of term[s, e]  +  open[e - 1] g[e] closing[e]
+//   open[e]    = open[e - 1] g[e]  +  sum of live[s, e] over the starts s <= A(e) that join
+//   hat[e]     = transition' alpha[e]
+//
+// A(e) is the last start whose rows have all ended at e: from there on it is like all earlier ones,
+// so that at most m starts are live at a time.  A step is short where only the start e - 1 is live
+// and joins at once, as it is in a chain and where no feature looks at two tokens.  The way back
+// carries probabilities:
+//
+//   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over
+//   e P(s, e)
+//
+// Returns false where a number leaves the safe range; then the general sweeps must answer.
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "base/vector.hpp"
+#include "base/workspace.hpp"
+#include "lattice/lattice.hpp"
+#include "learn/design.hpp"
+#include "learn/live_starts.hpp"
+#include "learn/matrix_panels.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// Scores of tokens and sites beyond these, and entries of rows below kLeast, go to the general
+// sweeps.
+constexpr real kFarthest = kDouble ? 100 : 60;
+constexpr real kFarthestSite = kDouble ? 30 : 15;
+constexpr real kLeast = kDouble ? 1e-100 : 1e-30f;
+constexpr real kInfinity = std::numeric_limits<real>::infinity();
+constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // instead of 0 in a division
+constexpr real kMost = kDouble ? 1e200 : 1e25f;  // of what no start can reach: times 0 it must be 0
+
+inline real* reals(Workspace& work, std::size_t count) {
+  return reinterpret_cast<real*>(work.doubles((count * sizeof(real) + 7) / 8));
+}
+
+inline void fill(real* row, std::ptrdiff_t n, real x) {
+  for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, splat(x));
+}
+inline void multiply(real* row, const real* by, int n) {
+  for (int q = 0; q < n; q += W) store(row + q, load(row + q) * load(by + q));
+}
+inline void add(real* row, const real* more, std::ptrdiff_t n) {
+  for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, load(row + q) + load(more + q));
+}
+
+// Adds what is known of token t to its scores.
+inline void apply(const Known& known, int t, int Y, real* scores) {
+  if (known.cost != nullptr) {
+    for (int y = 0; y < Y; ++y)
+      scores[y] += static_cast<real>(known.cost[static_cast<std::ptrdiff_t>(t) * Y + y]);
+  }
+  if (known.allowed != nullptr) {
+    for (int y = 0; y < Y; ++y) {
+      if (!known.allowed[static_cast<std::ptrdiff_t>(t) * Y + y]) scores[y] = -kInfinity;
+    }
+  }
+}
+
+// The exps of all scores, in rows of n lanes of which some are used.  Each token lies in just one
+// segment, so its row may be scaled by its maximum.  False: one is out of range.
+inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* log_scale) {
+  ivec far = ivec{};
+  const int tail = n - W;  // the last vector, with lanes that are not used
+  for (int t = 0; t < T; ++t) {
+    real* scores = x + static_cast<std::ptrdiff_t>(t) * n;
+    const vec last = lanes_in(tail, 0, used) ? load(scores + tail) : splat(-kInfinity);
+    vec top = last;
+    for (int q = 0; q < tail; q += W) top = max(top, load(scores + q));
+    const real most = max_of(top);
+    if (!(most > -std::numeric_limits<real>::max())) return false;
+    *log_scale += most;
+    for (int q = 0; q < n; q += W) {
+      const vec gap = (q < tail ? load(scores + q) : last) - most;
+      far |= (gap < -kFarthest) & (gap > -kInfinity);
+      store(scores + q, exp(gap));
+    }
+  }
+  real* sites = x + static_cast<std::ptrdiff_t>(T) * n;
+  for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * n; q += W) {
+    const vec score = load(sites + q);
+    far |= (score < -kFarthestSite) | (score > kFarthestSite);
+    store(sites + q, exp(score));
+  }
+  return !any(far);
+}
+
+class Segmental {
+ public:
+  Segmental(const Weights<real>& weights, int length, const Site* sites, int n_sites,
+            const Known& known, Workspace& workspace)
+      : w(weights),
+        T(length),
+        n(weights.stride),
+        sites(sites),
+        n_sites(n_sites),
+        known(known),
+        work(workspace) {}
+
+  // rows: [T + n_sites][stride] scores, replaced by exps; edges: [T][stride * stride] the
+  // transitions at each boundary, or null where they are the same everywhere.
+  bool forward(real* rows, real* edges, double* log_z) {
+    x = rows;
+    edge = edges;
+    chain = w.longest == 1 && !w.has_open && n_sites == 0;
+    if (chain) {
+      const std::size_t size = static_cast<std::size_t>(T + 1) * n;
+      alpha = reals(work, size);
+      hat = reals(work, size);
+      return exps() && sweep_chain() && finish(log_z);
+    }
+    prepare();
+    return exps() && sweep() && finish(log_z);
+  }
+
+  // Replaces the rows by expected counts times `weight`, and adds those of pairs, starts and ends.
+  // Edges too become expected counts.
+  void backward(real weight, Gradient<real>& gradient);
+
+ private:
+  const Weights<real>& w;
+  const int T, n;
+  const Site* sites;
+  const int n_sites;
+  const Known& known;
+  Workspace& work;
+  real* edge = nullptr;
+
+  real* x = nullptr;           // [rows][n]
+  real* alpha = nullptr;       // [T + 1][n]
+  real* hat = nullptr;         // [T][n]
+  real* open = nullptr;        // [T + 1][n]
+  real* step = nullptr;        // [T + 1][n] g[e], with the scale
+  real* closing = nullptr;     // [T + 1][n]
+  real* terms = nullptr;       // [by e, s][n]
+  real* joined = nullptr;      // [T][n] live[s] when it joins
+  real* live = nullptr;        // [ring][n]
+  std::optional<Spans> spans;  // not of a chain
+  std::int64_t* at = nullptr;  // [T + 1] terms
+  int ring = 1;
+  double log_scale = 0.0;
+  real mass = 1;        // of the row before, which the next row is divided by
+  double masses = 1.0;  // their product since log_scale was last added to
+  ivec small = ivec{};  // lanes with an entry that is too small
+  real last_mass = 1;   // alpha[T] . last
+  bool chain = false;   // segments of length 1 and rows of tokens only: the loops are much shorter
+
+  real* row(real* table, std::int64_t t) const { return table + t * n; }
+  const real* row(const real* table, std::int64_t t) const { return table + t * n; }
+  real* pairs(int e) const { return edge + static_cast<std::ptrdiff_t>(e) * n * n; }
+  bool forced(int e) const { return known.boundary != nullptr && (known.boundary[e] & kForced); }
+  bool barred(int e) const { return known.boundary != nullptr && (known.boundary[e] & kBarred); }
+  bool joins_at(int s, int e) const { return w.has_open && spans->joins_at(s, e); }
+  bool is_short(int e) const {
+    const int k = spans->by_end[e + 1] - 1;  // the site that ends at e and starts first
+    return w.longest <= 1 && spans->low[e] == e - 1 && (!w.has_open || spans->reach[e] == e - 1) &&
+           (k < spans->by_end[e] || sites[k].start == e - 1);
+  }
+  // The rows of the sites over the last token alone; where there is none, null.
+  struct Alone {
+    real *both, *first, *last, *single;
+  };
+  Alone alone(int e) const;
+
+  void prepare();
+  bool exps();
+  bool sweep();
+  bool sweep_chain();
+  void long_step(int e, real* a, real* o);
+  template <bool kOpen>
+  void short_step(int e, real* a, real* o);
+  bool carry(const real* a, const real* o, int e);
+  void start_back(real weight, Gradient<real>& gradient, real* back) const;
+  void backward_chain(real weight, Gradient<real>& gradient);
+  bool finish(double* log_z);
+  void long_back(int e, const real* back, real* open_back, real* gathered, real* sums, real* ratio);
+  template <bool kOpen>
+  void short_back(int e, const real* back, real* open_back, real* ratio, real* begun);
+  void pass_back(int e, const real* ratio, real* back, real* total);
+};
+
+// Which starts are live, and where the terms go.
+inline void Segmental::prepare() {
+  spans.emplace(T, sites, n_sites, w.longest, w.has_open, work);
+  ring = spans->ring();
+  at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
+  std::int64_t total = 0;
+  for (int e = 0; e <= T; ++e) {
+    at[e] = total;
+    total += e - spans->low[e];
+  }
+  const std::size_t size = static_cast<std::size_t>(T + 1) * n;
+  alpha = reals(work, size);
+  hat = reals(work, size);
+  step = reals(work, size);
+  terms = reals(work, total * n);
+  live = reals(work, static_cast<std::size_t>(ring) * n);
+  if (spans->closes) closing = reals(work, size);
+  if (w.has_open) {
+    open = reals(work, size);
+    joined = reals(work, size);
+  }
+}
+
+inline bool Segmental::exps() {
+  for (int t = 0; t < T && known.any(); ++t) apply(known, t, w.Y, row(x, t));
+  return exponentials(x, T, n_sites, n, w.Y, &log_scale);
+}
+
+inline bool Segmental::sweep() {
+  std::memcpy(hat, w.first, sizeof(real) * n);
+  if (w.has_open) {
+    fill(row(open, 0), n, 0);
+    fill(row(joined, 0), n, 0);
+  }
+  for (int e = 1; e <= T; ++e) {
+    real* a = row(alpha, e);
+    real* o = w.has_open ? row(open, e) : nullptr;
+    if (!is_short(e))
+      long_step(e, a, o);
+    else if (w.has_open)
+      short_step<true>(e, a, o);
+    else
+      short_step<false>(e, a, o);
+    if (known.boundary != nullptr && e < T) {
+      if (barred(e)) fill(a, n, 0);
+      if (forced(e)) {
+        for (int s = 0; s < ring; ++s) fill(row(live, s), n, 0);
+        if (w.has_open) fill(o, n, 0);
+      }
+    }
+    if (e < T && !carry(a, o, e)) return false;
+  }
+  return !any(small);
+}
+
+inline Segmental::Alone Segmental::alone(int e) const {
+  Alone out{};
+  for (int k = spans->by_end[e]; k < spans->by_end[e + 1]; ++k) {
+    real* values = row(x, T + k);
+    if (sites[k].flags == (kOpenStart | kOpenEnd))
+      out.both = values;
+    else if (sites[k].flags == kOpenEnd)
+      out.first = values;
+    else if (sites[k].flags == kOpenStart)
+      out.last = values;
+    else
+      out.single = values;
+  }
+  return out;
+}
+
+template <bool kOpen>
+inline void Segmental::short_step(int e, real* a, real* o) {
+  const real scale = 1 / mass;
+  const Alone on = alone(e);
+  const real *token = row(x, e - 1), *h = row(hat, e - 1),
+             *before = kOpen ? row(open, e - 1) : nullptr;
+  real* g = row(step, e);
+  for (int q = 0; q < n; q += W) {
+    vec gain = load(token + q) * scale;
+    if (on.both != nullptr) gain *= load(on.both + q);
+    store(g + q, gain);
+    vec value = load(h + q) * gain;
+    if (on.first != nullptr) value *= load(on.first + q);
+    vec ended = value, going = kOpen ? load(before + q) * gain : vec{};
+    if (on.single != nullptr) ended *= load(on.single + q);
+    if (kOpen) {
+      ended += going;
+      store(o + q, value * load(w.open + q) + going);
+    }
+    if (on.last != nullptr) ended *= load(on.last + q);
+    store(a + q, ended);
+  }
+}
+
+inline void Segmental::long_step(int e, real* a, real* o) {
+  const real scale = 1 / mass;
+  real* g = row(step, e);
+  real* close = spans->closes ? row(closing, e) : nullptr;
+  const real* token = row(x, e - 1);
+  for (int q = 0; q < n; q += W) store(g + q, load(token + q) * scale);
+  if (close != nullptr) fill(close, n, 1);
+  if (w.has_open) fill(o, n, 0);
+  fill(a, n, 0);
+  auto extend = [&](int s, const real* own, const real* exact) {
+    real* l = row(live, s & (ring - 1));
+    const real* before = s == e - 1 ? row(hat, s) : l;
+    real* term = row(terms, at[e] + s - spans->low[e]);
+    const bool joining = joins_at(s, e);
+    const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
+    for (int q = 0; q < n; q += W) {
+      vec value = load(before + q) * load(g + q);
+      if (own != nullptr) value *= load(own + q);
+      vec ended = value;
+      if (close != nullptr) ended *= load(close + q);
+      if (exact != nullptr) ended *= load(exact + q);
+      store(l + q, value);
+      if (fits != nullptr) ended *= load(fits + q);
+      store(term + q, ended);
+      store(a + q, load(a + q) + ended);
+    }
+    if (joining) {
+      real* j = row(joined, s);
+      for (int q = 0; q < n; q += W) {
+        const vec is_open = load(w.open + q), value = load(l + q);
+        const vec entering = value * is_open;
+        store(j + q, entering);
+        store(o + q, load(o + q) + entering);
+        store(l + q, value - entering);
+      }
+    }
+  };
+  spans->for_starts(
+      e, [&](int k) { return row(x, T + k); }, [&](const real* values) { multiply(g, values, n); },
+      [&](const real* values) { multiply(close, values, n); }, extend);
+  if (w.has_open && e > 1) {
+    const real* before = row(open, e - 1);
+    for (int q = 0; q < n; q += W) {
+      const vec value = load(before + q) * load(g + q);
+      vec ended = value;
+      if (close != nullptr) ended *= load(close + q);
+      store(a + q, load(a + q) + ended);
+      store(o + q, load(o + q) + value);
+    }
+  }
+}
+
+inline bool Segmental::sweep_chain() {
+  std::memcpy(hat, w.first, sizeof(real) * n);
+  for (int e = 1; e <= T; ++e) {
+    const real scale = 1 / mass;
+    const real* before = row(hat, e - 1);
+    real *token = row(x, e - 1), *a = row(alpha, e);
+    for (int q = 0; q < n; q += W) {
+      const vec g = load(token + q) * scale;
+      store(token + q, g);
+      store(a + q, load(before + q) * g);
+    }
+    if (known.boundary != nullptr && e < T && barred(e)) fill(a, n, 0);
+    if (e < T && !carry(a, nullptr, e)) return false;
+  }
+  return !any(small);
+}
+
+// From alpha[e] (and open[e]) to hat[e], and the scale of what comes after.
+inline bool Segmental::carry(const real* a, const real* o, int e) {
+  vec total = vec{};
+  for (int q = 0; q < n; q += W) {
+    const vec value = load(a + q);
+    if (kDouble) small |= (value < kLeast) & (value > 0);
+    total += value;
+    if (o == nullptr) continue;
+    const vec going = load(o + q);
+    if (kDouble) small |= (going < kLeast) & (going > 0);
+    total += going;
+  }
+  mass = sum(total);
+  if (!(mass > kLeast && mass < 1 / kLeast)) {
+    if (mass != 0) return false;
+    mass = 1;  // all segments are still live
+  }
+  masses *= mass;
+  if (masses < 1e-100 || masses > 1e100) {
+    log_scale += std::log(masses);
+    masses = 1.0;
+  }
+  product(w.panels, w.n_panels, a, edge != nullptr ? pairs(e) : w.transition, n, row(hat, e));
+  return true;
+}
+
+inline bool Segmental::finish(double* log_z) {
+  vec total = vec{};
+  for (int q = 0; q < n; q += W) total += load(row(alpha, T) + q) * load(w.last + q);
+  last_mass = sum(total);
+  if (!(last_mass > kLeast)) return false;
+  *log_z = log_scale + std::log(masses) + std::log(static_cast<double>(last_mass));
+  return std::isfinite(*log_z);
+}
+
+}  // namespace caesura::CAESURA_ISA

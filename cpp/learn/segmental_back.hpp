@@ -1,0 +1,195 @@
+// The way back of segmental.hpp: expected counts in place of the rows.
+#pragma once
+
+#include "learn/segmental.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+// What no start can reach may be anything, but times 0 it must be 0.  It is negative where a weight
+// is.
+inline vec within(vec value) { return max(min(value, splat(kMost)), splat(-kMost)); }
+
+// Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
+inline void Segmental::long_back(int e, const real* back, real* open_back, real* gathered,
+                                 real* sums, real* ratio) {
+  real* ended = sums;         // P(it ends at e), over the starts so far
+  real* covering = sums + n;  // P(it reaches e), over the starts so far
+  const real* close = spans->closes ? row(closing, e) : nullptr;
+  if (w.has_open && e > 1) {
+    const real* o = row(open, e - 1);
+    const real* g = row(step, e);
+    for (int q = 0; q < n; q += W) {
+      const vec mass = load(o + q) * load(g + q);
+      vec stop = mass * load(back + q);
+      if (close != nullptr) stop *= load(close + q);
+      store(ended + q, stop);
+      store(covering + q, stop + mass * load(open_back + q));
+    }
+  } else {
+    fill(ended, n, 0);
+    fill(covering, n, 0);
+  }
+  int k = spans->by_end[e + 1] - 1;
+  const int first = spans->by_end[e];
+  for (int s = spans->low[e]; s < e; ++s) {
+    const real* term = row(terms, at[e] + s - spans->low[e]);
+    real* g = row(gathered, s & (ring - 1));
+    const real* j = joins_at(s, e) ? row(joined, s) : nullptr;
+    while (k >= first && sites[k].start < s) --k;
+    const bool here = k >= first && sites[k].start == s;
+    for (int q = 0; q < n; q += W) {
+      const vec p = load(term + q) * load(back + q);
+      vec reaching = load(g + q) + p;
+      if (j != nullptr) reaching += load(j + q) * load(open_back + q);
+      store(g + q, reaching);
+      store(ended + q, load(ended + q) + p);
+      store(covering + q, load(covering + q) + reaching);
+    }
+    if (!here) continue;
+    for (; k >= first && sites[k].start == s; --k) {
+      real* out = row(x, T + k);
+      if (sites[k].flags == (kOpenStart | kOpenEnd)) {
+        std::memcpy(out, covering, sizeof(real) * n);
+      } else if (sites[k].flags == kOpenStart) {
+        std::memcpy(out, ended, sizeof(real) * n);
+      } else if (sites[k].flags == kOpenEnd) {
+        std::memcpy(out, g, sizeof(real) * n);
+      } else {
+        for (int q = 0; q < n; q += W) store(out + q, load(term + q) * load(back + q));
+      }
+    }
+  }
+  std::memcpy(row(x, e - 1), covering, sizeof(real) * n);
+  if (w.has_open) {
+    const real* g = row(step, e);
+    for (int q = 0; q < n; q += W) {
+      vec stop = load(back + q);
+      if (close != nullptr) stop *= load(close + q);
+      store(open_back + q, load(g + q) * (load(open_back + q) + stop));
+    }
+  }
+  const real *begun = row(gathered, (e - 1) & (ring - 1)), *h = row(hat, e - 1);
+  for (int q = 0; q < n; q += W)
+    store(ratio + q, load(begun + q) / max(load(h + q), splat(kNothing)));
+}
+
+template <bool kOpen>
+inline void Segmental::short_back(int e, const real* back, real* open_back, real* ratio,
+                                  real* begun) {
+  const Alone on = alone(e);
+  const real *g = row(step, e), *h = row(hat, e - 1), *before = kOpen ? row(open, e - 1) : nullptr;
+  real* token = row(x, e - 1);
+  for (int q = 0; q < n; q += W) {
+    const vec gain = load(g + q), b = within(load(back + q)), hatted = load(h + q);
+    const vec stop = on.last != nullptr ? b * load(on.last + q) : b;
+    const vec own = on.first != nullptr ? gain * load(on.first + q) : gain;
+    vec alone_here = own * (on.single != nullptr ? stop * load(on.single + q) : stop);
+    const vec single = hatted * alone_here;  // P(it is the segment of one token)
+    vec started = single, ended = single, covering = single;
+    if (kOpen) {
+      const vec on_back = within(load(open_back + q)), going = load(before + q) * gain;
+      alone_here += own * load(w.open + q) * on_back;
+      started = hatted * alone_here;
+      ended += going * stop;
+      covering = started + going * (stop + on_back);
+      store(open_back + q, gain * (on_back + stop));
+    }
+    store(ratio + q, alone_here);  // begun / hat, without a division
+    store(begun + q, started);
+    store(token + q, covering);
+    if (on.both != nullptr) store(on.both + q, covering);
+    if (on.first != nullptr) store(on.first + q, started);
+    if (on.last != nullptr) store(on.last + q, ended);
+    if (on.single != nullptr) store(on.single + q, single);
+  }
+}
+
+// back = transition ratio.  Where each boundary has transitions of its own, they become expected
+// counts.
+inline void Segmental::pass_back(int e, const real* ratio, real* back, real* total) {
+  if (edge == nullptr) {
+    product(w.back_panels, w.n_back_panels, ratio, w.transposed, n, back);
+    return;
+  }
+  fill(back, n, 0);
+  for (int i = 0; i < w.Y; ++i) {
+    real* m = pairs(e) + i * n;
+    const vec a = splat(row(alpha, e)[i]);
+    vec sum_over = vec{};
+    for (int q = 0; q < n; q += W) {
+      const vec value = load(m + q) * load(ratio + q);
+      sum_over += value;
+      store(m + q, value * a);
+      store(total + i * n + q, load(total + i * n + q) + value * a);
+    }
+    back[i] = sum(sum_over);
+  }
+}
+
+// back[T] and the expected last labels.
+inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* back) const {
+  const real share = weight / last_mass;
+  for (int q = 0; q < n; q += W) {
+    const vec b = load(w.last + q) * share;
+    store(back + q, b);
+    store(gradient.ends + q, load(gradient.ends + q) + load(row(alpha, T) + q) * b);
+  }
+}
+
+inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
+  real* back = reals(work, n);
+  real* ratio = reals(work, static_cast<std::size_t>(T) * n);
+  start_back(weight, gradient, back);
+  for (int e = T; e >= 1; --e) {
+    if (e < T && barred(e)) fill(back, n, 0);
+    const real* h = row(hat, e - 1);
+    real *token = row(x, e - 1), *r = row(ratio, e - 1);
+    for (int q = 0; q < n; q += W) {
+      const vec begun =
+          load(token + q) * within(load(back + q));  // begun / hat, without a division
+      store(r + q, begun);
+      store(token + q, load(h + q) * begun);
+    }
+    if (e > 1) pass_back(e - 1, r, back, gradient.pairs);
+  }
+  add(gradient.starts, row(x, 0), n);
+  if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+}
+
+inline void Segmental::backward(real weight, Gradient<real>& gradient) {
+  if (chain) {
+    backward_chain(weight, gradient);
+    return;
+  }
+  real* back = reals(work, n);
+  real* open_back = reals(work, n);
+  real* sums = reals(work, 2 * n);
+  real* gathered = reals(work, static_cast<std::size_t>(ring) * n);
+  real* ratio = reals(work, static_cast<std::size_t>(T) * n);
+  for (int s = 0; s < ring; ++s) fill(row(gathered, s), n, 0);
+  for (int i = 0; i < n_sites; ++i) {  // those that no segment can reach stay zero
+    if (sites[i].start < spans->low[sites[i].end]) fill(row(x, T + i), n, 0);
+  }
+  fill(open_back, n, 0);
+  start_back(weight, gradient, back);
+  for (int e = T; e >= 1; --e) {
+    if (e < T && barred(e)) fill(back, n, 0);
+    if (e < T && forced(e)) fill(open_back, n, 0);
+    real *r = row(ratio, e - 1), *begun = row(gathered, (e - 1) & (ring - 1));
+    if (!is_short(e))
+      long_back(e, back, open_back, gathered, sums, r);
+    else if (w.has_open)
+      short_back<true>(e, back, open_back, r, begun);
+    else
+      short_back<false>(e, back, open_back, r, begun);
+    if (e == 1) {
+      add(gradient.starts, begun, n);
+      break;
+    }
+    fill(begun, n, 0);
+    pass_back(e - 1, r, back, gradient.pairs);
+  }
+  if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+}
+
+}  // namespace caesura::CAESURA_ISA

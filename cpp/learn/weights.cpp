@@ -1,0 +1,265 @@
+// Weights as the kernels want them.
+#include <algorithm>
+#include <cmath>
+
+#include "infer/answers.hpp"
+#include "learn/objective.hpp"
+
+namespace caesura {
+namespace {
+
+constexpr double kFarthest = 100.0;  // of a transition, in either precision
+
+int padded(int n, int width) { return (n + width - 1) / width * width; }
+
+}  // namespace
+
+std::vector<std::int64_t> places_of(const Layout& layout, const Design& design, int width) {
+  const std::int64_t wide = padded(layout.planes * layout.Y, width),
+                     table = (layout.n_dense + design.sums.size()) * wide;
+  std::vector<std::int64_t> places;
+  places.reserve(layout.slot.size());
+  for (const Slot& slot : layout.slot) {
+    places.push_back(slot.lane < 0 ? table + slot.row
+                                   : design.place_of(slot.row) * wide + slot.lane);
+  }
+  return places;
+}
+
+template <class Real>
+bool Unpacked<Real>::set(const Layout& layout, const Design& design,
+                         const std::vector<std::int64_t>& places, const double* w, int width,
+                         int n_threads) {
+  const int Y = layout.Y;
+  view_ = {};
+  const int wide = view_.wide = padded(layout.planes * Y, width);
+  const std::int64_t table = (layout.n_dense + design.sums.size()) * wide;
+  rows_.resize(table + layout.n_sparse);  // zeros, which stay where there is no weight
+  for_blocks(static_cast<std::int64_t>(places.size()), n_threads,
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t k = begin; k < end; ++k)
+                 rows_[places[k]] = static_cast<Real>(w[k]);
+             });
+  auto row = [&](std::int32_t k) { return rows_.data() + static_cast<std::ptrdiff_t>(k) * wide; };
+  for (const Sum& sum : design.sums) {
+    Real* to = row(sum.row);
+    const Real *first = row(sum.first), *second = row(sum.second);
+    for (int y = 0; y < wide; ++y) to[y] = first[y] + second[y];
+  }
+  edge_.assign(w + layout.first_edge(), w + layout.first_transition());
+
+  transition.assign(static_cast<std::size_t>(Y) * Y, 0.0);
+  pattern.assign(w + layout.first_pattern(), w + layout.first_start());
+  start.assign(Y, 0.0);
+  end.assign(Y, 0.0);
+  for (std::size_t k = 0; k < layout.transition.size(); ++k) {
+    transition[layout.transition[k]] = w[layout.first_transition() + k];
+  }
+  for (std::size_t k = 0; k < layout.start.size(); ++k)
+    start[layout.start[k]] = w[layout.first_start() + k];
+  for (std::size_t k = 0; k < layout.end.size(); ++k)
+    end[layout.end[k]] = w[layout.first_end() + k];
+  bool near = true;
+  auto bar = [&](std::vector<double>& scores, const std::vector<std::uint8_t>& barred) {
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      if (!barred.empty() && barred[k])
+        scores[k] = kMinusInfinity;
+      else
+        near &= std::abs(scores[k]) <= kFarthest;
+    }
+  };
+  bar(transition, layout.barred);
+  bar(start, layout.barred_start);
+  bar(end, layout.barred_end);
+  std::vector<double> pairs = transition;  // but for those that are states
+  for (std::size_t k = 0; layout.histories != nullptr && k < pairs.size(); ++k) {
+    if (layout.histories->pair[k] >= 0) pairs[k] = kMinusInfinity;
+  }
+  labels_.set(pairs, start, end, layout.bounds, width, view_);
+  view_.row = view_.stride;
+  if (layout.histories != nullptr) near &= set_histories(layout);
+  bounds_ = layout.bounds;
+  view_.bounds = bounds_.data();
+  if (design.tagged) set_tags(layout, width);
+  view_.dense = rows_.data();
+  view_.sparse = rows_.data() + table;
+  view_.edge = edge_.data();
+  if (sizeof(Real) < sizeof(double)) set_rounded(layout, w, n_threads);
+  return near;
+}
+
+// Scores are rounded as they are; those of transitions, starts and ends when their exps have been
+// taken.
+template <class Real>
+void Unpacked<Real>::set_rounded(const Layout& layout, const double* w, int n_threads) {
+  rounded_.resize(layout.size());
+  for_blocks(layout.size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t k = begin; k < end; ++k) rounded_[k] = static_cast<Real>(w[k]);
+  });
+  for (std::int64_t k = layout.first_transition(); k < layout.size(); ++k) {
+    const double back = std::log(static_cast<double>(static_cast<Real>(std::exp(w[k]))));
+    if (std::isfinite(back)) rounded_[k] = back;  // else the general sweeps answer
+  }
+}
+
+// What each state gains when it is entered: its last pair, and the patterns that it ends in.
+template <class Real>
+bool Unpacked<Real>::set_histories(const Layout& layout) {
+  histories_ = layout.histories;
+  const Histories& h = *histories_;
+  std::vector<double> score(h.lanes, 0.0);
+  for (std::size_t k = 0; k < h.pair.size(); ++k) {
+    if (h.pair[k] >= 0) score[h.pair[k]] = transition[k];
+  }
+  for (std::int64_t k = 0; k < layout.n_plain; ++k) score[h.pattern[k]] += pattern[k];
+  h.add_shorter(score.data());
+  bool near = true;
+  entry_.assign(h.lanes, Real{0});
+  log_entry_.assign(h.lanes, -std::numeric_limits<Real>::infinity());
+  for (const std::int32_t q : h.rising) {
+    near &= score[q] == kMinusInfinity || std::abs(score[q]) <= kFarthest;
+    entry_[q] = static_cast<Real>(std::exp(score[q]));
+    log_entry_[q] = static_cast<Real>(score[q]);
+  }
+  base_.clear();
+  weighted_.clear();
+  for (int x = 0; x < h.Y; ++x) {
+    for (int y = 0; y < h.Y; ++y) {
+      if (h.pair[x * h.Y + y] < 0 && transition[x * h.Y + y] > kMinusInfinity)
+        base_.push_back({y, x});
+    }
+  }
+  for (const std::int32_t k : layout.transition) {
+    if (h.pair[k] < 0) weighted_.push_back({k % h.Y, k / h.Y});
+  }
+  view_.base = base_.data();
+  view_.n_base = static_cast<int>(base_.size());
+  view_.weighted = weighted_.data();
+  view_.n_weighted = static_cast<int>(weighted_.size());
+  view_.histories = &h;
+  view_.by_state = !layout.row_patterns.empty();
+  if (view_.by_state) view_.row += h.lanes;
+  view_.entry = entry_.data();
+  view_.log_entry = log_entry_.data();
+  return near;
+}
+
+// A chain over tags: begin and inside are followed by inside and end of the same label, end and
+// unit by begin and unit of any.
+template <class Real>
+void Unpacked<Real>::set_tags(const Layout& layout, int width) {
+  const int Y = layout.Y, n = kPositions * Y;
+  std::vector<double> pairs(static_cast<std::size_t>(n) * n, kMinusInfinity),
+      starts(n, kMinusInfinity), ends(n, kMinusInfinity);
+  auto each = [](Position a, Position b, auto visit) {
+    visit(a);
+    visit(b);
+  };
+  auto there = [&](int position, int y) { return position == kUnit || layout.bounds[y] == 0; };
+  for (int y = 0; y < Y; ++y) {
+    each(kBegin, kUnit,
+         [&](int k) { starts[k * Y + y] = there(k, y) ? start[y] : kMinusInfinity; });
+    each(kEnd, kUnit, [&](int k) { ends[k * Y + y] = there(k, y) ? end[y] : kMinusInfinity; });
+    each(kBegin, kInside, [&](int from) {
+      each(kInside, kEnd, [&](int to) {
+        if (there(to, y)) pairs[(from * Y + y) * n + to * Y + y] = 0.0;
+      });
+    });
+    for (int next = 0; next < Y; ++next) {
+      each(kEnd, kUnit, [&](int from) {
+        each(kBegin, kUnit, [&](int to) {
+          if (there(from, y) && there(to, next))
+            pairs[(from * Y + y) * n + to * Y + next] = transition[y * Y + next];
+        });
+      });
+    }
+  }
+  tag_view_ = view_;
+  tags_.set(pairs, starts, ends, std::vector<std::int32_t>(n, 1), width, tag_view_);
+  view_.tags = &tag_view_;
+}
+
+template class Unpacked<double>;
+template class Unpacked<float>;
+
+template <class Real>
+void Labels<Real>::set(const std::vector<double>& transition, const std::vector<double>& start,
+                       const std::vector<double>& end, const std::vector<std::int32_t>& bounds,
+                       int width, Weights<Real>& view) {
+  const int Y = static_cast<int>(bounds.size()), stride = padded(Y, width), size = stride * stride;
+  view.Y = Y;
+  view.stride = stride;
+  transition_.assign(size, Real{0});
+  transposed_.assign(size, Real{0});
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) {
+      transition_[i * stride + j] = transposed_[j * stride + i] =
+          static_cast<Real>(std::exp(transition[i * Y + j]));
+    }
+  }
+  first_.assign(stride, Real{0});
+  last_.assign(stride, Real{0});
+  open_.assign(stride, Real{0});
+  int longest = 0;
+  view.has_open = false;
+  for (int y = 0; y < Y; ++y) {
+    first_[y] = static_cast<Real>(std::exp(start[y]));
+    last_[y] = static_cast<Real>(std::exp(end[y]));
+    open_[y] = bounds[y] == 0 ? Real{1} : Real{0};
+    longest = std::max(longest, bounds[y]);
+    view.has_open |= bounds[y] == 0;
+  }
+  fits_.assign(static_cast<std::size_t>(longest + 1) * stride, Real{0});
+  for (int k = 1; k <= longest; ++k) {
+    for (int y = 0; y < Y; ++y)
+      fits_[k * stride + y] = bounds[y] == 0 || k <= bounds[y] ? Real{1} : Real{0};
+  }
+  logs_.assign(size + 2 * stride, -std::numeric_limits<Real>::infinity());
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j) logs_[i * stride + j] = static_cast<Real>(transition[i * Y + j]);
+    logs_[size + i] = static_cast<Real>(start[i]);
+    logs_[size + stride + i] = static_cast<Real>(end[i]);
+  }
+  view.log_transition = logs_.data();
+  view.log_first = logs_.data() + size;
+  view.log_last = logs_.data() + size + stride;
+  panels_ = make_panels(transition_, Y, width, sources_);
+  back_panels_ = make_panels(transposed_, Y, width, back_sources_);
+  view.transition = transition_.data();
+  view.transposed = transposed_.data();
+  view.panels = panels_.data();
+  view.n_panels = static_cast<int>(panels_.size());
+  view.back_panels = back_panels_.data();
+  view.n_back_panels = static_cast<int>(back_panels_.size());
+  view.first = first_.data();
+  view.last = last_.data();
+  view.open = open_.data();
+  view.longest = longest;
+  view.fits = fits_.data();
+}
+
+template <class Real>
+std::vector<Panel> Labels<Real>::make_panels(const std::vector<Real>& matrix, int Y, int width,
+                                             std::vector<std::int32_t>& sources) const {
+  const int stride = padded(Y, width), n = stride / width;
+  std::vector<Panel> panels;
+  std::vector<std::size_t> begins;
+  sources.clear();
+  for (int begin = 0; begin < n; begin += 6) {
+    const int wide = std::min(6, n - begin);
+    begins.push_back(sources.size());
+    for (int i = 0; i < Y; ++i) {
+      const Real* row = matrix.data() + i * stride + begin * width;
+      if (std::any_of(row, row + wide * width, [](Real x) { return x != 0; })) sources.push_back(i);
+    }
+    const int count = static_cast<int>(sources.size() - begins.back());
+    panels.push_back({begin, wide, nullptr, count, count == Y});
+  }
+  for (std::size_t p = 0; p < panels.size(); ++p) panels[p].sources = sources.data() + begins[p];
+  return panels;
+}
+
+template class Labels<double>;
+template class Labels<float>;
+
+}  // namespace caesura

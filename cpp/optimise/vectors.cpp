@@ -1,0 +1,385 @@
+#include "optimise/vectors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace caesura {
+namespace {
+
+constexpr std::int64_t kBlock = 4096;  // parameters whose terms are summed together
+constexpr std::int64_t kLeastWork =
+    64;  // blocks times sums for each thread: with less, starting it costs more
+
+// ---- two doubles at a time, or one ----
+
+using Two = double __attribute__((vector_size(16)));
+
+template <class V>
+V load(const double* p) {
+  V v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+template <class V>
+void store(double* p, V v) {
+  std::memcpy(p, &v, sizeof v);
+}
+inline double absolute(double x) { return std::fabs(x); }
+inline Two absolute(Two x) { return x < 0.0 ? -x : x; }
+inline double root(double x) { return std::sqrt(x); }
+inline Two root(Two x) { return Two{std::sqrt(x[0]), std::sqrt(x[1])}; }
+
+// Penalties at the place i: the same expression for all three sizes.
+struct Nothing {
+  static constexpr bool kThere = false;
+  template <class V>
+  V at(std::int64_t) const {
+    return V{};
+  }
+};
+struct Same {
+  static constexpr bool kThere = true;
+  double value;
+  template <class V>
+  V at(std::int64_t) const {
+    return value - V{};
+  }
+};
+struct Each {
+  static constexpr bool kThere = true;
+  const double* values;
+  template <class V>
+  V at(std::int64_t i) const {
+    return load<V>(values + i);
+  }
+};
+template <class Work>
+auto with(Penalty penalty, Work work) {
+  if (penalty.size == 0) return work(Nothing{});
+  if (penalty.size == 1) return work(Same{penalty.values[0]});
+  return work(Each{penalty.values});
+}
+
+// ---- sums ----
+
+template <class V, int K>
+struct Terms {
+  V v[K];
+};
+
+// K sums over [begin, end) of what step(V, i) returns, in eight lanes and a tail.
+template <int K, class Step>
+void sum_block(std::int64_t begin, std::int64_t end, double* out, const Step& step) {
+  Two lanes[4][K] = {};
+  std::int64_t i = begin;
+  for (; i + 8 <= end; i += 8) {
+    for (int lane = 0; lane < 4; ++lane) {
+      const Terms<Two, K> terms = step(Two{}, i + 2 * lane);
+      for (int k = 0; k < K; ++k) lanes[lane][k] += terms.v[k];
+    }
+  }
+  double tail[K] = {};
+  for (; i < end; ++i) {
+    const Terms<double, K> terms = step(double{}, i);
+    for (int k = 0; k < K; ++k) tail[k] += terms.v[k];
+  }
+  for (int k = 0; k < K; ++k) {
+    const Two sum = (lanes[0][k] + lanes[1][k]) + (lanes[2][k] + lanes[3][k]);
+    out[k] = (sum[0] + sum[1]) + tail[k];
+  }
+}
+
+// ---- threads ----
+
+// The threads of one call.  Each has its own blocks, and keeps them; between passes all meet.
+class Crew {
+ public:
+  int size() const { return size_; }
+  void meet() {
+    if (size_ == 1) return;
+    std::unique_lock<std::mutex> lock(guard_);
+    const int round = round_;
+    if (++waiting_ == size_) {
+      waiting_ = 0;
+      ++round_;
+      changed_.notify_all();
+    } else {
+      changed_.wait(lock, [&] { return round != round_; });
+    }
+  }
+  // How many share the work is known when all threads that the system gives have started.
+  void complete(int size) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    size_ = size;
+    changed_.notify_all();
+  }
+  void wait_until_complete() {
+    std::unique_lock<std::mutex> lock(guard_);
+    changed_.wait(lock, [&] { return size_ > 0; });
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable changed_;
+  int size_ = 0, waiting_ = 0, round_ = 0;
+};
+
+// A thread's part of the parameters, and the passes over it.
+class Part {
+ public:
+  Part(Crew& crew, int member, std::int64_t n, std::vector<double>& sums)
+      : crew_(crew), n_(n), blocks_((n + kBlock - 1) / kBlock), sums_(sums) {
+    first_ = blocks_ * member / crew.size();
+    last_ = blocks_ * (member + 1) / crew.size();
+  }
+  // One pass over all parameters; every thread gets the K sums.
+  template <int K, class Step>
+  Terms<double, K> pass(const Step& step) {
+    double* mine =
+        sums_.data() + used_;  // a pass has its own place: a quick thread may be one ahead
+    used_ += static_cast<std::size_t>(blocks_) * K;
+    for (std::int64_t b = first_; b < last_; ++b) {
+      sum_block<K>(b * kBlock, std::min(n_, (b + 1) * kBlock), mine + b * K, step);
+    }
+    crew_.meet();
+    Terms<double, K> total{};
+    for (std::int64_t b = 0; b < blocks_; ++b) {
+      for (int k = 0; k < K; ++k) total.v[k] += mine[b * K + k];
+    }
+    return total;
+  }
+
+ private:
+  Crew& crew_;
+  std::int64_t n_, blocks_, first_, last_;
+  std::vector<double>& sums_;
+  std::size_t used_ = 0;
+};
+
+// What `work(part)` returns on the first thread; `sums` is how many sums all its passes take.
+template <class Work>
+auto on_threads(std::int64_t n, int n_threads, int sums, const Work& work) {
+  const std::int64_t blocks = (n + kBlock - 1) / kBlock;
+  std::vector<double> place(static_cast<std::size_t>(blocks) * sums);
+  const int most =
+      static_cast<int>(std::min({std::int64_t{n_threads}, blocks, blocks * sums / kLeastWork}));
+  Crew crew;
+  std::vector<std::thread> threads;
+  try {
+    for (int member = 1; member < most; ++member) {
+      threads.emplace_back([&crew, &place, &work, member, n] {
+        crew.wait_until_complete();
+        Part part(crew, member, n, place);
+        work(part);
+      });
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are do the work.
+  }
+  crew.complete(static_cast<int>(threads.size()) + 1);
+  Part part(crew, 0, n, place);
+  const auto result = work(part);
+  for (std::thread& thread : threads) thread.join();
+  return result;
+}
+
+template <int K, class Step>
+Terms<double, K> one_pass(std::int64_t n, int n_threads, const Step& step) {
+  return on_threads(n, n_threads, K, [&](Part& part) { return part.pass<K>(step); });
+}
+
+template <class V>
+V pseudo(V w, V g, V c1) {
+  const V up = g + c1, down = g - c1;
+  const V at_zero = up < 0.0 ? up : (down > 0.0 ? down : V{});
+  return w > 0.0 ? up : (w < 0.0 ? down : at_zero);
+}
+
+}  // namespace
+
+double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
+  return one_pass<1>(n, n_threads,
+                     [=](auto v, std::int64_t i) {
+                       using V = decltype(v);
+                       return Terms<V, 1>{{load<V>(a + i) * load<V>(b + i)}};
+                     })
+      .v[0];
+}
+
+// The newest pair is k - 1.  Each pass makes the next q, and the product that the pass after it
+// needs:
+//   q = g;               for i = k-1 .. 0:  alpha_i = rho_i s_i.q,  q = q - alpha_i y_i
+//   q = gamma q,  gamma = s.y / y.y of the newest pair
+//                        for i = 0 .. k-1:  beta = rho_i y_i.q,     q = q + (alpha_i - beta) s_i
+//   d = -q
+// 2k + 1 passes; gamma is multiplied in by the pass after the turn.
+double direction(const double* gradient, const double* const* s, const double* const* y,
+                 const double* rho, int pairs, Penalty c1, std::int64_t n, int n_threads,
+                 double* d) {
+  const int k = pairs;
+  const auto last_pass = [=](Part& part, const double* q, const double* s_last, double scale,
+                             double c) {
+    // q + c s, turned round; what goes uphill under c1 stays.
+    return with(c1, [&](auto penalty) {
+      return part.pass<1>([=](auto v, std::int64_t i) {
+        using V = decltype(v);
+        const V g = load<V>(gradient + i);
+        V out = -(scale * load<V>(q + i) + (s_last ? c * load<V>(s_last + i) : V{}));
+        if (decltype(penalty)::kThere) {
+          out = (penalty.template at<V>(i) > 0.0) & (out * g >= 0.0) ? V{} : out;
+        }
+        store(d + i, out);
+        return Terms<V, 1>{{out * g}};
+      });
+    });
+  };
+  return on_threads(n, n_threads, 3 * k + 1, [&](Part& part) {  // one sum, or two on the way down
+    if (k == 0) return last_pass(part, gradient, nullptr, 1.0, 0.0).v[0];
+    std::vector<double> alpha(k);
+    const double* newest = s[k - 1];
+    double product = part.pass<1>([=](auto v, std::int64_t i) {
+                           using V = decltype(v);
+                           return Terms<V, 1>{{load<V>(newest + i) * load<V>(gradient + i)}};
+                         })
+                         .v[0];
+    double yy = 0.0;
+    const double* q = gradient;
+    for (int i = k - 1; i >= 0; --i) {
+      alpha[i] = rho[i] * product;
+      const double a = alpha[i], *y_i = y[i], *next = i > 0 ? s[i - 1] : y[0];
+      const auto sums = part.pass<2>([=](auto v, std::int64_t j) {
+        using V = decltype(v);
+        const V y_j = load<V>(y_i + j), q_j = load<V>(q + j) - a * y_j;
+        store(d + j, q_j);
+        return Terms<V, 2>{{q_j * load<V>(next + j), y_j * y_j}};
+      });
+      product = sums.v[0];
+      if (i == k - 1) yy = sums.v[1];
+      q = d;
+    }
+    double scale = 1.0 / (rho[k - 1] * yy);
+    product *= scale;
+    for (int i = 0; i < k - 1; ++i) {
+      const double c = alpha[i] - rho[i] * product, gamma = scale, *s_i = s[i], *next = y[i + 1];
+      product = part.pass<1>([=](auto v, std::int64_t j) {
+                      using V = decltype(v);
+                      const V q_j = gamma * load<V>(d + j) + c * load<V>(s_i + j);
+                      store(d + j, q_j);
+                      return Terms<V, 1>{{q_j * load<V>(next + j)}};
+                    })
+                    .v[0];
+      scale = 1.0;
+    }
+    return last_pass(part, d, newest, scale, alpha[k - 1] - rho[k - 1] * product).v[0];
+  });
+}
+
+Penalised penalise(const double* w, const double* gradient, Penalty c1, Penalty c2, std::int64_t n,
+                   int n_threads, double* out) {
+  return with(c1, [&](auto l1) {
+    return with(c2, [&](auto l2) {
+      const auto total = one_pass<4>(n, n_threads, [=](auto v, std::int64_t i) {
+        using V = decltype(v);
+        const V w_i = load<V>(w + i), c1_i = l1.template at<V>(i), c2_i = l2.template at<V>(i);
+        const V g = load<V>(gradient + i) + 2.0 * c2_i * w_i;
+        store(out + i, g);
+        const V slope = decltype(l1)::kThere ? pseudo(w_i, g, c1_i) : g;
+        return Terms<V, 4>{{c1_i * absolute(w_i) + c2_i * w_i * w_i, w_i * w_i, slope * slope,
+                            w_i != 0.0 ? 1.0 - V{} : V{}}};
+      });
+      return Penalised{total.v[0], total.v[1], total.v[2], total.v[3]};
+    });
+  });
+}
+
+void pseudo_gradient(const double* w, const double* gradient, Penalty c1, std::int64_t n,
+                     int n_threads, double* out) {
+  with(c1, [&](auto penalty) {
+    return one_pass<1>(n, n_threads, [=](auto v, std::int64_t i) {
+      using V = decltype(v);
+      store(out + i, pseudo(load<V>(w + i), load<V>(gradient + i), penalty.template at<V>(i)));
+      return Terms<V, 1>{};
+    });
+  });
+}
+
+double move(const double* w, const double* d, double step, const double* gradient, Penalty c1,
+            std::int64_t n, int n_threads, double* out) {
+  return with(c1,
+              [&](auto penalty) {
+                return one_pass<1>(n, n_threads, [=](auto v, std::int64_t i) {
+                  using V = decltype(v);
+                  const V w_i = load<V>(w + i), g = load<V>(gradient + i);
+                  V moved = w_i + step * load<V>(d + i);
+                  if (decltype(penalty)::kThere) {
+                    const V orthant = w_i != 0.0 ? w_i : -g;
+                    const auto stays = ((moved > 0.0) & (orthant > 0.0)) |
+                                       ((moved < 0.0) & (orthant < 0.0)) |
+                                       (penalty.template at<V>(i) <= 0.0);
+                    moved = stays ? moved : V{};
+                  }
+                  store(out + i, moved);
+                  return Terms<V, 1>{{g * (moved - w_i)}};
+                });
+              })
+      .v[0];
+}
+
+double subtract(const double* a, const double* b, std::int64_t n, int n_threads, double* out) {
+  return one_pass<1>(n, n_threads,
+                     [=](auto v, std::int64_t i) {
+                       using V = decltype(v);
+                       const V difference = load<V>(a + i) - load<V>(b + i);
+                       store(out + i, difference);
+                       return Terms<V, 1>{{difference * difference}};
+                     })
+      .v[0];
+}
+
+void sgd_update(double* w, double* average, const double* gradient, double rate, double fraction,
+                Penalty c2, double weight, std::int64_t n, int n_threads) {
+  with(c2, [&](auto penalty) {
+    return one_pass<1>(n, n_threads, [=](auto v, std::int64_t i) {
+      using V = decltype(v);
+      V w_i = load<V>(w + i), mean = load<V>(average + i);
+      w_i -= rate * (load<V>(gradient + i) + 2.0 * fraction * penalty.template at<V>(i) * w_i);
+      store(w + i, w_i);
+      store(average + i, mean + weight * (w_i - mean));
+      return Terms<V, 1>{};
+    });
+  });
+}
+
+void adagrad_update(double* w, double* average, double* squares, const double* gradient,
+                    double rate, double fraction, Penalty c1, Penalty c2, double weight,
+                    std::int64_t n, int n_threads) {
+  with(c1, [&](auto l1) {
+    return with(c2, [&](auto l2) {
+      return one_pass<1>(n, n_threads, [=](auto v, std::int64_t i) {
+        using V = decltype(v);
+        V w_i = load<V>(w + i), mean = load<V>(average + i);
+        const V g = load<V>(gradient + i) + 2.0 * fraction * l2.template at<V>(i) * w_i;
+        const V h = load<V>(squares + i) + g * g;
+        store(squares + i, h);
+        const V speed =
+            h > 0.0 ? rate / root(h > 0.0 ? h : 1.0 - V{}) : V{};  // no gradient yet: no move
+        w_i -= speed * g;
+        if (decltype(l1)::kThere) {
+          const V cut = speed * fraction * l1.template at<V>(i);
+          w_i = w_i > cut ? w_i - cut : (w_i < -cut ? w_i + cut : V{});
+        }
+        store(w + i, w_i);
+        store(average + i, mean + weight * (w_i - mean));
+        return Terms<V, 1>{};
+      });
+    });
+  });
+}
+
+}  // namespace caesura

@@ -1,0 +1,55 @@
+// Vectors of parameters, for the optimisers.  Sums are taken in fixed blocks and the blocks are
+// added in order, so that every result is the same, bit by bit, on any number of threads.
+#pragma once
+
+#include <cstdint>
+
+namespace caesura {
+
+// A penalty of each parameter: none, one for all, or one each.
+struct Penalty {
+  const double* values = nullptr;  // (size,)
+  std::int64_t size = 0;           // 0, 1 or n
+};
+
+double dot(const double* a, const double* b, std::int64_t n, int n_threads);
+
+// d = -H g, H from the pairs s[i], y[i], oldest first, rho[i] = 1 / s[i].y[i]: the two-loop
+// recursion. Where c1 > 0, d is 0 unless it goes downhill.  Returns g.d.
+double direction(const double* gradient, const double* const* s, const double* const* y,
+                 const double* rho, int pairs, Penalty c1, std::int64_t n, int n_threads,
+                 double* d);
+
+struct Penalised {
+  double penalty;  // c1 |w|_1 + c2 |w|_2^2
+  double ww;       // w.w
+  double gg;       // of the gradient; of the pseudo-gradient where there is c1
+  double active;   // weights other than zero
+};
+// out = gradient + 2 c2 w
+Penalised penalise(const double* w, const double* gradient, Penalty c1, Penalty c2, std::int64_t n,
+                   int n_threads, double* out);
+
+// The derivative of c1 |w|_1 plus `gradient`, in the direction of steepest descent.
+void pseudo_gradient(const double* w, const double* gradient, Penalty c1, std::int64_t n,
+                     int n_threads, double* out);
+
+// out = w + step d; where c1 > 0, what leaves its orthant (of w, else of -gradient) becomes 0.
+// Returns gradient.(out - w).
+double move(const double* w, const double* d, double step, const double* gradient, Penalty c1,
+            std::int64_t n, int n_threads, double* out);
+
+// out = a - b.  Returns out.out.
+double subtract(const double* a, const double* b, std::int64_t n, int n_threads, double* out);
+
+// w = w - rate (gradient + 2 fraction c2 w), then average += weight (w - average).
+void sgd_update(double* w, double* average, const double* gradient, double rate, double fraction,
+                Penalty c2, double weight, std::int64_t n, int n_threads);
+
+// g = gradient + 2 fraction c2 w; squares += g^2; w moves by -rate g / sqrt(squares), and then
+// towards 0 by up to rate fraction c1 / sqrt(squares); then average += weight (w - average).
+void adagrad_update(double* w, double* average, double* squares, const double* gradient,
+                    double rate, double fraction, Penalty c1, Penalty c2, double weight,
+                    std::int64_t n, int n_threads);
+
+}  // namespace caesura
