@@ -146,6 +146,11 @@ class Case:
 
     # -- the twin ----------------------------------------------------------------------------
 
+    def scorer(self, entry_bias: npt.NDArray[np.float64] | None = None) -> _kernels.Scorer:
+        none = np.zeros(self.Y, np.uint8)
+        bars = self.barred, self.barred_start, none
+        return _kernels.Scorer(self.parameters, self.w, self.bounds, *bars, entry_bias)
+
     def potentials(self, i: int, w: Floats) -> caesura.Potentials:
         T, Y, P = int(self.lengths[i]), self.Y, self.parameters
         p = self.bare(T)

@@ -383,8 +383,7 @@ def test_any_model_learns_what_the_engine_scores(
         p = model.potentials(x)
         loss -= caesura.log_probability(p, gold_path(model, x.tokens, y))
         best = caesura.viterbi(p, method="reference")
-        [found] = model._paths([x], None)
-        path = [Segment(s, e, p.labels[k]) for s, e, k in found]
+        [path] = next(model._encoded([x])).best(None).segments(Segment, list(p.labels))
         assert close(caesura.score(p, path), best.score)
     loss += float(model.c2 * (model._known.w @ model._known.w))
     if model.history_:

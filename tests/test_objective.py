@@ -133,11 +133,7 @@ def test_shared_sums_change_nothing() -> None:
 @given(st.integers(0, 10**6))
 def test_best_segments(seed: int) -> None:
     case = Case(seed)
-    order = np.array(sorted(range(case.Y), key=lambda y: -(case.bounds[y] or 10**6)), np.int32)
-    automaton = _kernels.Automaton(case.Y, [], [], True, 1000)
-    bars = case.barred, case.barred_start, None
-    scorer = _kernels.Scorer(case.parameters, case.w, *bars, automaton, order)
-    paths = scorer.best(case.parameters.compile(case.corpus), 1)
-    for i, path in enumerate(paths):
+    paths = case.scorer().best(case.parameters.compile(case.corpus), None, 1)
+    for i, path in enumerate(paths.segments(tuple, list(range(case.Y)))):
         p = case.potentials(i, case.w)
         assert caesura.score(p, path) == pytest.approx(caesura.viterbi(p).score, rel=1e-12)

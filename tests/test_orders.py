@@ -16,7 +16,7 @@ from oracle import close
 from toys import addresses
 
 import caesura
-from caesura import ChainCRF, InvalidInput, Partial, SemiCRF
+from caesura import ChainCRF, InvalidInput, Partial, Segment, SemiCRF
 from caesura.features import (
     Length,
     begin,
@@ -240,9 +240,8 @@ def check_predictions(model: Any, x: list[str], scores: Floats) -> None:
     if model.kind == "chain":
         path = [(t, t + 1, tag) for t, tag in enumerate(found)]
         assert close(caesura.score(p, path), scores.max())
-    [best] = model._paths([x], None)
-    states = model._known.structure.states
-    assert close(caesura.score(p, [(s, e, states[k]) for s, e, k in best]), scores.max())
+    [best] = next(model._encoded([x])).best(None).segments(Segment, list(p.labels))
+    assert close(caesura.score(p, best), scores.max())
 
 
 # -- the longest segments of the training data ---------------------------------------------------

@@ -49,12 +49,8 @@ def test_scores_beyond_the_fast_range_have_the_same_gradient(seed: int, order: i
 @given(SEEDS, st.integers(1, 4))
 def test_best_segments(seed: int, order: int) -> None:
     case = Case(seed, order=order)
-    bars = (case.barred, case.barred_start, None)
-    ranks = np.array(sorted(range(case.Y), key=lambda y: -(case.bounds[y] or 10**6)), np.int32)
-    automaton = _kernels.Automaton(case.Y, [], [], True, 1000)
-    scorer = _kernels.Scorer(case.parameters, case.w, *bars, automaton, ranks)
-    paths = scorer.best(case.parameters.compile(case.corpus), 1)
-    for i, path in enumerate(paths):
+    paths = case.scorer().best(case.parameters.compile(case.corpus), None, 1)
+    for i, path in enumerate(paths.segments(tuple, list(range(case.Y)))):
         if case.lengths[i] == 0:
             continue
         p = case.potentials(i, case.w)

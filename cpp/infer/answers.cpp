@@ -43,39 +43,11 @@ void check_scores(const Problem& problem) {
   if (!invalid.empty()) throw InvalidScore(invalid);
 }
 
-// Room for the counts, all zero.
-Posterior make_posterior(const Problem& problem, const Lattice& g) {
+Posterior empty_posterior(const Problem& problem, const Lattice& g) {
   const ProblemInput& in = problem.input();
-  Posterior out;
-  out.T = g.T;
-  out.Y = g.Y;
-  out.span_length = g.spans == nullptr ? 0 : g.span_length;
-  out.n_potentials = static_cast<int>(in.potentials.size());
-  out.n_edges = static_cast<int>(in.edges.size());
-  out.n_patterns = static_cast<int>(in.static_targets.size());
-  const std::size_t tokens = static_cast<std::size_t>(g.T) * g.Y,
-                    pairs = static_cast<std::size_t>(g.Y) * g.Y;
-  const std::size_t spans = tokens * out.span_length;
-  const std::size_t total = tokens + (g.T + 1) + pairs + 2 * g.Y + spans + out.n_potentials +
-                            out.n_edges + out.n_patterns;
-  out.memory = pooled(total);
-  double* at = out.memory.get();
-  auto take = [&at](std::size_t count) {
-    double* p = at;
-    at += count;
-    return p;
-  };
-  out.counts.tokens = take(tokens);
-  out.counts.boundaries = take(g.T + 1);
-  out.counts.transitions = take(pairs);
-  out.counts.starts = take(g.Y);
-  out.counts.ends = take(g.Y);
-  out.counts.spans = spans == 0 ? nullptr : take(spans);
-  out.counts.potentials = take(out.n_potentials);
-  out.counts.edges = take(out.n_edges);
-  out.patterns = take(out.n_patterns);
-  std::fill(out.counts.potentials, at, 0.0);  // potentials that can never apply stay so
-  return out;
+  return make_posterior(g.T, g.Y, g.spans == nullptr ? 0 : g.span_length,
+                        static_cast<int>(in.potentials.size()), static_cast<int>(in.edges.size()),
+                        static_cast<int>(in.static_targets.size()));
 }
 
 void clear(Posterior& out) {
@@ -84,6 +56,39 @@ void clear(Posterior& out) {
 }
 
 }  // namespace
+
+Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,
+                         int n_patterns) {
+  Posterior out;
+  out.T = T;
+  out.Y = Y;
+  out.span_length = span_length;
+  out.n_potentials = n_potentials;
+  out.n_edges = n_edges;
+  out.n_patterns = n_patterns;
+  const std::size_t tokens = static_cast<std::size_t>(T) * Y,
+                    pairs = static_cast<std::size_t>(Y) * Y;
+  const std::size_t spans = tokens * span_length;
+  out.memory =
+      pooled(tokens + (T + 1) + pairs + 2 * Y + spans + n_potentials + n_edges + n_patterns);
+  double* at = out.memory.get();
+  auto take = [&at](std::size_t count) {
+    double* p = at;
+    at += count;
+    return p;
+  };
+  out.counts.tokens = take(tokens);
+  out.counts.boundaries = take(T + 1);
+  out.counts.transitions = take(pairs);
+  out.counts.starts = take(Y);
+  out.counts.ends = take(Y);
+  out.counts.spans = spans == 0 ? nullptr : take(spans);
+  out.counts.potentials = take(n_potentials);
+  out.counts.edges = take(n_edges);
+  out.patterns = take(n_patterns);
+  std::fill(out.counts.potentials, at, 0.0);  // potentials that can never apply stay so
+  return out;
+}
 
 double answer_log_partition(const Problem& problem, Method method, Workspace& work, Tally* tally) {
   const Lattice& g = problem.lattice(method);
@@ -97,7 +102,7 @@ double answer_log_partition(const Problem& problem, Method method, Workspace& wo
 Posterior answer_posterior(const Problem& problem, Method method, Workspace& work,
                            bool want_entropy) {
   const Lattice& g = problem.lattice(method);
-  Posterior out = make_posterior(problem, g);
+  Posterior out = empty_posterior(problem, g);
   if (g.T == 0) {
     out.log_z = empty_log_z(problem);
     clear(out);
@@ -215,7 +220,7 @@ Lookup::Lookup(const Problem& problem, Method method)
   tables_ = tables_in(g_, memory_.get());
   log_z_ = kernels().log_partition(g_, work, &tables_, nullptr);
   if (log_z_ == kMinusInfinity) return;
-  posterior_ = make_posterior(problem, g_);
+  posterior_ = empty_posterior(problem, g_);
   clear(posterior_);
   posterior_.counts.closed = memory_.get() + rows;
   posterior_.counts.begun = posterior_.counts.closed + table_size(g_);
@@ -235,7 +240,7 @@ double Lookup::segment(int start, int end, int label) const {
     walk_->log_shares(start, end, q, shares);
     total += closed * std::exp(shares.back());
   }
-  return total;
+  return std::min(total, 1.0);  // rounding may lift it just above
 }
 
 double Lookup::transition(int position, int previous, int label) const {
@@ -256,6 +261,56 @@ double Lookup::transition(int position, int previous, int label) const {
     }
   }
   return total;
+}
+
+// Tags are taken from the last to the first: P(state of t - 1 | state of t) is the share of an arc,
+// so that only probabilities are multiplied.
+double Lookup::run(int start, int end, const std::vector<std::int32_t>& group,
+                   const std::uint8_t* joined) const {
+  std::vector<std::uint8_t> member(g_.Y, 0);
+  for (const std::int32_t y : group) member[y] = 1;
+  auto label = [&](int q) { return g_.order[g_.rank[q]]; };
+  auto table = [&](const double* rows, int t, int q) {
+    return rows[static_cast<std::ptrdiff_t>(t) * g_.stride + q];
+  };
+  // Calls visit(p, P(state p at t - 1 | state q at t)) for the arcs into q.
+  auto for_arcs = [&](int t, int q, auto visit) {
+    if (g_.in_ptr == nullptr) {
+      for (int p = 0; p < g_.Q; ++p) visit(p, std::exp(walk_->log_arc(t, p, q)));
+    } else {
+      for (int k = g_.in_ptr[q]; k < g_.in_ptr[q + 1]; ++k)
+        visit(g_.in_state[k], std::exp(walk_->log_arc(t, g_.in_state[k], q)));
+    }
+  };
+  std::vector<double> now(g_.Q, 0.0), before(g_.Q);
+  for (int q = 0; q < g_.Q; ++q) {
+    if (end == g_.T) {
+      now[q] = member[label(q)] ? table(posterior_.counts.closed, g_.T, q) : 0.0;
+      continue;
+    }
+    const double begun = table(posterior_.counts.begun, end, q);
+    if (begun == 0.0) continue;
+    for_arcs(end, q, [&](int p, double share) {
+      if (member[label(p)] && !joined[label(p) * g_.Y + label(q)]) now[p] += begun * share;
+    });
+  }
+  for (int t = end - 1; t >= start; --t) {
+    std::fill(before.begin(), before.end(), 0.0);
+    double total = 0.0;
+    for (int q = 0; q < g_.Q; ++q) {
+      if (now[q] == 0.0) continue;
+      if (t == 0) total += now[q];
+      if (t == 0) continue;
+      for_arcs(t, q, [&](int p, double share) {
+        const bool goes_on = joined[label(p) * g_.Y + label(q)];
+        if (t > start && goes_on) before[p] += now[q] * share;
+        if (t == start && !goes_on) total += now[q] * share;
+      });
+    }
+    if (t == start) return std::min(total, 1.0);
+    now.swap(before);
+  }
+  return 0.0;
 }
 
 // A segment is at most as probable as its label is at each of its tokens, and as the segments of

@@ -32,6 +32,9 @@ struct Posterior {
   double* patterns = nullptr;  // [static patterns]
   int T = 0, Y = 0, span_length = 0, n_potentials = 0, n_edges = 0, n_patterns = 0;
 };
+// Room for counts; those of potentials, edges and patterns are zero.
+Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,
+                         int n_patterns);
 Posterior answer_posterior(const Problem&, Method, Workspace&, bool want_entropy);
 
 struct Answer {
@@ -54,6 +57,10 @@ class Lookup {
   double log_z() const { return log_z_; }
   double segment(int start, int end, int label) const;
   double transition(int position, int previous, int label) const;
+  // Of a chain whose labels are tags: the probability that tags of one group say a segment.
+  // joined: [Y][Y] whether the second of two tags goes on with the segment of the first
+  double run(int start, int end, const std::vector<std::int32_t>& group,
+             const std::uint8_t* joined) const;
   struct Found {
     LabelledSegment segment;
     double probability;

@@ -48,7 +48,11 @@ template <>
 const Trainer<float>& trainer() {
   return &kernels() == &kWideKernels ? kWideTrainer32 : kPlainTrainer32;
 }
+const Predictor& predictor() {
+  return &kernels() == &kWideKernels ? kWidePredictor : kPlainPredictor;
+}
 #else
+const Predictor& predictor() { return kPlainPredictor; }
 template <>
 const Trainer<double>& trainer() {
   return kPlainTrainer;

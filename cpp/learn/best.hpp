@@ -48,8 +48,9 @@ class Best {
  public:
   // rows: [T + n_sites][stride] scores
   Best(const Weights<real>& weights, int length, const Site* sites, int n_sites, const real* rows,
-       Workspace& work)
+       const Known& known, Workspace& work)
       : w(weights),
+        known(known),
         T(length),
         n(weights.stride),
         sites(sites),
@@ -74,6 +75,7 @@ class Best {
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     for (int e = 1; e <= T; ++e) {
       step(e);
+      if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) best_step(alpha, transitions(e), w.Y, n, row(hat, e), row(previous, e));
     }
     int label = 0;
@@ -95,6 +97,7 @@ class Best {
 
  private:
   const Weights<real>& w;
+  const Known& known;
   const int T, n;
   const Site* sites;
   const real* x;
@@ -112,6 +115,7 @@ class Best {
   // alpha, and what is open, at e.
   void step(int e) {
     std::memcpy(gain, row(x, e - 1), sizeof(real) * n);
+    if (known.any()) apply(known, e - 1, w.Y, gain);
     fill(close, n, 0);
     fill(alpha, n, -kInfinity);
     real* from = row(start, e);
@@ -121,6 +125,14 @@ class Best {
         [&](const real* values) { add(close, values, n); },
         [&](int s, const real* own, const real* exact) { extend(s, e, own, exact, from); });
     if (w.has_open) extend_open(from);
+  }
+
+  // No segment ends at a barred boundary, and none goes on beyond a forced one.
+  void restrict_boundary(int e) {
+    if (known.boundary[e] & kBarred) fill(alpha, n, -kInfinity);
+    if (!(known.boundary[e] & kForced)) return;
+    fill(open, n, -kInfinity);
+    fill(live, static_cast<std::ptrdiff_t>(ring) * n, -kInfinity);
   }
 
   // Segments from s that end at e, or go on.

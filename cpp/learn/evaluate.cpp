@@ -1,7 +1,5 @@
 // Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and
 // back.
-#include "learn/best.hpp"
-#include "learn/high_order_best.hpp"
 #include "learn/lane_batches.hpp"
 #include "learn/segmental_back.hpp"
 #include "learn/trainers.hpp"
@@ -86,72 +84,6 @@ struct Evaluator : FeatureRows {
     return true;
   }
 
-  // The transitions at each boundary of a sequence, or null where they are the same everywhere.
-  real* edges(int i, bool* far) const {
-    if (d.edge_ptr.empty()) return nullptr;
-    ivec beyond = ivec{};
-    const int T = d.length(i), size = n * n;
-    real* out = reals(work, static_cast<std::size_t>(T) * size);
-    for (int t = 1; t < T; ++t) {
-      real* m = out + static_cast<std::ptrdiff_t>(t) * size;
-      fill(m, size, 0);
-      for_edges(i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
-      for (int q = 0; q < size; q += W) {
-        const vec score = load(m + q);
-        beyond |= (score > kFarthest) | (score < -kFarthest);
-        store(m + q, exp(score) * load(w.transition + q));
-      }
-    }
-    *far = any(beyond);
-    return out;
-  }
-  template <class Visit>
-  void for_edges(int i, int t, Visit visit) const {
-    d.for_edges(i, t, [&](std::int32_t id, std::int32_t pair, double value) {
-      visit(id, pair / d.Y * n + pair % d.Y, static_cast<real>(value));
-    });
-  }
-
-  void entry_scores(int i, int t, real* out) const {
-    const Histories& h = *w.histories;
-    const int square = d.Y * d.Y;
-    fill(out, h.lanes, 0);
-    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
-      out[code < square ? h.pair[code] : h.pattern[code - square]] +=
-          w.edge[id] * static_cast<real>(value);
-    });
-    h.add_shorter(out);
-  }
-
-  // The scores of sequence i as BestHistory wants them.
-  template <bool kByState>
-  const real* history_scores(int i) const {
-    const int T = d.length(i), rows = T + d.n_sites(i), lanes = w.histories->lanes;
-    const std::int64_t first = d.first_row(i);
-    real* raw = reals(work, static_cast<std::size_t>(rows) * w.row);
-    gather(first, rows, raw);
-    if (!kByState) return raw;
-    real* x = reals(work, static_cast<std::size_t>(rows) * lanes);
-    for (std::ptrdiff_t r = 0; r < rows; ++r)
-      to_states(first + r, r < T, raw + r * w.row, x + r * lanes);
-    return x;
-  }
-
-  template <bool kByState>
-  int best_history(int i, LabelledSegment* out) const {
-    real* scores = reals(work, w.histories->lanes);
-    const real* x = history_scores<kByState>(i);
-    BestHistory<kByState> kernel(w, d.length(i), d.site.data() + d.sites[i], d.n_sites(i), x, work);
-    if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_entry; }, out);
-    return kernel.run(
-        [&](int t) -> const real* {
-          entry_scores(i, t, scores);
-          caesura::CAESURA_ISA::add(scores, w.log_entry, w.histories->lanes);
-          return scores;
-        },
-        out);
-  }
-
   // Adds weight * ln Z to the objective, and its gradient.  False: out of range.
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
@@ -200,60 +132,6 @@ void evaluate_many(const Design& d, const Weights<real>& w, const std::int32_t* 
     batch.evaluate<false>(weights, log_z);
 }
 
-void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspace& work) {
-  Evaluator{{d, w, nullptr, work, w.stride}}.scores(i, rows);
-}
-
-bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* labels,
-                Workspace& work) {
-  work.clear();
-  const int T = d.length(i), n = w.stride;
-  real* x =
-      reals(work, static_cast<std::size_t>(T) * n);  // scores, then those of the best way there
-  real* from = reals(work, static_cast<std::size_t>(T) * n);
-  real* reached = reals(work, n);
-  Evaluator{{d, w, nullptr, work, n}}.gather(d.first_row(i), T, x);
-  caesura::CAESURA_ISA::add(x, w.log_first, n);
-  for (int t = 1; t < T; ++t) {
-    const real* before = x + static_cast<std::ptrdiff_t>(t - 1) * n;
-    real* back = from + static_cast<std::ptrdiff_t>(t) * n;
-    best_step(before, w.log_transition, w.Y, n, reached, back);
-    caesura::CAESURA_ISA::add(x + static_cast<std::ptrdiff_t>(t) * n, reached, n);
-  }
-  caesura::CAESURA_ISA::add(x + static_cast<std::ptrdiff_t>(T - 1) * n, w.log_last, n);
-  int best = 0;
-  const real* final = x + static_cast<std::ptrdiff_t>(T - 1) * n;
-  for (int y = 1; y < w.Y; ++y) best = final[y] > final[best] ? y : best;
-  if (final[best] == -kInfinity) return false;
-  for (int t = T - 1; t >= 0; --t) {
-    labels[t] = best;
-    best = static_cast<int>(from[static_cast<std::ptrdiff_t>(t) * n + best]);
-  }
-  return true;
-}
-
-int best(const Design& d, const Weights<real>& w, int i, LabelledSegment* out, Workspace& work) {
-  work.clear();
-  const int T = d.length(i), n = w.stride, size = n * n;
-  const Evaluator evaluator{{d, w, nullptr, work, n}};
-  if (w.histories != nullptr)
-    return w.by_state ? evaluator.best_history<true>(i, out)
-                      : evaluator.best_history<false>(i, out);
-  real* x = reals(work, static_cast<std::size_t>(T + d.n_sites(i)) * n);
-  evaluator.scores(i, x);
-  Best kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), x, work);
-  if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_transition; }, out);
-  real* m = reals(work, size);
-  return kernel.run(
-      [&](int t) -> const real* {
-        std::memcpy(m, w.log_transition, sizeof(real) * size);
-        evaluator.for_edges(
-            i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
-        return m;
-      },
-      out);
-}
-
 void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradient<real>& gradient,
          Workspace& work) {
   Evaluator{{d, w, &gradient, work, w.stride}}.add_gradient(i, rows);
@@ -263,7 +141,5 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
 
 namespace caesura {
 extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {
-    CAESURA_ISA::W,      CAESURA_ISA::evaluate,   CAESURA_ISA::evaluate_many,
-    CAESURA_ISA::scores, CAESURA_ISA::best_chain, CAESURA_ISA::best,
-    CAESURA_ISA::add};
+    CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::evaluate_many, CAESURA_ISA::add};
 }  // namespace caesura

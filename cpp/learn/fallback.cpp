@@ -41,13 +41,13 @@ std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
 std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d,
                                               const Unpacked<double>& w, int i, const Known& known,
                                               std::shared_ptr<const Automaton> automaton,
-                                              const std::vector<std::int32_t>& order,
+                                              const std::vector<std::int32_t>& order, bool every,
                                               Workspace& work) {
   const int T = d.length(i), Y = layout.Y, stride = w.view().row, n_sites = d.n_sites(i);
   auto out = std::make_unique<ScoredProblem>();
   std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride);
   work.clear();
-  trainer<double>().scores(d, w.view(), i, rows.data(), work);
+  predictor().scores(d, w.view(), i, rows.data(), work);
   out->emission.resize(static_cast<std::size_t>(T) * Y);
   for (int t = 0; t < T; ++t)
     std::copy_n(rows.data() + static_cast<std::ptrdiff_t>(t) * stride, Y,
@@ -70,23 +70,26 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
   if (known.boundary != nullptr) in.boundary.assign(known.boundary, known.boundary + T + 1);
   if (known.allowed != nullptr)
     in.allowed.assign(known.allowed, known.allowed + static_cast<std::ptrdiff_t>(T) * Y);
+  auto push = [&](const Site& site, std::int32_t target, double score) {
+    if (score == 0.0 && !every) return;
+    const auto id = static_cast<std::int32_t>(in.potentials.size());
+    in.potentials.push_back({site.start, site.end, target, site.flags, id, score});
+  };
   in.potentials.reserve(static_cast<std::size_t>(n_sites) * Y);
   for (int k = 0; k < n_sites; ++k) {
-    const Site& site = d.site[d.sites[i] + k];
     const double* row = rows.data() + static_cast<std::ptrdiff_t>(T + k) * stride;
-    for (int y = 0; y < Y; ++y) {
-      in.potentials.push_back({site.start, site.end, y, site.flags,
-                               static_cast<std::int32_t>(in.potentials.size()), row[y]});
-    }
+    for (int y = 0; y < Y; ++y) push(d.site[d.sites[i] + k], y, row[y]);
   }
   in.histories = layout.patterns;
+  out->n_on_rows = -1;
   for_patterns(
       layout, d, i,
       [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
-        const double score = value * (edge ? w.view().edge : w.view().sparse)[id];
-        in.potentials.push_back({site.start, site.end, Y + pattern, site.flags,
-                                 static_cast<std::int32_t>(in.potentials.size()), score});
+        const auto pushed = static_cast<std::int64_t>(in.potentials.size());
+        if (edge && out->n_on_rows < 0) out->n_on_rows = pushed;
+        push(site, Y + pattern, value * (edge ? w.view().edge : w.view().sparse)[id]);
       });
+  if (out->n_on_rows < 0) out->n_on_rows = static_cast<std::int64_t>(in.potentials.size());
   for (std::int32_t k = 0; k < layout.n_plain; ++k) {
     in.static_targets.push_back(Y + k);
     in.static_scores.push_back(w.pattern[k]);
@@ -106,7 +109,7 @@ bool Objective::add_carefully(int i, const Known& known, double sign,
                               const Unpacked<double>& weights, double* loss,
                               Gradient<double>* gradient, Workspace& work) {
   const Design& d = *design_;
-  const auto scored = scored_problem(*layout_, d, weights, i, known, automaton, order, work);
+  const auto scored = scored_problem(*layout_, d, weights, i, known, automaton, order, true, work);
   scored->problem->prepare(Method::kOverlapping);
   work.clear();
   const Posterior answer = answer_posterior(*scored->problem, Method::kOverlapping, work, false);

@@ -187,6 +187,35 @@ struct FeatureRows {
     }
   }
 
+  // Calls visit(weight, place in a matrix of labels, value) for the pairs that attributes at a
+  // boundary go with.
+  template <class Visit>
+  void for_edges(int i, int t, Visit visit) const {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t pair, double value) {
+      visit(id, pair / d.Y * n + pair % d.Y, static_cast<real>(value));
+    });
+  }
+
+  // The transitions at each boundary of a sequence, or null where they are the same everywhere.
+  real* edges(int i, bool* far) const {
+    if (d.edge_ptr.empty()) return nullptr;
+    ivec beyond = ivec{};
+    const int T = d.length(i), size = n * n;
+    real* out = reals(work, static_cast<std::size_t>(T) * size);
+    for (int t = 1; t < T; ++t) {
+      real* m = out + static_cast<std::ptrdiff_t>(t) * size;
+      fill(m, size, 0);
+      for_edges(i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
+      for (int q = 0; q < size; q += W) {
+        const vec score = load(m + q);
+        beyond |= (score > kFarthest) | (score < -kFarthest);
+        store(m + q, exp(score) * load(w.transition + q));
+      }
+    }
+    *far = any(beyond);
+    return out;
+  }
+
   // The way back: expected counts of the rows of sequence i to the gradient.
   void add_gradient(int i, const real* expected) const {
     const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;

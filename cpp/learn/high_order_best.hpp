@@ -14,8 +14,9 @@ class BestHistory {
  public:
   // rows: [T + n_sites][c] scores
   BestHistory(const Weights<real>& weights, int length, const Site* sites, int n_sites,
-              const real* rows, Workspace& work)
+              const real* rows, const Known& known, Workspace& work)
       : w(weights),
+        known(known),
         h(*weights.histories),
         T(length),
         n(h.lanes),
@@ -43,6 +44,7 @@ class BestHistory {
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     for (int e = 1; e <= T; ++e) {
       step(e);
+      if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));
     }
     int state = h.single[0];
@@ -65,6 +67,7 @@ class BestHistory {
 
  private:
   const Weights<real>& w;
+  const Known& known;
   const Histories& h;
   const int T, n, c;
   const Site* sites;
@@ -93,6 +96,7 @@ class BestHistory {
 
   void step(int e) {
     std::memcpy(gain, row(x, e - 1), sizeof(real) * c);
+    if (known.any()) apply_known(e - 1);
     fill(close, c, 0);
     fill(alpha, n, -kInfinity);
     real* from = states(start, e);
@@ -102,6 +106,25 @@ class BestHistory {
         [&](const real* values) { add(close, values, c); },
         [&](int s, const real* own, const real* exact) { extend(s, e, own, exact, from); });
     if (w.has_open) extend_open(from);
+  }
+
+  // What is known of a token counts for each state by its last label.
+  void apply_known(int t) {
+    const std::ptrdiff_t first = static_cast<std::ptrdiff_t>(t) * h.Y;
+    for (int q = 0; q < c; ++q) {
+      const int y = kByState ? h.label[q] : q;
+      if (y < 0 || y >= h.Y) continue;
+      if (known.cost != nullptr) gain[q] += static_cast<real>(known.cost[first + y]);
+      if (known.allowed != nullptr && !known.allowed[first + y]) gain[q] = -kInfinity;
+    }
+  }
+
+  // No segment ends at a barred boundary, and none goes on beyond a forced one.
+  void restrict_boundary(int e) {
+    if (known.boundary[e] & kBarred) fill(alpha, n, -kInfinity);
+    if (!(known.boundary[e] & kForced)) return;
+    fill(open, n, -kInfinity);
+    fill(live, static_cast<std::ptrdiff_t>(ring) * c, -kInfinity);
   }
 
   // Segments from s that end at e, or go on.

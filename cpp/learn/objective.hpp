@@ -37,6 +37,7 @@ struct Layout {
   std::vector<std::int32_t> bounds;                    // [Y] longest segment, 0 for none
   std::vector<std::uint8_t> barred;                    // [Y][Y] pairs that may not be adjacent
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
+  std::vector<double> entry_bias;  // [Y] added to the score of every segment of a label, or empty
 
   std::int64_t first_edge() const { return static_cast<std::int64_t>(slot.size()); }
   std::int64_t first_transition() const { return first_edge() + n_edges; }
@@ -104,14 +105,19 @@ struct Hint {
   std::vector<std::uint8_t> boundary;  // [T + 1] or empty
 };
 
-// The problem of sequence i of a design, with everything that it points into.
+// The problem of sequence i of a design, with everything that it points into.  Its potentials are
+// those of the rows of sites, then those of attributes that go with patterns, on rows and at
+// boundaries.
 struct ScoredProblem {
   std::vector<double> emission, transition, start, end;
   std::unique_ptr<Problem> problem;
+  std::int64_t n_on_rows = 0;  // potentials before those at boundaries
 };
+// every: potentials that score nothing are among them
 std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, const Unpacked<double>&,
                                               int i, const Known&, std::shared_ptr<const Automaton>,
-                                              const std::vector<std::int32_t>& order, Workspace&);
+                                              const std::vector<std::int32_t>& order, bool every,
+                                              Workspace&);
 
 // The automaton of the general sweeps where there are patterns; order: the labels by their longest
 // segment.

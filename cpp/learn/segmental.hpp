@@ -24,10 +24,12 @@
 
 #include <cmath>
 #include <optional>
+#include <vector>
 
 #include "base/vector.hpp"
 #include "base/workspace.hpp"
 #include "lattice/lattice.hpp"
+#include "lattice/problem.hpp"
 #include "learn/design.hpp"
 #include "learn/live_starts.hpp"
 #include "learn/matrix_panels.hpp"
@@ -98,6 +100,15 @@ inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* l
   return !any(far);
 }
 
+// What else the way back is asked: probabilities of segments, the last of which ends first, and of
+// boundaries.  Null: not wanted.
+struct Asked {
+  const LabelledSegment* segments = nullptr;  // [count] by rising end
+  int count = 0;
+  double* probabilities = nullptr;  // [count]
+  double* boundaries = nullptr;     // [T + 1]
+};
+
 class Segmental {
  public:
   Segmental(const Weights<real>& weights, int length, const Site* sites, int n_sites,
@@ -128,7 +139,16 @@ class Segmental {
 
   // Replaces the rows by expected counts times `weight`, and adds those of pairs, starts and ends.
   // Edges too become expected counts.
-  void backward(real weight, Gradient<real>& gradient);
+  // Where gradient.outer is null, pairs are not counted.
+  void backward(real weight, Gradient<real>& gradient, const Asked* asked = nullptr);
+
+  // Whether all segments have length 1 and rows are of tokens only.
+  bool is_chain() const { return chain; }
+
+  // After backward over a chain of tags: the probability that tags of one group say a segment [s,
+  // e). joined: [Y][Y] whether the second of two tags goes on with the segment of the first
+  double run_probability(int s, int e, const std::vector<std::int32_t>& group,
+                         const std::uint8_t* joined) const;
 
  private:
   const Weights<real>& w;
@@ -157,6 +177,8 @@ class Segmental {
   ivec small = ivec{};  // lanes with an entry that is too small
   real last_mass = 1;   // alpha[T] . last
   bool chain = false;   // segments of length 1 and rows of tokens only: the loops are much shorter
+
+  real* ratios = nullptr;  // [T][n] begun / hat, of a chain after the way back
 
   real* row(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * n; }
@@ -190,6 +212,8 @@ class Segmental {
   template <bool kOpen>
   void short_back(int e, const real* back, real* open_back, real* ratio, real* begun);
   void pass_back(int e, const real* ratio, real* back, real* total);
+  real probability(int s, int e, int y, const real* back) const;
+  double pair_probability(int e, int p, int q) const;
 };
 
 // Which starts are live, and where the terms go.

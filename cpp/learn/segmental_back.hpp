@@ -138,7 +138,7 @@ inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* b
 
 inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
   real* back = reals(work, n);
-  real* ratio = reals(work, static_cast<std::size_t>(T) * n);
+  real* ratio = ratios = reals(work, static_cast<std::size_t>(T) * n);
   start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
     if (e < T && barred(e)) fill(back, n, 0);
@@ -153,14 +153,89 @@ inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
     if (e > 1) pass_back(e - 1, r, back, gradient.pairs);
   }
   add(gradient.starts, row(x, 0), n);
-  if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+  if (T > 1 && edge == nullptr && gradient.outer != nullptr)
+    outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
 }
 
-inline void Segmental::backward(real weight, Gradient<real>& gradient) {
+// The probability of a segment [s, e), from the rows of the way up and from back[e].  A start that
+// has joined the open ones at j has gained joined[s] g[j + 1] ... g[e] since.
+inline real Segmental::probability(int s, int e, int y, const real* back) const {
+  const bool brief = is_short(e);
+  const Alone on = brief ? alone(e) : Alone{};
+  auto times = [y](real value, const real* row) { return row == nullptr ? value : value * row[y]; };
+  if (brief && s == e - 1) {
+    const real begun = times(row(hat, s)[y] * row(step, e)[y], on.first);
+    return times(times(begun, on.single), on.last) * back[y];
+  }
+  if (w.open[y] == 0 || s > spans->reach[e - 1]) {
+    return row(terms, at[e] + s - spans->low[e])[y] * back[y];
+  }
+  int j = s + 1;
+  while (spans->reach[j] < s) ++j;
+  real value = is_short(j) ? times(row(hat, s)[y] * row(step, j)[y], alone(j).first) * w.open[y]
+                           : row(joined, s)[y];
+  for (int t = j + 1; t <= e; ++t) value *= row(step, t)[y];
+  if (brief) return times(value, on.last) * back[y];
+  return (spans->closes ? value * row(closing, e)[y] : value) * back[y];
+}
+
+// P(tag p of token e - 1 and tag q of token e).
+inline double Segmental::pair_probability(int e, int p, int q) const {
+  if (edge != nullptr) return pairs(e)[p * n + q];
+  return row(alpha, e)[p] * w.transition[p * n + q] * row(ratios, e)[q];
+}
+
+// Tags are taken from the last to the first: P(tag of t - 1 | tag of t) is known from both sweeps,
+// so that only probabilities are multiplied.
+inline double Segmental::run_probability(int s, int e, const std::vector<std::int32_t>& group,
+                                         const std::uint8_t* joined) const {
+  const int count = static_cast<int>(group.size());
+  double *now = work.doubles(count), *before = work.doubles(count);
+  for (int a = 0; a < count; ++a) {  // the tag of token e - 1, after which the segment ends
+    now[a] = 0.0;
+    if (e == T) now[a] = row(x, T - 1)[group[a]];
+    for (int r = 0; e < T && r < w.Y; ++r) {
+      if (!joined[group[a] * w.Y + r]) now[a] += pair_probability(e, group[a], r);
+    }
+  }
+  for (int t = e - 1; t > s; --t) {  // it goes on from token t - 1 to token t
+    for (int b = 0; b < count; ++b) before[b] = 0.0;
+    for (int a = 0; a < count; ++a) {
+      const double mass = row(x, t)[group[a]];
+      if (now[a] == 0.0 || mass <= 0.0) continue;
+      for (int b = 0; b < count; ++b) {
+        if (!joined[group[b] * w.Y + group[a]]) continue;
+        before[b] += now[a] * (pair_probability(t, group[b], group[a]) / mass);
+      }
+    }
+    std::copy(before, before + count, now);
+  }
+  double total = 0.0;
+  for (int a = 0; a < count; ++a) {
+    const double mass = row(x, s)[group[a]];
+    if (s == 0 || mass <= 0.0) {
+      total += s == 0 ? now[a] : 0.0;
+      continue;
+    }
+    double begins = 0.0;
+    for (int p = 0; p < w.Y; ++p) {
+      if (!joined[p * w.Y + group[a]]) begins += pair_probability(s, p, group[a]);
+    }
+    total += now[a] * (begins / mass);
+  }
+  return total;
+}
+
+inline void Segmental::backward(real weight, Gradient<real>& gradient, const Asked* asked) {
   if (chain) {
     backward_chain(weight, gradient);
+    for (int k = 0; asked != nullptr && k < asked->count; ++k) {
+      const LabelledSegment& segment = asked->segments[k];
+      asked->probabilities[k] = row(x, segment.start)[segment.label];
+    }
     return;
   }
+  int next = asked == nullptr ? 0 : asked->count;
   real* back = reals(work, n);
   real* open_back = reals(work, n);
   real* sums = reals(work, 2 * n);
@@ -175,6 +250,15 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient) {
   for (int e = T; e >= 1; --e) {
     if (e < T && barred(e)) fill(back, n, 0);
     if (e < T && forced(e)) fill(open_back, n, 0);
+    if (next > 0 && asked->segments[next - 1].end == e) {
+      const LabelledSegment& segment = asked->segments[--next];
+      asked->probabilities[next] = probability(segment.start, e, segment.label, back);
+    }
+    if (asked != nullptr && asked->boundaries != nullptr) {
+      vec total = vec{};
+      for (int q = 0; q < n; q += W) total += load(row(alpha, e) + q) * within(load(back + q));
+      asked->boundaries[e] = sum(total);
+    }
     real *r = row(ratio, e - 1), *begun = row(gathered, (e - 1) & (ring - 1));
     if (!is_short(e))
       long_back(e, back, open_back, gathered, sums, r);
@@ -189,7 +273,8 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient) {
     fill(begun, n, 0);
     pass_back(e - 1, r, back, gradient.pairs);
   }
-  if (T > 1 && edge == nullptr) outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+  if (T > 1 && edge == nullptr && gradient.outer != nullptr)
+    outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
 }
 
 }  // namespace caesura::CAESURA_ISA

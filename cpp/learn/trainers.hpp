@@ -1,11 +1,24 @@
-// The learning kernels of one instruction set and precision.
+// The kernels of learning and prediction of one instruction set and precision.
 #pragma once
 
 #include "base/workspace.hpp"
 #include "lattice/problem.hpp"
 #include "learn/design.hpp"
+#include "learn/reading.hpp"
 
 namespace caesura {
+
+// Where expected counts of one sequence go; null: not wanted.
+struct RowCounts {
+  double* log_z = nullptr;
+  double* scores = nullptr;       // [T + sites][stride] the scores themselves
+  double* rows = nullptr;         // [T + sites][stride]
+  double* boundaries = nullptr;   // [T + 1]
+  double* transitions = nullptr;  // [stride][stride]
+  double* starts = nullptr;       // [stride]
+  double* ends = nullptr;         // [stride]
+  double* edges = nullptr;        // [pairs of attributes at boundaries, as for_edges visits them]
+};
 
 template <class Real>
 struct Trainer {
@@ -22,29 +35,43 @@ struct Trainer {
                         const Known*, const double* weights, int count, double* log_z,
                         Gradient<Real>*, Workspace&);
 
-  // The scores of all rows of sequence i.
-  void (*scores)(const Design&, const Weights<Real>&, int i, Real* rows, Workspace&);
-
-  // The best labels of a chain without weights of edges; false: none is possible.  labels: [T]
-  bool (*best_chain)(const Design&, const Weights<Real>&, int i, std::int32_t* labels, Workspace&);
-
-  // The best segments, in order; returns how many, 0: none are possible.  out: [T]
-  int (*best)(const Design&, const Weights<Real>&, int i, LabelledSegment* out, Workspace&);
-
   // Adds expected counts of all rows of sequence i to the gradient.
   void (*add)(const Design&, const Weights<Real>&, int i, const Real* rows, Gradient<Real>&,
               Workspace&);
 };
 
+// Kernels over trained weights, in double precision.
+struct Predictor {
+  // The scores of all rows of sequence i.  rows: [T + sites][row]
+  void (*scores)(const Design&, const Weights<double>&, int i, double* rows, Workspace&);
+
+  // The best segments, in order; returns how many, 0: none are possible.  out: [T]
+  int (*best)(const Design&, const Weights<double>&, int i, const Known&, LabelledSegment* out,
+              Workspace&);
+
+  // The best segments as they are read, and the probability of each.  *n_kept is how many there
+  // are, and the result how many states the best path has (0: none is possible).  probabilities:
+  // [T], NaN where a number left the safe range.  First order only.
+  int (*confident)(const Design&, const Weights<double>&, int i, const Known&, const Reading&,
+                   LabelledSegment* out, double* probabilities, int* n_kept, Workspace&);
+
+  // ln Z and expected counts.  False: a number left the safe range.  First order only.
+  bool (*posterior)(const Design&, const Weights<double>&, int i, const Known&, const RowCounts&,
+                    Workspace&);
+};
+
 extern const Trainer<double> kPlainTrainer;
 extern const Trainer<float> kPlainTrainer32;
+extern const Predictor kPlainPredictor;
 #ifdef CAESURA_HAVE_WIDE
 extern const Trainer<double> kWideTrainer;
 extern const Trainer<float> kWideTrainer32;
+extern const Predictor kWidePredictor;
 #endif
 
 // Those for this machine, as kernels() are.
 template <class Real>
 const Trainer<Real>& trainer();
+const Predictor& predictor();
 
 }  // namespace caesura

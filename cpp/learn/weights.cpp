@@ -59,6 +59,10 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design,
     start[layout.start[k]] = w[layout.first_start() + k];
   for (std::size_t k = 0; k < layout.end.size(); ++k)
     end[layout.end[k]] = w[layout.first_end() + k];
+  for (int y = 0; y < Y && !layout.entry_bias.empty(); ++y) {
+    for (int before = 0; before < Y; ++before) transition[before * Y + y] += layout.entry_bias[y];
+    start[y] += layout.entry_bias[y];
+  }
   bool near = true;
   auto bar = [&](std::vector<double>& scores, const std::vector<std::uint8_t>& barred) {
     for (std::size_t k = 0; k < scores.size(); ++k) {

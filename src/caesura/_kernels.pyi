@@ -234,22 +234,60 @@ class Objective:
 
     def evaluate(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
 
-class Scorer:
-    """Fixed weights, for prediction."""
+class Reading:
+    """What the states of a model say about segments."""
 
-    def __init__(self, parameters: Parameters, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], barred: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, barred_start: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, barred_end: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, label: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], joined: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None) -> None: ...
 
-    def best(self, design: Design, n_threads: int, joined: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> list:
-        """For each sequence its best segments, or None."""
+class Paths:
+    """The best segments of many sequences."""
 
-    def names(self, design: Design, states: list, n_threads: int) -> list:
+    def __len__(self) -> int: ...
+
+    @property
+    def ptr(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+    @property
+    def probabilities(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def segments(self, kind: object, names: list) -> list:
+        """For each sequence its segments, or None where nothing is possible."""
+
+    def confident(self, outer: object, kind: object, names: list, probabilities: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], calibrated: bool, least: float) -> list:
+        """The same, each with its probability."""
+
+    def tokens(self, names: list) -> list:
         """For each sequence the state of each token, or None."""
 
-    def problems(self, design: Design) -> list: ...
+class Scorer:
+    """A trained model, which answers about encoded sequences."""
 
-    def rows(self, design: Design, i: int) -> tuple: ...
+    def __init__(self, parameters: Parameters, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], barred: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)], barred_start: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], barred_end: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], entry_bias: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
-    def edges(self, design: Design, i: int) -> tuple: ...
+    @property
+    def transition(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def start(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def end(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    def best(self, design: Design, reading: Reading | None, n_threads: int) -> Paths: ...
+
+    def confident(self, design: Design, reading: Reading, n_threads: int) -> Paths: ...
+
+    def posterior(self, design: Design, want_entropy: bool, n_threads: int) -> list: ...
+
+    def log_partition(self, design: Design, n_threads: int) -> list[float]: ...
+
+    def n_best(self, design: Design, n: int, n_threads: int) -> list: ...
+
+    def sample(self, design: Design, n: int, seed: int, n_threads: int) -> list: ...
+
+    def problem(self, design: Design, i: int) -> Problem: ...
+
+    def potentials(self, design: Design, i: int) -> tuple: ...
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""

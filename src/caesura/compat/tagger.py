@@ -25,8 +25,6 @@ from caesura.models.structure import Fitted
 
 __all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities"]
 
-OVERLAPPING = 0  # the kernels' number
-
 
 class ModelInfo(NamedTuple):
     """What is in a model; weights of zero are left out.
@@ -175,9 +173,8 @@ class Tagger:
 
     def _asked(self) -> tuple[_kernels.Problem, _kernels.Posterior]:
         if self._posterior is None:
-            problem = self._fitted.scorer.problems(self._known())[0]
-            made = _kernels.posterior([problem], OVERLAPPING, 1, False)[0]
-            self._posterior = problem, made
+            scorer, design = self._fitted.scorer, self._known()
+            self._posterior = scorer.problem(design, 0), scorer.posterior(design, False, 1)[0]
         return self._posterior
 
     # -- inspection ---------------------------------------------------------------------------
@@ -250,8 +247,7 @@ def token_probabilities(
     fitted: Fitted, design: _kernels.Design, n_threads: int
 ) -> list[npt.NDArray[np.float64]]:
     """Return the probability of each label at each token, (T, Y), of each sequence."""
-    made = _kernels.posterior(fitted.scorer.problems(design), OVERLAPPING, n_threads, False)
-    return [one.tokens for one in made]
+    return [one.tokens for one in fitted.scorer.posterior(design, False, n_threads)]
 
 
 def as_bytes(model: ChainCRF) -> bytes:

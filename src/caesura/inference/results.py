@@ -14,7 +14,7 @@ from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["Marginals", "Path"]
 
@@ -84,6 +84,20 @@ class Path(_Scored):
         return Path, (self.segments, self.score)  # without the potentials
 
 
+class _Layout(NamedTuple):
+    """How the expected counts of some potentials are laid out."""
+
+    added: int  # potentials that were added
+    placed: tuple[bool, ...]  # of each pattern, whether it holds at one place only
+    spanned: bool
+
+    @classmethod
+    def of(cls, p: Potentials) -> _Layout:
+        added = sum(len(chunk[0]) for chunk in p._added)
+        placed = tuple(s >= 0 or e >= 0 for _, _, s, e in p._patterns)
+        return cls(added, placed, p._spans is not None)
+
+
 class Marginals:
     """Probabilities and expected counts under the distribution of some potentials.
 
@@ -117,17 +131,33 @@ class Marginals:
     0.0556
     """
 
-    __slots__ = ("_added", "_lookup", "_method", "_placed", "_posterior", "_potentials", "_spanned")
+    __slots__ = ("_layout", "_lookup", "_make", "_method", "_posterior")
 
-    def __init__(self, p: Potentials, posterior: _kernels.Posterior, method: int) -> None:
-        self._potentials = p
+    def __init__(
+        self,
+        p: Potentials | Callable[[], Potentials],
+        posterior: _kernels.Posterior,
+        method: int,
+    ) -> None:
         self._posterior = posterior
         self._method = method
         self._lookup: _kernels.Lookup | None = None
-        # How the counts are laid out; p may change later.
-        self._added = sum(len(chunk[0]) for chunk in p._added) if p._added else 0
-        self._placed = tuple(s >= 0 or e >= 0 for _, _, s, e in p._patterns) if p._patterns else ()
-        self._spanned = p._spans is not None
+        self._layout: _Layout | None = None
+        self._make = p  # a function makes the potentials when they are first needed
+        if isinstance(p, Potentials):
+            self._layout = _Layout.of(p)  # p may change later
+
+    @property
+    def _potentials(self) -> Potentials:
+        if not isinstance(self._make, Potentials):
+            self._make = self._make()
+        return self._make
+
+    @property
+    def _counted(self) -> _Layout:
+        if self._layout is None:
+            self._layout = _Layout.of(self._potentials)
+        return self._layout
 
     @property
     def log_partition(self) -> float:
@@ -162,12 +192,12 @@ class Marginals:
     @property
     def spans(self) -> Floats | None:
         """Probability of each exact segment, of shape (T, L, Y), where `spans` is in use."""
-        return self._posterior.spans if self._spanned else None
+        return self._posterior.spans if self._counted.spanned else None
 
     @property
     def potentials(self) -> Floats:
         """Expected count of each potential in the order of adding."""
-        return self._posterior.potentials[: self._added]
+        return self._posterior.potentials[: self._counted.added]
 
     @property
     def edges(self) -> Floats:
@@ -177,9 +207,10 @@ class Marginals:
     @property
     def patterns(self) -> Floats:
         """Expected count of each pattern in the order of adding."""
-        at_a_place = iter(self._posterior.potentials[self._added :])
+        layout = self._counted
+        at_a_place = iter(self._posterior.potentials[layout.added :])
         anywhere = iter(self._posterior.patterns)
-        counts = [next(at_a_place) if placed else next(anywhere) for placed in self._placed]
+        counts = [next(at_a_place) if placed else next(anywhere) for placed in layout.placed]
         return np.array(counts, np.float64)
 
     def segment(
@@ -261,8 +292,8 @@ class Marginals:
         return self._lookup
 
     def __repr__(self) -> str:
-        p = self._potentials
-        sizes = f"length={p.length}, labels={len(p.labels)}"
+        T, Y = self.tokens.shape
+        sizes = f"length={T}, labels={Y}"
         return f"Marginals(log_partition={self.log_partition:.6g}, {sizes})"
 
     def _repr_html_(self) -> str:

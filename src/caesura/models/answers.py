@@ -17,7 +17,7 @@ from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
-from caesura.models.prediction import Asked, Predictor
+from caesura.models.prediction import Encoded, Predictor, _impossible
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.potentials import Potentials
 from caesura.segments import Segment
@@ -63,6 +63,18 @@ class Answers(Predictor):
         """Yield predicted segments, the probabilities that each is exactly right, and whether they
         were free of constraints.
         """
+        if spoken(constraints) is None:
+            names, reading = self._segmenting(self._known)
+            for some in self._encoded(X):
+                found = some.scorer.confident(some.design, reading, some.threads)
+                ends = found.ptr.tolist()
+                chances = found.probabilities.tolist()
+                rows = found.segments(Segment, names)
+                for i, segments in enumerate(rows):
+                    if segments is None:
+                        raise _impossible(some.first + i)
+                    yield segments, chances[ends[i] : ends[i + 1]], True
+            return
         for asked in self._asked(X, constraints):
             paths = asked.of(inference.viterbi, n_threads=self.n_threads)
             marginals = asked.of(inference.marginals, n_threads=self.n_threads)
@@ -151,6 +163,8 @@ class Answers(Predictor):
         constraints = spoken(constraints)
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now
+        if constraints is None:
+            return self._free_confident(X, calibration, least)
         out = []
         for i, (segments, some, free) in enumerate(self._probabilities(X, constraints)):
             if precision is not None and not free:
@@ -163,6 +177,21 @@ class Answers(Predictor):
                     for segment, chance in zip(segments, shown.tolist(), strict=True)
                 ]
             )
+        return out
+
+    def _free_confident(
+        self, X: Any, calibration: Calibration | None, least: float
+    ) -> list[list[Confident]]:
+        names, reading = self._segmenting(self._known)
+        known, out = calibration is not None, []
+        for some in self._encoded(X):
+            found = some.scorer.confident(some.design, reading, some.threads)
+            raw = found.probabilities
+            shown = raw if calibration is None else calibration(raw)
+            rows = found.confident(Confident, Segment, names, shown, known, least)
+            if None in rows:
+                raise _impossible(some.first + rows.index(None))
+            out += rows
         return out
 
     @property
@@ -210,15 +239,10 @@ class Answers(Predictor):
         """
         if by not in ("entropy", "margin"):
             raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
-        return np.array([u for asked in self._asked(X, None) for u in self._unsure(asked, by)])
-
-    def _unsure(self, asked: Asked, by: str) -> list[float]:
-        """Return how unsure the model is of some sequences."""
         if by == "entropy":
-            values = asked.of(inference.entropy, n_threads=self.n_threads)
-            return [v / max(p.length, 1) for v, p in zip(values, asked.potentials, strict=True)]
-        shares = [[share for _, share in best] + [0.0] for best in self._n_best(asked, 2)]
-        return [1.0 - (first - second) for first, second, *_ in shares]
+            return np.array([u for some in self._encoded(X) for u in _entropies(some)])
+        shares = [[share for _, share in best] + [0.0] for best in self.predict_n_best(X, 2)]
+        return np.array([1.0 - (first - second) for first, second, *_ in shares])
 
     # -- inspection ---------------------------------------------------------------------------
 
@@ -269,6 +293,17 @@ class Answers(Predictor):
         from caesura.models.files import unpickle
 
         unpickle(self, state)
+
+
+def _entropies(some: Encoded) -> list[float]:
+    """Return the entropy of each sequence for each of its tokens."""
+    rows = some.scorer.posterior(some.design, True, some.threads)
+    out = []
+    for i, (row, document) in enumerate(zip(rows, some.documents, strict=True), some.first):
+        if row.log_partition == -np.inf:
+            raise _impossible(i)
+        out.append(row.entropy / max(len(document), 1))
+    return out
 
 
 def best_or_none(p: Potentials) -> list[Segment] | None:

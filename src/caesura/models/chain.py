@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caesura import inference
+from caesura import _kernels, inference
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
@@ -23,7 +23,6 @@ from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.tag_rules import has_rules, keep_rules
 from caesura.models.targets import (
-    Bytes,
     Hint,
     Rows,
     Tags,
@@ -208,9 +207,9 @@ class ChainCRF(Answers):
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
         return tags.segments([k for _, _, k in path])
 
-    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], Bytes]:
+    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
-        return tags.names, tags.joined.astype(np.uint8)
+        return tags.names, tags.reading
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return tag_set(tuple(states), scheme or "plain", self.outside).label_of
@@ -247,10 +246,14 @@ class ChainCRF(Answers):
         fitted = self._known
         return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
 
-    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
+    @property
+    def _reads_once(self) -> bool:
         structure, bars = self._known.structure, self._tag_set.bars
-        if all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True)):
-            return super()._n_best(asked, n)  # each segmentation has one way to be tagged
+        return all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True))
+
+    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
+        if self._reads_once:
+            return super()._n_best(asked, n)
         log_z = asked.log_partitions(self.n_threads)
         return [
             list(islice(self._segmentations(p, rules, total), n))

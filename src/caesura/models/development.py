@@ -13,6 +13,7 @@ from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
 from caesura.inference.door import threads_of
 from caesura.models.structure import scorer_of
+from caesura.segments import Segment
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
@@ -54,8 +55,9 @@ class Development:
             self._outside,
             self._longest,
         )
-        paths = scorer.best(self._design, threads_of(model.n_threads))
-        found = [model._segments_of(path or (), self._fitted) for path in paths]
+        names, reading = model._segmenting(self._fitted)
+        paths = scorer.best(self._design, reading, threads_of(model.n_threads))
+        found = [segments or [] for segments in paths.segments(Segment, names)]
         return segment_counts(self._gold, found, model.outside).f1
 
     @property

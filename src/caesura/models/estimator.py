@@ -20,7 +20,7 @@ from caesura.models.calibration import Calibration
 from caesura.models.patterns import check_orders
 from caesura.models.rules import Rules
 from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.targets import Bytes, Hint, Rows, Target
+from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
@@ -191,8 +191,8 @@ class Estimator:
         """Return the segments of a path over states, without the text outside."""
         raise NotImplementedError
 
-    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], Bytes | None]:
-        """Return the label of each state, None outside; and which states are joined, if any."""
+    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
+        """Return the label of each state, None outside, and how states are read as segments."""
         raise NotImplementedError
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
@@ -17,9 +19,8 @@ from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
-from caesura.models.scores import pair_scores, potentials_of
+from caesura.models.scores import potentials_of
 from caesura.models.structure import Fitted, layout_bounds, scorer_of
-from caesura.models.targets import Bytes
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
@@ -56,6 +57,41 @@ class Asked(NamedTuple):
         return found
 
 
+class Encoded(NamedTuple):
+    """Some sequences, ready for the kernels."""
+
+    first: int  # the index of the first in X
+    documents: list[Document]
+    design: _kernels.Design
+    scorer: _kernels.Scorer
+    threads: int
+
+    def best(self, reading: _kernels.Reading | None) -> _kernels.Paths:
+        """Return the best segments, or states where no reading is given."""
+        return self.scorer.best(self.design, reading, self.threads)
+
+    def potentials(self, fitted: Fitted, i: int) -> Potentials:
+        """Return the potentials of one of them."""
+        return potentials_of(fitted, self.scorer, self.design, i, self.documents[i])
+
+    def marginals(self, fitted: Fitted) -> list[Marginals]:
+        """Return the marginals of each."""
+        rows = self.scorer.posterior(self.design, False, self.threads)
+        for i, row in enumerate(rows, self.first):
+            if row.log_partition == -np.inf:
+                raise _impossible(i)
+        return [
+            Marginals(partial(self.potentials, fitted, i), row, 0) for i, row in enumerate(rows)
+        ]
+
+    def samples(self, n: int, seed: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]:
+        """Return n segmentations of each; the engine adds the index of a sequence to the seed."""
+        drawn = self.scorer.sample(self.design, n, (seed + self.first) % 2**64, self.threads)
+        if [] in drawn:
+            raise _impossible(self.first + drawn.index([]))
+        return drawn
+
+
 class Predictor(Model):
     """A model that predicts."""
 
@@ -73,24 +109,18 @@ class Predictor(Model):
             self._biased = kept = (fitted, key, scorer)
         return kept[2]
 
-    def _designs(self, X: Any, fitted: Fitted) -> Iterator[tuple[list[Document], _kernels.Design]]:
-        """Yield X, some sequences at a time."""
+    def _encoded(self, X: Any) -> Iterator[Encoded]:
+        """Yield X encoded, some sequences at a time."""
+        fitted = self._known
+        threads = threads_of(self.n_threads)
+        self._checked_bias()
         for first, documents in chunks(X, self.tokeniser):
             if fitted.encoder.needs_words:
                 check_words(documents, first)
             corpus = fitted.encoder.encode(documents, False, None, first)
-            yield documents, fitted.parameters.compile(corpus)
-
-    def _paths(self, X: Any, joined: Bytes | None) -> list[list[tuple[int, int, int]]]:
-        """Return the best path of each sequence, over states; those that are joined as one."""
-        fitted = self._known
-        threads = threads_of(self.n_threads)
-        self._checked_bias()
-        return _possible(
-            path
-            for documents, design in self._designs(X, fitted)
-            for path in self._scorer(fitted, _longest(documents)).best(design, threads, joined)
-        )
+            scorer = self._scorer(fitted, max(map(len, documents), default=0))
+            design = fitted.parameters.compile(corpus)
+            yield Encoded(first, documents, design, scorer, threads)
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -105,12 +135,12 @@ class Predictor(Model):
         fitted = self._known
         constraints = spoken(constraints)
         if constraints is None:
-            names, joined = self._segmenting(fitted)
-            made = tuple.__new__  # in half the time of Segment(...)
-            return [
-                [made(Segment, (s, e, names[k])) for s, e, k in path if names[k] is not None]
-                for path in self._paths(X, joined)
-            ]
+            names, reading = self._segmenting(fitted)
+            return _possible(
+                segments
+                for some in self._encoded(X)
+                for segments in some.best(reading).segments(Segment, names)
+            )
         return [
             self._named(path.segments, fitted)
             for asked in self._asked(X, constraints)
@@ -168,12 +198,9 @@ class Predictor(Model):
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
         """Yield the potentials of one sequence after the other."""
-        fitted = self._known
-        outside = self._outside_states(fitted.structure.states, fitted.scheme)
-        pairs = pair_scores(fitted, self._checked_bias(), outside)
-        for documents, design in self._designs(X, fitted):
-            for i, document in enumerate(documents):
-                yield potentials_of(fitted, pairs, design, i, document)
+        for some in self._encoded(X):
+            for i in range(len(some.documents)):
+                yield some.potentials(self._known, i)
 
     # -- more than the best --------------------------------------------------------------------
 
@@ -214,12 +241,9 @@ class Predictor(Model):
         fitted = self._known
         constraints = spoken(constraints)
         if constraints is None:
-            threads, states = threads_of(self.n_threads), list(fitted.structure.states)
-            self._checked_bias()
+            states = list(fitted.structure.states)
             return _possible(
-                tags
-                for some, design in self._designs(X, fitted)
-                for tags in self._scorer(fitted, _longest(some)).names(design, states, threads)
+                tags for some in self._encoded(X) for tags in some.best(None).tokens(states)
             )
         return [
             [s.label for s in path.segments for _ in range(s.length)]
@@ -237,6 +261,9 @@ class Predictor(Model):
         X, constraints
             As in `predict`.
         """
+        if spoken(constraints) is None:
+            fitted = self._known
+            return [m for some in self._encoded(X) for m in some.marginals(fitted)]
         return [
             marginals
             for asked in self._asked(X, constraints)
@@ -263,7 +290,28 @@ class Predictor(Model):
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
+        if spoken(constraints) is None and self._reads_once:
+            return [best for some in self._encoded(X) for best in self._free_n_best(some, most)]
         return [best for asked in self._asked(X, constraints) for best in self._n_best(asked, most)]
+
+    @property
+    def _reads_once(self) -> bool:
+        """Whether each segmentation is said by one path over states."""
+        return True
+
+    def _free_n_best(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
+        fitted = self._known
+        totals = some.scorer.log_partition(some.design, some.threads)
+        ranked = some.scorer.n_best(some.design, n, some.threads)
+        if -np.inf in totals:
+            raise _impossible(some.first + totals.index(-np.inf))
+        return [
+            [
+                (self._segments_of(path, fitted), math.exp(min(score - total, 0.0)))
+                for path, score in paths
+            ]
+            for paths, total in zip(ranked, totals, strict=True)
+        ]
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
         log_z = asked.log_partitions(self.n_threads)
@@ -295,6 +343,13 @@ class Predictor(Model):
         given = whole("seed", self.random_state if seed is None else seed, 0)
         # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
         from_seed = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
+        if spoken(constraints) is None:
+            fitted = self._known
+            return [
+                [self._segments_of(path, fitted) for path, _ in drawn]
+                for some in self._encoded(X)
+                for drawn in some.samples(n, from_seed)
+            ]
         return [
             [self._named(segments) for segments in drawn]
             for asked in self._asked(X, constraints)
@@ -320,10 +375,6 @@ def _tags(segments: list[Segment], scheme: str, length: int, outside: str, name:
         return to_tags(segments, scheme, length, outside)
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
-
-
-def _longest(documents: Iterable[Document]) -> int:
-    return max(map(len, documents), default=0)
 
 
 def _impossible(i: int) -> Impossible:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput
 from caesura.segments import _BY_NAME, Segment
@@ -115,6 +116,7 @@ class TagSet:
         self.bars = bars_of(states, scheme, outside)
         self.names = [t.label for t in self.tags]
         self._joined = self.joined.tolist()
+        self.reading = _kernels.Reading(self.label, self.joined.astype(np.uint8))
 
     def repeated(self, which: npt.NDArray[np.int64]) -> TagSet:
         """Return tags that are some of these, each as often as it is named.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
@@ -225,9 +226,11 @@ class SemiCRF(Answers):
         names = self._segmenting(fitted)[0]
         return [Segment(s, e, name) for s, e, k in path if (name := names[k]) is not None]
 
-    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], None]:
+    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
         states, n = fitted.structure.states, len(fitted.labels)
-        return [*states[:n], *([None] if len(states) > n else [])], None
+        names = [*states[:n], *([None] if len(states) > n else [])]
+        label = np.where(np.arange(len(states)) < n, np.arange(len(states)), -1)
+        return names, _kernels.Reading(label.astype(np.int32), None)
 
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return list(states)

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.encoding import Encoder
-from caesura.inference.problems import automaton_of
 
 __all__ = [
     "Blocks",
@@ -111,37 +110,20 @@ def scorer_of(
     outside: Sequence[int] = (),
     longest: int = 0,
 ) -> _kernels.Scorer:
-    """Return fixed weights, ready to score sequences up to a length.
+    """Return fixed weights, ready to answer about sequences up to a length.
 
-    There is a bias on each segment of some states.
+    The bias is added to the score of each segment of some states.
     """
-    bounds = layout_bounds(structure.bounds, longest)
-    if (bias and outside) or (structure.bounds > SHORT).any():
-        parameters, w = _biased(parameters, w, bounds, bias, outside)
-    order = structure._replace(bounds=bounds).order
+    entry_bias = None
+    if bias and outside:
+        entry_bias = np.zeros(len(structure.states))
+        entry_bias[list(outside)] = bias
     return _kernels.Scorer(
         parameters,
         np.ascontiguousarray(w, np.float64),
+        layout_bounds(structure.bounds, longest),
         structure.barred,
         structure.barred_start,
         structure.barred_end,
-        automaton_of(tuple(order.tolist())),
-        order,
+        entry_bias,
     )
-
-
-def _biased(
-    parameters: _kernels.Parameters, w: Floats, bounds: Ints, bias: float, outside: Sequence[int]
-) -> tuple[_kernels.Parameters, Floats]:
-    """Add a bias to every way into some states: each segment is entered once."""
-    blocks, Y = blocks_of(parameters), len(bounds)
-    transition, start = np.zeros((Y, Y)), np.zeros(Y)
-    transition.reshape(-1)[parameters.transition] = w[blocks.transitions]
-    start[parameters.start] = w[blocks.starts]
-    transition[:, outside] += bias
-    start[list(outside)] += bias
-    every = np.arange(Y * Y, dtype=np.int32)
-    full = parameters.with_structure(bounds, every, every[:Y])
-    before = w[: blocks.transitions.start]
-    parts = [before, transition.ravel(), w[blocks.patterns], start, w[blocks.ends]]
-    return full, np.concatenate(parts)

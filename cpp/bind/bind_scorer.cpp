@@ -1,0 +1,292 @@
+// The door to prediction: a trained model's answers as Python objects.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/bindings.hpp"
+#include "infer/answers.hpp"
+#include "learn/scorer.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace caesura {
+namespace {
+
+Reading make_reading(Vector<std::int32_t> label,
+                     const std::optional<Matrix<std::uint8_t>>& joined) {
+  const std::size_t Y = label.shape(0);
+  require(!joined || (joined->shape(0) == Y && joined->shape(1) == Y), "joined: wrong shape");
+  Reading reading;
+  reading.label = copied(label);
+  if (joined) reading.joined.assign(joined->data(), joined->data() + Y * Y);
+  for (std::size_t y = 0; y < Y; ++y) {
+    if (label(y) < 0) continue;
+    require(label(y) < 65536, "label: out of range");
+    if (reading.states.size() <= static_cast<std::size_t>(label(y)))
+      reading.states.resize(label(y) + 1);
+    reading.states[label(y)].push_back(static_cast<std::int32_t>(y));
+  }
+  return reading;
+}
+
+Scorer make_scorer(const Parameters& parameters, Vector<double> w, Vector<std::int32_t> bounds,
+                   Matrix<std::uint8_t> barred, Vector<std::uint8_t> barred_start,
+                   Vector<std::uint8_t> barred_end,
+                   const std::optional<Vector<double>>& entry_bias) {
+  const std::size_t Y = parameters.layout()->Y;
+  require(static_cast<std::int64_t>(w.shape(0)) == parameters.layout()->size(), "w: wrong length");
+  require(bounds.shape(0) == Y && barred.shape(0) == Y && barred.shape(1) == Y &&
+              barred_start.shape(0) == Y && barred_end.shape(0) == Y &&
+              (!entry_bias || entry_bias->shape(0) == Y),
+          "bounds, barred, entry_bias: expected one for each label");
+  LabelRules rules{copied(bounds),
+                   {barred.data(), barred.data() + Y * Y},
+                   copied(barred_start),
+                   copied(barred_end),
+                   {}};
+  if (entry_bias) rules.entry_bias = copied(*entry_bias);
+  return Scorer(parameters, w.data(), std::move(rules));
+}
+
+// -- results
+// ------------------------------------------------------------------------------------------
+
+// A named tuple of Python, made without a call of its constructor.
+nb::object named_tuple(nb::handle kind, std::initializer_list<PyObject*> fields) {
+  auto* type = reinterpret_cast<PyTypeObject*>(kind.ptr());
+  PyObject* made = type->tp_alloc(type, static_cast<Py_ssize_t>(fields.size()));
+  if (made == nullptr) throw nb::python_error();
+  Py_ssize_t k = 0;
+  for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);  // takes the reference
+  return nb::steal(made);
+}
+
+nb::list sized_list(std::size_t size) {
+  PyObject* made = PyList_New(static_cast<Py_ssize_t>(size));
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal<nb::list>(made);
+}
+
+void put(nb::list& list, std::size_t k, nb::object item) {
+  PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(k), item.release().ptr());
+}
+
+// kind(start, end, names[state])
+nb::object segment_of(const LabelledSegment& s, nb::handle kind, nb::handle names) {
+  PyObject* name = PyList_GET_ITEM(names.ptr(), s.label);
+  Py_INCREF(name);
+  return named_tuple(kind, {PyLong_FromLong(s.start), PyLong_FromLong(s.end), name});
+}
+
+void check_kinds(const Paths& paths, nb::handle kind, nb::list names) {
+  require(PyType_Check(kind.ptr()) &&
+              PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind.ptr()), &PyTuple_Type),
+          "kind: expected a named tuple");
+  for (const LabelledSegment& s : paths.segments)
+    require(s.label < static_cast<int>(nb::len(names)), "names: one for each state");
+}
+
+// Lists of item(k) for the segments of each sequence, None where nothing is possible.
+template <class Item>
+nb::list lists_of(const Paths& paths, Item item) {
+  nb::list out = sized_list(paths.possible.size());
+  for (std::size_t i = 0; i < paths.possible.size(); ++i) {
+    if (!paths.possible[i]) {
+      put(out, i, nb::none());
+      continue;
+    }
+    const std::int64_t first = paths.ptr[i], last = paths.ptr[i + 1];
+    nb::list row = sized_list(last - first);
+    for (std::int64_t k = first; k < last; ++k) put(row, k - first, item(k));
+    put(out, i, std::move(row));
+  }
+  return out;
+}
+
+nb::list segments(const Paths& self, nb::handle kind, nb::list names) {
+  check_kinds(self, kind, names);
+  return lists_of(self, [&](std::int64_t k) { return segment_of(self.segments[k], kind, names); });
+}
+
+// outer(kind(start, end, name), probability, calibrated, probability < least)
+nb::list confident_segments(const Paths& self, nb::handle outer, nb::handle kind, nb::list names,
+                            Vector<double> probabilities, bool calibrated, double least) {
+  check_kinds(self, kind, names);
+  check_kinds({}, outer, names);
+  require(probabilities.shape(0) == self.segments.size(), "probabilities: one for each segment");
+  return lists_of(self, [&](std::int64_t k) {
+    nb::object segment = segment_of(self.segments[k], kind, names);
+    const double p = probabilities(k);
+    return named_tuple(outer, {segment.release().ptr(), PyFloat_FromDouble(p),
+                               PyBool_FromLong(calibrated), PyBool_FromLong(p < least)});
+  });
+}
+
+// The name of the state of each token.
+nb::list token_names(const Paths& self, nb::list names) {
+  check_kinds(self, nb::handle(reinterpret_cast<PyObject*>(&PyTuple_Type)), names);
+  nb::list out = sized_list(self.possible.size());
+  for (std::size_t i = 0; i < self.possible.size(); ++i) {
+    if (!self.possible[i]) {
+      put(out, i, nb::none());
+      continue;
+    }
+    const std::int64_t first = self.ptr[i], last = self.ptr[i + 1];
+    nb::list row = sized_list(first == last ? 0 : self.segments[last - 1].end);
+    for (std::int64_t k = first; k < last; ++k) {
+      const LabelledSegment& s = self.segments[k];
+      for (int t = s.start; t < s.end; ++t) put(row, t, names[s.label]);
+    }
+    put(out, i, std::move(row));
+  }
+  return out;
+}
+
+nb::list ranked(const std::vector<std::vector<Answer>>& answers) {
+  nb::list out;
+  for (const auto& list : answers) {
+    nb::list row;
+    for (const Answer& answer : list) {
+      nb::list path;
+      for (const LabelledSegment& s : answer.segments)
+        path.append(nb::make_tuple(s.start, s.end, s.label));
+      row.append(nb::make_tuple(path, answer.score));
+    }
+    out.append(row);
+  }
+  return out;
+}
+
+// -- potentials
+// ---------------------------------------------------------------------------------------
+
+template <class T, class Values, class Value>
+Array<T> column(const Values& values, Value value) {
+  std::vector<T> out;
+  out.reserve(values.size());
+  for (const auto& one : values) out.push_back(static_cast<T>(value(one)));
+  return given(std::move(out));
+}
+
+// emission; start, end, target, score and flags of potentials, and how many are on rows; then
+// position, previous label, label and score of edges.
+nb::tuple potentials(const Scorer& self, const Design& d, int i) {
+  require(i >= 0 && i < d.n_sequences(), "i: out of range");
+  Workspace work;
+  const auto made = self.problem(d, i, work);
+  const auto& added = made->problem->input().potentials;
+  const auto& edges = made->problem->input().edges;
+  return nb::make_tuple(
+      given(std::move(made->emission)),
+      nb::make_tuple(column<std::int32_t>(added, [](const Potential& p) { return p.start; }),
+                     column<std::int32_t>(added, [](const Potential& p) { return p.end; }),
+                     column<std::int32_t>(added, [](const Potential& p) { return p.target; }),
+                     column<double>(added, [](const Potential& p) { return p.score; }),
+                     column<std::uint8_t>(added, [](const Potential& p) { return p.flags; })),
+      made->n_on_rows,
+      nb::make_tuple(column<std::int32_t>(edges, [](const Edge& e) { return e.position; }),
+                     column<std::int32_t>(edges, [](const Edge& e) { return e.previous; }),
+                     column<std::int32_t>(edges, [](const Edge& e) { return e.label; }),
+                     column<double>(edges, [](const Edge& e) { return e.score; })));
+}
+
+nb::typed<nb::object, OwnedProblem> problem(const Scorer& self, const Design& d, int i) {
+  require(i >= 0 && i < d.n_sequences(), "i: out of range");
+  Workspace work;
+  auto* made = new OwnedProblem;
+  nb::object held = nb::cast(made, nb::rv_policy::take_ownership);
+  made->scored = self.problem(d, i, work);
+  made->problem = made->scored->problem.get();
+  return nb::borrow<nb::typed<nb::object, OwnedProblem>>(held);
+}
+
+}  // namespace
+
+void bind_scorer(nb::module_& m) {
+  nb::class_<Reading>(m, "Reading", "What the states of a model say about segments.")
+      .def(nb::new_(&make_reading), "label"_a, "joined"_a.none());
+
+  nb::class_<Paths>(m, "Paths", "The best segments of many sequences.")
+      .def("__len__", [](const Paths& self) { return self.possible.size(); })
+      .def_prop_ro(
+          "ptr", [](const Paths& self) { return given(self.ptr); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "probabilities", [](const Paths& self) { return given(self.probabilities); },
+          nb::rv_policy::move)
+      .def("segments", &segments, "kind"_a, "names"_a,
+           "For each sequence its segments, or None where nothing is possible.")
+      .def("confident", &confident_segments, "outer"_a, "kind"_a, "names"_a, "probabilities"_a,
+           "calibrated"_a, "least"_a, "The same, each with its probability.")
+      .def("tokens", &token_names, "names"_a,
+           "For each sequence the state of each token, or None.");
+
+  nb::class_<Scorer>(m, "Scorer", "A trained model, which answers about encoded sequences.")
+      .def(nb::new_(&make_scorer), "parameters"_a, "w"_a, "bounds"_a, "barred"_a, "barred_start"_a,
+           "barred_end"_a, "entry_bias"_a.none())
+      .def_prop_ro(
+          "transition", [](const Scorer& self) { return given(self.weights().transition); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "start", [](const Scorer& self) { return given(self.weights().start); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "end", [](const Scorer& self) { return given(self.weights().end); }, nb::rv_policy::move)
+      .def(
+          "best",
+          [](const Scorer& self, const Design& d, const Reading* reading, int n_threads) {
+            return self.best(d, reading, n_threads);
+          },
+          "design"_a, "reading"_a.none(), "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "confident",
+          [](const Scorer& self, const Design& d, const Reading& reading, int n_threads) {
+            return self.confident(d, reading, n_threads);
+          },
+          "design"_a, "reading"_a, "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "posterior",
+          [](const Scorer& self, const Design& d, bool want_entropy, int n_threads) {
+            std::vector<Posterior> rows;
+            {
+              const nb::gil_scoped_release release;
+              rows = self.posterior(d, want_entropy, n_threads);
+            }
+            nb::list out;
+            for (Posterior& row : rows) out.append(nb::cast(std::move(row)));
+            return out;
+          },
+          "design"_a, "want_entropy"_a, "n_threads"_a)
+      .def(
+          "log_partition",
+          [](const Scorer& self, const Design& d, int n_threads) {
+            return self.log_partition(d, n_threads);
+          },
+          "design"_a, "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "n_best",
+          [](const Scorer& self, const Design& d, int n, int n_threads) {
+            std::vector<std::vector<Answer>> answers;
+            {
+              const nb::gil_scoped_release release;
+              answers = self.n_best(d, n, n_threads);
+            }
+            return ranked(answers);
+          },
+          "design"_a, "n"_a, "n_threads"_a)
+      .def(
+          "sample",
+          [](const Scorer& self, const Design& d, int n, std::uint64_t seed, int n_threads) {
+            std::vector<std::vector<Answer>> answers;
+            {
+              const nb::gil_scoped_release release;
+              answers = self.samples(d, n, seed, n_threads);
+            }
+            return ranked(answers);
+          },
+          "design"_a, "n"_a, "seed"_a, "n_threads"_a)
+      .def("problem", &problem, "design"_a, "i"_a)
+      .def("potentials", &potentials, "design"_a, "i"_a);
+}
+
+}  // namespace caesura

@@ -1,0 +1,190 @@
+// Questions about one encoded sequence under fixed weights: rows of features become scores, which
+// best.hpp and segmental.hpp sweep over.
+#include "learn/best.hpp"
+#include "learn/feature_rows.hpp"
+#include "learn/high_order_best.hpp"
+#include "learn/segmental_back.hpp"
+#include "learn/trainers.hpp"
+
+namespace caesura::CAESURA_ISA {
+namespace {
+
+struct Asking : FeatureRows {
+  int i;
+  const Known& known;
+
+  Asking(const Design& d, const Weights<real>& w, int i, const Known& known, Workspace& work)
+      : FeatureRows{d, w, nullptr, work, w.stride}, i(i), known(known) {}
+
+  int length() const { return d.length(i); }
+  int n_rows() const { return d.length(i) + d.n_sites(i); }
+  const Site* sites() const { return d.site.data() + d.sites[i]; }
+
+  // -- first order ---------------------------------------------------------------------------
+
+  // x: [rows][n] scores
+  int best(const real* x, LabelledSegment* out) const {
+    Best kernel(w, length(), sites(), d.n_sites(i), x, known, work);
+    if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_transition; }, out);
+    const int size = n * n;
+    real* m = reals(work, size);
+    return kernel.run(
+        [&](int t) -> const real* {
+          std::memcpy(m, w.log_transition, sizeof(real) * size);
+          for_edges(i, t,
+                    [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
+          return m;
+        },
+        out);
+  }
+
+  // Both sweeps over a copy of the scores: calls use(kernel) after them.  False: out of range.
+  template <class Use>
+  bool sweep(const real* x, const Asked& asked, Gradient<real>& gradient, real* counts, real* m,
+             double* log_z, Use use) const {
+    std::memcpy(counts, x, sizeof(real) * n_rows() * n);
+    Segmental kernel(w, length(), sites(), d.n_sites(i), known, work);
+    if (!kernel.forward(counts, m, log_z)) return false;
+    kernel.backward(1, gradient, &asked);
+    use(kernel);
+    return true;
+  }
+
+  // Where the counts of pairs, starts and ends go, all zero.
+  Gradient<real> zero_gradient(bool pairs) const {
+    const std::size_t square = static_cast<std::size_t>(n) * n;
+    Gradient<real> gradient;
+    real* memory = reals(work, 2 * square + 2 * n);
+    fill(memory, 2 * square + 2 * n, 0);
+    gradient.starts = memory;
+    gradient.ends = memory + n;
+    gradient.pairs = memory + 2 * n;
+    gradient.outer = pairs ? memory + 2 * n + square : nullptr;
+    return gradient;
+  }
+
+  // -- label histories -----------------------------------------------------------------------
+
+  void entry_scores(int t, real* out) const {
+    const Histories& h = *w.histories;
+    const int square = d.Y * d.Y;
+    fill(out, h.lanes, 0);
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      out[code < square ? h.pair[code] : h.pattern[code - square]] +=
+          w.edge[id] * static_cast<real>(value);
+    });
+    h.add_shorter(out);
+  }
+
+  // The scores as BestHistory wants them.
+  template <bool kByState>
+  const real* history_scores() const {
+    const int T = length(), rows = n_rows(), lanes = w.histories->lanes;
+    const std::int64_t first = d.first_row(i);
+    real* raw = reals(work, static_cast<std::size_t>(rows) * w.row);
+    gather(first, rows, raw);
+    if (!kByState) return raw;
+    real* x = reals(work, static_cast<std::size_t>(rows) * lanes);
+    for (std::ptrdiff_t r = 0; r < rows; ++r)
+      to_states(first + r, r < T, raw + r * w.row, x + r * lanes);
+    return x;
+  }
+
+  template <bool kByState>
+  int best_history(LabelledSegment* out) const {
+    real* scores = reals(work, w.histories->lanes);
+    const real* x = history_scores<kByState>();
+    BestHistory<kByState> kernel(w, length(), sites(), d.n_sites(i), x, known, work);
+    if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_entry; }, out);
+    return kernel.run(
+        [&](int t) -> const real* {
+          entry_scores(t, scores);
+          caesura::CAESURA_ISA::add(scores, w.log_entry, w.histories->lanes);
+          return scores;
+        },
+        out);
+  }
+};
+
+}  // namespace
+
+void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspace& work) {
+  FeatureRows{d, w, nullptr, work, w.stride}.scores(i, rows);
+}
+
+int best(const Design& d, const Weights<real>& w, int i, const Known& known, LabelledSegment* out,
+         Workspace& work) {
+  work.clear();
+  const Asking asking(d, w, i, known, work);
+  if (w.histories != nullptr)
+    return w.by_state ? asking.best_history<true>(out) : asking.best_history<false>(out);
+  real* x = reals(work, static_cast<std::size_t>(asking.n_rows()) * w.stride);
+  asking.scores(i, x);
+  return asking.best(x, out);
+}
+
+int confident(const Design& d, const Weights<real>& w, int i, const Known& known,
+              const Reading& reading, LabelledSegment* out, double* probabilities, int* n_kept,
+              Workspace& work) {
+  work.clear();
+  const Asking asking(d, w, i, known, work);
+  const std::size_t size = static_cast<std::size_t>(asking.n_rows()) * w.stride;
+  real *x = reals(work, size), *counts = reals(work, size);
+  asking.scores(i, x);
+  const int count = asking.best(x, out);
+  const int kept = *n_kept = read_segments(reading, out, count);
+  if (kept == 0) return count;
+  Asked asked;
+  if (!reading.tags()) asked = {out, kept, probabilities, nullptr};
+  Gradient<real> gradient = asking.zero_gradient(false);
+  double log_z;
+  bool far = false;
+  real* m = asking.edges(i, &far);
+  bool chain = true;  // else the general sweeps sum over tags
+  auto read_runs = [&](const Segmental& kernel) {
+    chain = kernel.is_chain() || !reading.tags();
+    for (int k = 0; chain && reading.tags() && k < kept; ++k) {
+      const auto& states = reading.states[reading.label[out[k].label]];
+      probabilities[k] =
+          kernel.run_probability(out[k].start, out[k].end, states, reading.joined.data());
+    }
+  };
+  const bool good = !far && asking.sweep(x, asked, gradient, counts, m, &log_z, read_runs) && chain;
+  for (int k = 0; k < kept; ++k)
+    probabilities[k] = good ? std::min(probabilities[k], 1.0) : std::nan("");
+  return count;
+}
+
+bool posterior(const Design& d, const Weights<real>& w, int i, const Known& known,
+               const RowCounts& out, Workspace& work) {
+  const Asking asking(d, w, i, known, work);
+  const int T = d.length(i), square = w.stride * w.stride;
+  asking.scores(i, out.scores);
+  Asked asked;
+  asked.boundaries = out.boundaries;
+  Gradient<real> gradient = asking.zero_gradient(true);
+  bool far = false;
+  real* m = asking.edges(i, &far);
+  if (far ||
+      !asking.sweep(out.scores, asked, gradient, out.rows, m, out.log_z, [](const Segmental&) {}))
+    return false;
+  for (int q = 0; q < square; q += W) {
+    const vec pairs = load(gradient.outer + q) * load(w.transition + q) + load(gradient.pairs + q);
+    store(out.transitions + q, pairs);
+  }
+  std::memcpy(out.starts, gradient.starts, sizeof(real) * w.stride);
+  std::memcpy(out.ends, gradient.ends, sizeof(real) * w.stride);
+  double* edge = out.edges;
+  for (int t = 1; m != nullptr && t < T; ++t) {
+    const real* pairs = m + static_cast<std::ptrdiff_t>(t) * square;
+    asking.for_edges(i, t, [&](std::int32_t, int at, real) { *edge++ = pairs[at]; });
+  }
+  return true;
+}
+
+}  // namespace caesura::CAESURA_ISA
+
+namespace caesura {
+extern const Predictor CAESURA_PREDICTOR = {CAESURA_ISA::scores, CAESURA_ISA::best,
+                                            CAESURA_ISA::confident, CAESURA_ISA::posterior};
+}  // namespace caesura

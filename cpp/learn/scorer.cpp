@@ -1,0 +1,221 @@
+#include "learn/scorer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace caesura {
+namespace {
+
+// The labels by their longest segment: the unbounded ones first, then longest first.
+std::vector<std::int32_t> by_bound(const std::vector<std::int32_t>& bounds) {
+  std::vector<std::int32_t> order(bounds.size());
+  std::iota(order.begin(), order.end(), 0);
+  auto longest = [&](std::int32_t y) {
+    return bounds[y] == 0 ? std::numeric_limits<std::int32_t>::max() : bounds[y];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::int32_t a, std::int32_t b) { return longest(a) > longest(b); });
+  return order;
+}
+
+// The paths of single sequences, one after the other.
+struct PathParts {
+  std::vector<std::vector<LabelledSegment>> segments;
+  std::vector<std::vector<double>> probabilities;
+  std::vector<std::uint8_t> possible;
+  explicit PathParts(int n) : segments(n), probabilities(n), possible(n, 1) {}
+
+  Paths joined() const {
+    Paths out;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      out.segments.insert(out.segments.end(), segments[i].begin(), segments[i].end());
+      out.probabilities.insert(out.probabilities.end(), probabilities[i].begin(),
+                               probabilities[i].end());
+      out.ptr.push_back(static_cast<std::int64_t>(out.segments.size()));
+    }
+    out.possible = possible;
+    return out;
+  }
+};
+
+}  // namespace
+
+Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) {
+  auto layout = std::make_shared<Layout>(*parameters.layout());
+  layout->bounds = std::move(rules.bounds);
+  layout->barred = std::move(rules.barred);
+  layout->barred_start = std::move(rules.barred_start);
+  layout->barred_end = std::move(rules.barred_end);
+  layout->entry_bias = std::move(rules.entry_bias);
+  const Design none;
+  const int width = trainer<double>().width;
+  near_ = weights_.set(*layout, none, places_of(*layout, none, width), w, width, 1);
+  order_ = by_bound(layout->bounds);
+  automaton_ = automaton_of(*layout, order_);
+  layout_ = std::move(layout);
+}
+
+std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace& work) const {
+  auto made = scored_problem(*layout_, d, weights_, i, Known{}, automaton_, order_, false, work);
+  made->problem->prepare(Method::kOverlapping);
+  return made;
+}
+
+Paths Scorer::best(const Design& d, const Reading* reading, int n_threads) const {
+  PathParts parts(d.n_sequences());
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    if (d.length(i) == 0) return;
+    std::vector<LabelledSegment>& segments = parts.segments[i];
+    segments.resize(d.length(i));
+    int count = predictor().best(d, weights_.view(), i, Known{}, segments.data(), work);
+    parts.possible[i] = count > 0;
+    if (reading != nullptr) count = read_segments(*reading, segments.data(), count);
+    segments.resize(count);
+  });
+  return parts.joined();
+}
+
+Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads) const {
+  PathParts parts(d.n_sequences());
+  const bool fast = near_ && layout_->histories == nullptr;
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    if (d.length(i) == 0) return;
+    std::vector<LabelledSegment>& segments = parts.segments[i];
+    std::vector<double>& chances = parts.probabilities[i];
+    segments.resize(d.length(i));
+    chances.resize(d.length(i));
+    int count, kept;
+    if (fast) {
+      count = predictor().confident(d, weights_.view(), i, Known{}, reading, segments.data(),
+                                    chances.data(), &kept, work);
+    } else {
+      count = predictor().best(d, weights_.view(), i, Known{}, segments.data(), work);
+      kept = read_segments(reading, segments.data(), count);
+    }
+    parts.possible[i] = count > 0;
+    segments.resize(kept);
+    chances.resize(kept);
+    if (kept == 0 || (fast && !std::isnan(chances[0]))) return;
+    work.clear();
+    const auto made = problem(d, i, work);
+    const Lookup lookup(*made->problem, Method::kOverlapping);
+    for (int k = 0; k < kept; ++k) {
+      const auto [start, end, state] = segments[k];
+      chances[k] = reading.tags() ? lookup.run(start, end, reading.states[reading.label[state]],
+                                               reading.joined.data())
+                                  : lookup.segment(start, end, state);
+    }
+  });
+  return parts.joined();
+}
+
+// Tokens, boundaries and so on from the rows of the fast kernels; potentials are the rows of sites
+// where they score something, as in problem().
+Posterior Scorer::fast_posterior(const Design& d, int i, Workspace& work, bool* good) const {
+  const Weights<double>& w = weights_.view();
+  const int T = d.length(i), Y = layout_->Y, stride = w.stride, n_sites = d.n_sites(i);
+  const std::size_t size = static_cast<std::size_t>(T + n_sites) * stride;
+  int n_edges = 0;
+  for (int t = 1; t < T; ++t) {
+    d.for_edges(i, t, [&](std::int32_t, std::int32_t, double) { ++n_edges; });
+  }
+  RowCounts counts;
+  double log_z;
+  counts.log_z = &log_z;
+  counts.scores = work.doubles(size);
+  counts.rows = work.doubles(size);
+  counts.boundaries = work.doubles(T + 1);
+  counts.transitions = work.doubles(static_cast<std::size_t>(stride) * stride);
+  counts.starts = work.doubles(stride);
+  counts.ends = work.doubles(stride);
+  counts.edges = work.doubles(n_edges + 1);
+  std::fill(counts.boundaries, counts.boundaries + T + 1, 1.0);  // a chain's are all certain
+  *good = predictor().posterior(d, w, i, Known{}, counts, work);
+  if (!*good) return {};
+  int n_potentials = 0;
+  auto for_sites = [&](auto visit) {
+    for (int k = 0; k < n_sites; ++k) {
+      const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(T + k) * stride;
+      for (int y = 0; y < Y; ++y) {
+        if (counts.scores[row + y] != 0.0) visit(counts.rows[row + y]);
+      }
+    }
+  };
+  for_sites([&](double) { ++n_potentials; });
+  Posterior out = make_posterior(T, Y, 0, n_potentials, n_edges, 0);
+  auto copy_rows = [&](const double* from, int rows, double* to) {
+    for (int r = 0; r < rows; ++r) {
+      const double* row = from + static_cast<std::ptrdiff_t>(r) * stride;
+      for (int y = 0; y < Y; ++y) *to++ = std::clamp(row[y], 0.0, 1.0);
+    }
+  };
+  out.log_z = log_z;
+  copy_rows(counts.rows, T, out.counts.tokens);
+  std::transform(counts.boundaries, counts.boundaries + T + 1, out.counts.boundaries,
+                 [](double p) { return std::min(p, 1.0); });
+  for (int a = 0; a < Y; ++a) {
+    std::copy_n(counts.transitions + static_cast<std::ptrdiff_t>(a) * stride, Y,
+                out.counts.transitions + static_cast<std::ptrdiff_t>(a) * Y);
+  }
+  copy_rows(counts.starts, 1, out.counts.starts);
+  copy_rows(counts.ends, 1, out.counts.ends);
+  double* potential = out.counts.potentials;
+  for_sites([&](double count) { *potential++ = count; });
+  std::copy_n(counts.edges, n_edges, out.counts.edges);
+  return out;
+}
+
+std::vector<Posterior> Scorer::posterior(const Design& d, bool want_entropy, int n_threads) const {
+  std::vector<Posterior> out(d.n_sequences());
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    if (near_ && !want_entropy && layout_->histories == nullptr && d.length(i) > 0) {
+      bool good;
+      out[i] = fast_posterior(d, i, work, &good);
+      if (good) return;
+      work.clear();
+    }
+    const auto made = problem(d, i, work);
+    work.clear();
+    out[i] = answer_posterior(*made->problem, Method::kOverlapping, work, want_entropy);
+  });
+  return out;
+}
+
+// Calls question(i, problem, workspace) for every sequence.
+template <class Question>
+void Scorer::ask(const Design& d, int n_threads, Question question) const {
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    const auto made = problem(d, i, work);
+    work.clear();
+    question(i, *made->problem, work);
+  });
+}
+
+std::vector<double> Scorer::log_partition(const Design& d, int n_threads) const {
+  std::vector<double> out(d.n_sequences());
+  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
+    out[i] = answer_log_partition(p, Method::kOverlapping, work);
+  });
+  return out;
+}
+
+std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_threads) const {
+  std::vector<std::vector<Answer>> out(d.n_sequences());
+  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
+    out[i] = answer_n_best(p, Method::kOverlapping, work, n);
+  });
+  return out;
+}
+
+std::vector<std::vector<Answer>> Scorer::samples(const Design& d, int n, std::uint64_t first_seed,
+                                                 int n_threads) const {
+  std::vector<std::vector<Answer>> out(d.n_sequences());
+  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
+    out[i] = answer_samples(p, Method::kOverlapping, work, n, first_seed + i);
+  });
+  return out;
+}
+
+}  // namespace caesura

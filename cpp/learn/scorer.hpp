@@ -1,0 +1,70 @@
+// A trained model: fixed weights, and every question about encoded sequences.
+//
+//   Design (rows of features) --> scores --> best.hpp, segmental.hpp        the questions asked
+//   most
+//                                       \-> Problem --> the general sweeps   everything else
+//
+// Both give the same answers.  The kernels of learn/ are several times faster where they apply:
+// first order, and numbers within their range.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "infer/answers.hpp"
+#include "learn/parameters.hpp"
+#include "learn/trainers.hpp"
+
+namespace caesura {
+
+// What is possible between labels in prediction, and what leads into them.
+struct LabelRules {
+  std::vector<std::int32_t> bounds;  // [Y] longest segment, 0 for none
+  std::vector<std::uint8_t> barred;  // [Y][Y] pairs that may not be adjacent, or empty
+  std::vector<std::uint8_t> barred_start, barred_end;  // [Y], or empty
+  std::vector<double> entry_bias;  // [Y] added to every segment of a label, or empty
+};
+
+// Segments of many sequences, one after the other.
+struct Paths {
+  std::vector<std::int64_t> ptr{0};       // [sequences + 1]
+  std::vector<LabelledSegment> segments;  // [all]
+  std::vector<double> probabilities;      // [all], or empty
+  std::vector<std::uint8_t> possible;     // [sequences]
+};
+
+class Scorer {
+ public:
+  Scorer(const Parameters& parameters, const double* w, LabelRules rules);
+
+  const Layout& layout() const { return *layout_; }
+  const Unpacked<double>& weights() const { return weights_; }
+
+  // The best segments of all sequences; null: states as they are.
+  Paths best(const Design&, const Reading* reading, int n_threads) const;
+  // The same with the probability of each segment.
+  Paths confident(const Design&, const Reading& reading, int n_threads) const;
+  // ln Z and expected counts of all sequences.
+  std::vector<Posterior> posterior(const Design&, bool want_entropy, int n_threads) const;
+  std::vector<double> log_partition(const Design&, int n_threads) const;
+  std::vector<std::vector<Answer>> n_best(const Design&, int n, int n_threads) const;
+  // Sequence i draws from the seed first_seed + i.
+  std::vector<std::vector<Answer>> samples(const Design&, int n, std::uint64_t first_seed,
+                                           int n_threads) const;
+
+  // The potentials of sequence i: those that are zero are left out.
+  std::unique_ptr<ScoredProblem> problem(const Design&, int i, Workspace&) const;
+
+ private:
+  template <class Question>
+  void ask(const Design&, int n_threads, Question question) const;
+  Posterior fast_posterior(const Design&, int i, Workspace&, bool* good) const;
+
+  std::shared_ptr<const Layout> layout_;
+  Unpacked<double> weights_;
+  bool near_ = false;  // all transitions are in the range of the fast kernels
+  std::shared_ptr<const Automaton> automaton_;
+  std::vector<std::int32_t> order_;
+};
+
+}  // namespace caesura

@@ -1,0 +1,138 @@
+"""What a trained model answers in the kernels is what the engine answers about its potentials."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learning_cases import Case
+
+import caesura
+from caesura import Potentials, _kernels
+
+SEEDS = st.integers(0, 10**6)
+ORDERS = st.sampled_from([0, 0, 0, 2, 3])
+SCALES = st.sampled_from([0.3, 1.0, 3.0, 30.0])  # with the last, the general sweeps answer
+
+
+def scored(case: Case) -> list[tuple[int, Potentials]]:
+    """The sequences that are not empty, with their potentials."""
+    return [(i, case.potentials(i, case.w)) for i, T in enumerate(case.lengths) if T > 0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, ORDERS, SCALES)
+def test_probabilities_of_the_best_segments(seed: int, order: int, scale: float) -> None:
+    case = Case(seed, scale=scale, order=order)
+    design, every = case.parameters.compile(case.corpus), np.arange(case.Y, dtype=np.int32)
+    found = case.scorer().confident(design, _kernels.Reading(every, None), 1)
+    paths = found.segments(tuple, every.tolist())
+    for i, p in scored(case):
+        m = caesura.marginals(p)
+        assert caesura.score(p, paths[i]) == pytest.approx(caesura.viterbi(p).score, rel=1e-9)
+        chances = found.probabilities[found.ptr[i] : found.ptr[i + 1]]
+        expected = [m.segment(*segment) for segment in paths[i]]
+        assert chances == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        assert (chances <= 1.0).all()
+
+
+@settings(max_examples=200, deadline=None)
+@given(SEEDS, ORDERS, SCALES)
+def test_expected_counts(seed: int, order: int, scale: float) -> None:
+    case = Case(seed, scale=scale, order=order)
+    scorer, design = case.scorer(), case.parameters.compile(case.corpus)
+    rows = scorer.posterior(design, False, 1)
+    for i, p in scored(case):
+        m = caesura.marginals(p)
+        assert rows[i].log_partition == pytest.approx(m.log_partition, rel=1e-9, abs=1e-9)
+        for name in ("tokens", "boundaries", "transitions", "starts", "ends"):
+            counts, expected = getattr(rows[i], name), getattr(m, name)
+            assert counts == pytest.approx(expected, rel=1e-9, abs=1e-10)
+        _, added, n_on_rows, edges = scorer.potentials(design, i)
+        same = _kernels.posterior([scorer.problem(design, i)], 0, 1, False)[0]
+        assert len(added[0]) == len(rows[i].potentials) >= n_on_rows
+        assert rows[i].potentials == pytest.approx(same.potentials, rel=1e-9, abs=1e-10)
+        assert len(edges[0]) == len(rows[i].edges)
+        assert rows[i].edges == pytest.approx(same.edges, rel=1e-9, abs=1e-10)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, ORDERS)
+def test_entropy_best_lists_and_samples(seed: int, order: int) -> None:
+    case = Case(seed, order=order)
+    scorer, design = case.scorer(), case.parameters.compile(case.corpus)
+    totals = scorer.log_partition(design, 1)
+    entropies = scorer.posterior(design, True, 1)
+    ranked, drawn = scorer.n_best(design, 4, 2), scorer.sample(design, 3, 7, 2)
+    for i, p in scored(case):
+        assert totals[i] == pytest.approx(caesura.log_partition(p), rel=1e-9, abs=1e-9)
+        assert entropies[i].entropy == pytest.approx(caesura.entropy(p), rel=1e-9, abs=1e-9)
+        expected = [path.score for path in caesura.n_best(p, 4)]
+        assert [score for _, score in ranked[i]] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        for path, _ in drawn[i]:
+            assert caesura.score(p, path) > -math.inf
+    assert drawn == scorer.sample(design, 3, 7, 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, ORDERS, st.booleans())
+def test_a_bias_counts_once_for_each_segment(seed: int, order: int, far: bool) -> None:
+    case = Case(seed, order=order, scale=20.0 if far else 1.0)
+    bias = case.rng.normal(size=case.Y)
+    biased, design = case.scorer(bias), case.parameters.compile(case.corpus)
+    totals = biased.log_partition(design, 1)
+    rows = biased.posterior(design, False, 1)
+    for i, p in scored(case):
+        p.transition[...] += bias
+        p.start[...] += bias
+        total = caesura.log_partition(p)
+        assert totals[i] == pytest.approx(total, rel=1e-9, abs=1e-9)
+        assert rows[i].log_partition == pytest.approx(total, rel=1e-9, abs=1e-9)
+
+
+def runs_of(path: tuple[int, ...], reading: tuple[list[int], np.ndarray]) -> set[tuple[int, ...]]:
+    """The segments that a sequence of tags says."""
+    label, joined = reading
+    out: list[list[int]] = []
+    for t, tag in enumerate(path):
+        if label[tag] < 0:
+            continue
+        if t > 0 and label[path[t - 1]] >= 0 and joined[path[t - 1], tag]:
+            out[-1][1] = t + 1
+        else:
+            out.append([t, t + 1, label[tag]])
+    return {tuple(segment) for segment in out}
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS, st.sampled_from([0, 0, 2]), st.sampled_from([0.5, 2.0, 30.0]))
+def test_probabilities_of_segments_of_tags(seed: int, order: int, scale: float) -> None:
+    """Over all sequences of tags that say a segment, whatever their scheme."""
+    case = Case(seed, scale=scale, order=order)
+    case.bounds[:] = 1
+    Y = case.Y
+    label = case.rng.integers(-1, 2, size=Y).astype(np.int32)
+    same = (label[:, None] == label[None, :]) & (label[:, None] >= 0)
+    joined = same & (case.rng.random((Y, Y)) < 0.6)
+    design = case.parameters.compile(case.corpus)
+    reading = _kernels.Reading(label, joined.astype(np.uint8))
+    found = case.scorer().confident(design, reading, 1)
+    paths = found.segments(tuple, label.tolist())
+    for i, p in scored(case):
+        T = p.length
+        if Y**T > 5000:
+            continue
+        p = case.potentials(i, case.w)
+        total = caesura.log_partition(p)
+        sums: dict[tuple[int, ...], float] = {}
+        for tags in itertools.product(range(Y), repeat=T):
+            score = caesura.score(p, [(t, t + 1, y) for t, y in enumerate(tags)])
+            for segment in runs_of(tags, (label.tolist(), joined)):
+                sums[segment] = sums.get(segment, 0.0) + math.exp(score - total)
+        chances = found.probabilities[found.ptr[i] : found.ptr[i + 1]]
+        expected = [sums[segment] for segment in paths[i]]
+        assert chances == pytest.approx(expected, rel=1e-9, abs=1e-12)
