@@ -15,6 +15,21 @@
 //
 // is, when e has come down to b, the count of the potential with the core [a, b) and both ends
 // open.
+//
+// This is the transpose of sweep.cpp, written by hand so that it carries probabilities.  Which
+// method transposes which line of the forward sweep (e goes down here, where it goes up there):
+//
+//   forward (sweep.cpp)                               backward (here)
+//   total():     ln Z, the plus of alpha[T] + end     begin():      closed = P(alpha[T])
+//   sum():       closing.add(theta[s:e] + hat[s])     spread():     terms[s] = P([s, e))
+//   sum():       opening.add(theta[s:>e] + hat[s])    spread():     entries[s] = P([s, >e))
+//   add_open():  closing of O[e-1] + a[e]             weigh_open(): ended
+//   add_open():  opening of O[e-1] + a'[e]            weigh_open(): going_on
+//   sum():       O[e] = alpha[e] (at.same)            spread():     weight = closed + open
+//   activate():  shared[a] or own[a] gains a          collect():    its count, from gathered or
+//                potential                                          gathered_own, and from open
+//   step_over(): hat[e], the plus over arcs           step_back():  closed, pairs, outer
+//   begin():     hat[0] = start                       run():        counts.starts
 
 #include <cmath>
 #include <initializer_list>

@@ -41,11 +41,11 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
     for (int i = g_.by_start[s]; i < g_.by_start[s + 1]; ++i) {
       const Potential& p = g_.potentials[g_.starting[i]];
       if (p.end > e) break;
-      const bool open_end = (p.flags & kOpenEnd) != 0;
-      if ((p.end != e && !open_end) || !holds(p.target, state)) continue;
-      const bool open_start = (p.flags & kOpenStart) != 0;
-      (open_start ? running : own) += p.score;
-      if (open_end) (open_start ? running_open : own_open) += p.score;
+      if (!applies(p.start, p.end, p.flags, s, e) || !holds(p.target, state)) continue;
+      const bool earlier = applies(p.start, p.end, p.flags, s - 1, e);  // starts before s too
+      (earlier ? running : own) += p.score;
+      if (applies(p.start, p.end, p.flags, s, e + 1))
+        (earlier ? running_open : own_open) += p.score;
     }
     if (g_.spans != nullptr && e - s <= g_.span_length) {
       const int y = g_.order[g_.rank[state]];
@@ -117,8 +117,9 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   double step = token(e - 1, q);
   for (int i = g_.by_end[e]; i < g_.by_end[e + 1]; ++i) {
     const Potential& p = g_.potentials[i];
-    const bool applies = (p.flags & kOpenStart) && (closing || (p.flags & kOpenEnd));
-    if (applies && holds(p.target, q)) step += p.score;
+    // An old segment starts before the core and ends at e, or beyond it.
+    if (!applies(p.start, p.end, p.flags, p.start - 1, closing ? e : e + 1)) continue;
+    if (holds(p.target, q)) step += p.score;
   }
   push(NodeKind::kOpen, e - 1, q, at(tables_.open, e - 1, q) + step);
 }
