@@ -22,17 +22,19 @@ std::vector<std::int32_t> offsets(int groups, int count, Key key) {
 // Beyond this, sums would overflow.
 constexpr double kLargestScore = 1e300;
 
-bool bad_score(double x) {
+[[gnu::always_inline]] inline bool is_bad(double x) {
   return !(x <= kLargestScore) || (x < -kLargestScore && x > kMinusInfinity);
 }
 
 bool any_bad(const double* values, std::ptrdiff_t count) {
   bool bad = false;
-  for (std::ptrdiff_t i = 0; i < count; ++i) bad |= bad_score(values[i]);
+  for (std::ptrdiff_t i = 0; i < count; ++i) bad |= is_bad(values[i]);
   return bad;
 }
 
 }  // namespace
+
+bool bad_score(double x) { return is_bad(x); }
 
 Problem::Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
                  std::vector<std::int32_t> order)
@@ -185,7 +187,11 @@ std::string Problem::invalid_score() const {
   if (any_bad(input_.transition, Y * Y)) return "transition";
   if (any_bad(input_.start, Y)) return "start";
   if (any_bad(input_.end, Y)) return "end";
-  if (input_.spans != nullptr && any_bad(input_.spans, T * input_.span_length * Y)) return "spans";
+  // Only the segments that fit: entries for longer ones are padding.
+  for (std::ptrdiff_t s = 0; input_.spans != nullptr && s < T; ++s) {
+    const std::ptrdiff_t lengths = std::min<std::ptrdiff_t>(input_.span_length, T - s);
+    if (any_bad(input_.spans + s * input_.span_length * Y, lengths * Y)) return "spans";
+  }
   return "";
 }
 
