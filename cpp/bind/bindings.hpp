@@ -46,6 +46,7 @@ struct OwnedProblem {
   Problem* problem = nullptr;
 };
 
+void bind_batch(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_scorer(nanobind::module_& m);

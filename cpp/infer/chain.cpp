@@ -4,9 +4,10 @@
 // costs Y exps and no logs, and the expected transitions are one matrix product at the end.  On 22
 // labels this is three times as fast as the general sweeps (bench/chain.py prints both).
 //
-//   a[t] = s[t] x[t] (W' a[t-1])        x[t] = exp(emission[t] - its maximum), W = exp(transition -
-//   top) b[t-1] = r[t] W (x[t] b[t]) P(t, y) = a[t, y] b[t, y] / z[t],   z[t] = sum over y of a[t,
-//   y] b[t, y] E(i, j) = W[i, j] sum over t of a[t-1, i] v[t, j],  v[t] = x[t] b[t] s[t] / z[t]
+//   a[t]    = s[t] x[t] (W' a[t-1])     x[t] = exp(emission[t] - its maximum)
+//   b[t-1]  = r[t] W (x[t] b[t])        W = exp(transition - top)
+//   P(t, y) = a[t, y] b[t, y] / z[t]    z[t] = sum over y of a[t, y] b[t, y]
+//   E(i, j) = W[i, j] sum over t of a[t-1, i] v[t, j],  v[t] = x[t] b[t] s[t] / z[t]
 //
 // The scales s and r are the sums of the row before, so that a division never waits for a product.
 // a runs up while b runs down: two independent products keep the processor busy.

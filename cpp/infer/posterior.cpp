@@ -15,11 +15,26 @@
 //
 // is, when e has come down to b, the count of the potential with the core [a, b) and both ends
 // open.
+//
+// This is the transpose of sweep.cpp, written by hand so that it carries probabilities.  Which
+// method transposes which line of the forward sweep (e goes down here, where it goes up there):
+//
+//   forward (sweep.cpp)                               backward (here)
+//   total():     ln Z, the plus of alpha[T] + end     begin():      closed = P(alpha[T])
+//   sum():       closing.add(theta[s:e] + hat[s])     spread():     terms[s] = P([s, e))
+//   sum():       opening.add(theta[s:>e] + hat[s])    spread():     entries[s] = P([s, >e))
+//   add_open():  closing of O[e-1] + a[e]             weigh_open(): ended
+//   add_open():  opening of O[e-1] + a'[e]            weigh_open(): going_on
+//   sum():       O[e] = alpha[e] (at.same)            spread():     weight = closed + open
+//   activate():  shared[a] or own[a] gains a          collect():    its count, from gathered or
+//                potential                                          gathered_own, and from open
+//   step_over(): hat[e], the plus over arcs           step_back():  ArcsBack::pass
+//   begin():     hat[0] = start                       run():        counts.starts
 
 #include <cmath>
 #include <initializer_list>
 
-#include "infer/arcs.hpp"
+#include "infer/arcs_back.hpp"
 #include "infer/kernels.hpp"
 #include "lattice/rows.hpp"
 #include "lattice/snapshots.hpp"
@@ -36,33 +51,26 @@ struct Backward {
   Snapshots snapshots;
   Thetas thetas;
   Arcs arcs;
-  double* offsets;       // [ring] base(s) - base(e - 1)
-  double* begun;         // [ring][stride] probability of a segment from s
-  double* gathered;      // [ring][stride] see above
-  double* gathered_own;  // [ring][stride] the same for the start a alone
-  double* terms;         // [ring][stride] P([s, e)), closing at e
-  double* entries;       // [ring][stride] P([s, > e)), entering the open row at e
-  double* closed;        // [stride] P(alpha[e])
-  double* open;          // [stride] P(O[e])
-  double* weight;        // [stride] P of the row that closing terms belong to
-  double* divisor;       // [stride] that row, relative to base(e - 1)
-  double* open_row;      // [stride] O[e], relative to base(e - 1)
-  double* ended;         // [stride] P of open segments that end at e
-  double* going_on;      // [stride] P of open segments that go on at e
-  double* factor;        // [stride] P(row) / sum of weights, of the row alpha[e]
-  double* open_factor;   // [stride] the same of O[e]
-  double* step;          // [stride]
-  double* running_open;  // [stride]
-  double* sum;           // [stride]
-  double* row;           // [stride]
-  double* ratio;         // [stride]
-  double* back;          // [stride]
-  double* pairs;         // [Y][label stride] expected transitions by rank
-  double* outer;         // [Y][label stride] the same, still to be multiplied by the weights
-  static constexpr int kBlock = 32;
-  double* lefts;   // [kBlock][stride] rows whose outer products go to `outer`
-  double* rights;  // [kBlock][stride]
-  int waiting = 0;
+  ArcsBack arcs_back;
+  double* offsets;              // [ring] base(s) - base(e - 1)
+  double* begun;                // [ring][stride] probability of a segment from s
+  double* gathered;             // [ring][stride] see above
+  double* gathered_own;         // [ring][stride] the same for the start a alone
+  double* terms;                // [ring][stride] P([s, e)), closing at e
+  double* entries;              // [ring][stride] P([s, > e)), entering the open row at e
+  double* closed;               // [stride] P(alpha[e])
+  double* open;                 // [stride] P(O[e])
+  double* weight;               // [stride] P of the row that closing terms belong to
+  double* divisor;              // [stride] that row, relative to base(e - 1)
+  double* open_row;             // [stride] O[e], relative to base(e - 1)
+  double* ended;                // [stride] P of open segments that end at e
+  double* going_on;             // [stride] P of open segments that go on at e
+  double* factor;               // [stride] P(row) / sum of weights, of the row alpha[e]
+  double* open_factor;          // [stride] the same of O[e]
+  double* step;                 // [stride]
+  double* running_open;         // [stride]
+  double* sum;                  // [stride]
+  double* row;                  // [stride]
   int lowest;                   // live starts are lowest .. e - 1
   bool own_potentials = false;  // some have a closed start and an open end
 
@@ -76,20 +84,15 @@ struct Backward {
         snapshots(lattice, ring, work),
         thetas(lattice, active, work),
         arcs(lattice, work),
+        arcs_back(lattice, arcs, work),
         lowest(lattice.T) {
     offsets = work.doubles(ring);
     for (double** p : {&begun, &gathered, &gathered_own, &terms, &entries}) {
       *p = work.doubles(static_cast<std::size_t>(ring) * g.stride);
     }
     for (double** p : {&closed, &open, &weight, &divisor, &open_row, &ended, &going_on, &factor,
-                       &open_factor, &step, &running_open, &sum, &row, &ratio, &back}) {
+                       &open_factor, &step, &running_open, &sum, &row}) {
       *p = work.doubles(g.stride);
-    }
-    for (double** p : {&lefts, &rights})
-      *p = g.in_ptr == nullptr ? work.doubles(kBlock * g.stride) : nullptr;
-    for (double** p : {&pairs, &outer}) {
-      *p = work.doubles(static_cast<std::size_t>(g.label_stride) * g.label_stride);
-      fill(*p, g.label_stride * g.label_stride, 0.0);
     }
     for (int i = 0; i < g.n_potentials; ++i) own_potentials |= g.potentials[i].flags == kOpenEnd;
   }
@@ -351,120 +354,16 @@ struct Backward {
     for (int q = 0; q < g.Q; ++q) out[g.order[g.rank[q]]] += term[q];
   }
 
-  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.  Each state q passes
-  // on P(hat[q]) linear[p] weight[p, q] / sum over p; small sums are left to the careful way.
+  // P(alpha[t]) from P(hat[t]), over the arcs; with the expected transitions.
   void step_back(int t) {
     const double old_top = arcs.top;
     const bool edges = arcs.has_edges(t);
     if (edges) arcs.patch(t);
-    arcs.to_linear(alpha(t));
-    const bool small = g.in_ptr == nullptr ? pass_back_dense(t, edges) : pass_back_sparse(t);
-    if (small) step_back_carefully(t);
-    if (counts.want_entropy) arc_entropy(t);
+    arcs_back.pass(alpha(t), hat(t), of(begun, t), edges, closed);
+    if (counts.want_entropy) counts.entropy += arcs_back.entropy(alpha(t), hat(t), of(begun, t));
     if (edges) {
       count_edges(t);
       arcs.unpatch(t, old_top);
-    }
-  }
-
-  bool pass_back_dense(int t, bool edges) {
-    const double* started = of(begun, t);
-    arcs.sum_linear();
-    bool small = false;
-    for (int q = 0; q < g.stride; q += W) {
-      const vec total = load(arcs.sums + q);
-      const vec p = load(started + q);
-      const ivec below = total < kSmall;
-      store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : total));
-      small |= any(below & (p > 0.0));
-    }
-    product(ratio, arcs.transposed, g.Q, g.stride, back);
-    for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
-    if (edges) {  // these weights hold at this boundary only
-      for (int p = 0; p < g.Q; ++p) {
-        const vec x = splat(arcs.linear[p]);
-        double* out = pairs + p * g.label_stride;
-        const double* w = arcs.weight + p * g.label_stride;
-        for (int q = 0; q < g.stride; q += W) {
-          store(out + q, load(out + q) + x * load(ratio + q) * load(w + q));
-        }
-      }
-      return small;
-    }
-    // Collect a block of rows, then add their outer products at once.
-    copy(lefts + waiting * g.stride, arcs.linear, g.stride);
-    copy(rights + waiting * g.stride, ratio, g.stride);
-    if (++waiting == kBlock) add_waiting();
-    return small;
-  }
-
-  void add_waiting() {
-    add_outer(lefts, rights, waiting, g.Q, g.stride, outer);
-    waiting = 0;
-  }
-
-  bool pass_back_sparse(int t) {
-    const double* started = of(begun, t);
-    bool small = false;
-    fill(closed, g.stride, 0.0);
-    for (int q = 0; q < g.Q; ++q) {
-      arcs.sums[q] = 0.0;
-      if (started[q] == 0.0) continue;
-      const double* column = arcs.transposed + g.rank[q] * g.label_stride;
-      const int begin = g.in_ptr[q], end = g.in_ptr[q + 1];
-      double total = 0.0;
-      for (int k = begin; k < end; ++k)
-        total += arcs.linear[g.in_state[k]] * column[g.rank[g.in_state[k]]];
-      arcs.sums[q] = total;
-      if (total < kSmall) {
-        small = true;
-        continue;
-      }
-      const double factor = started[q] / total;
-      for (int k = begin; k < end; ++k) {
-        const int p = g.in_state[k];
-        const double value = arcs.linear[p] * column[g.rank[p]] * factor;
-        closed[p] += value;
-        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
-      }
-    }
-    return small;
-  }
-
-  // Over logarithms, for the states whose sum is too small.
-  void step_back_carefully(int t) {
-    const double* started = of(begun, t);
-    for (int q = 0; q < g.Q; ++q) {
-      if (started[q] == 0.0 || arcs.sums[q] >= kSmall) continue;
-      double norm = 0.0;
-      arcs.sources(q, [&](int p) { norm += std::exp(arc_gap(t, p, q)); });
-      arcs.sources(q, [&](int p) {
-        const double value = arc_probability(t, p, q) / norm;
-        closed[p] += value;
-        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
-      });
-    }
-  }
-
-  double arc_gap(int t, int p,
-                 int q) const {  // ln P(previous state is p | a segment in q starts at t)
-    return alpha(t)[p] + arcs.pair(p, q) + arcs.entry(q) - hat(t)[q];
-  }
-  double arc_probability(int t, int p, int q) const {
-    const double started = begun[static_cast<std::ptrdiff_t>(t & mask) * g.stride + q];
-    return started == 0.0 ? 0.0 : started * std::exp(arc_gap(t, p, q));
-  }
-
-  void arc_entropy(int t) {
-    const double* started = of(begun, t);
-    for (int q = 0; q < g.Q; ++q) {
-      if (started[q] == 0.0) continue;
-      double norm = 0.0;
-      arcs.sources(q, [&](int p) { norm += std::exp(arc_gap(t, p, q)); });
-      arcs.sources(q, [&](int p) {
-        const double share = std::exp(arc_gap(t, p, q)) / norm;
-        if (share > 0.0) counts.entropy -= started[q] * share * std::log(share);
-      });
     }
   }
 
@@ -474,7 +373,8 @@ struct Backward {
       double total = 0.0;
       for (int q = g.first[edge.label]; q < g.first[edge.label + 1]; ++q) {
         arcs.sources(q, [&](int p) {
-          if (g.rank[p] == edge.previous) total += arc_probability(t, p, q);
+          if (g.rank[p] == edge.previous)
+            total += arcs_back.probability(alpha(t), hat(t), of(begun, t), p, q);
         });
       }
       counts.edges[edge.id] += total;
@@ -503,14 +403,8 @@ struct Backward {
       }
       if (t > 0) step_back(t);
     }
-    if (waiting > 0) add_waiting();
     for (int q = 0; q < g.Q; ++q) counts.starts[g.order[g.rank[q]]] += of(begun, 0)[q];
-    for (int i = 0; i < g.Y; ++i) {
-      for (int j = 0; j < g.Y; ++j) {
-        const int at = i * g.label_stride + j;
-        counts.transitions[g.order[i] * g.Y + g.order[j]] = pairs[at] + outer[at] * arcs.weight[at];
-      }
-    }
+    arcs_back.finish(counts.transitions);
   }
 };
 

@@ -7,145 +7,23 @@
 // in the notation of Sarawagi's overlapping algorithm over boundaries: O is her alpha^P, the
 // segments that started at or before A(e) and go on; a[e] holds what is added when such a segment
 // comes to end at e, and a'[e] the part that stays when it goes on.  States with a longest segment
-// have no O and sum over all their starts.  The question is a semiring: LogSum, or Best with
-// back-pointers.
+// have no O and sum over all their starts.  The question is a semiring of lattice/semirings.hpp:
+// (+) and the sums are its plus, a product is its times.
 
-#include <cmath>
 #include <initializer_list>
-#include <type_traits>
 
 #include "infer/arcs.hpp"
 #include "infer/kernels.hpp"
 #include "lattice/rows.hpp"
+#include "lattice/semirings.hpp"
 
 namespace caesura::CAESURA_ISA {
 namespace {
 
-// Sums rows of log values, a block of rows at a time: one exp a term, one log a sum.
-struct LogSum {
-  static constexpr int kBlock = 8;
-  int stride;
-  double* most;   // [stride] largest term so far
-  double* total;  // [stride] sum of exp(term - most)
-  double* block;  // [kBlock][stride]
-  Range ranges[kBlock];
-  int rows = 0;
-  bool flushed = false;
-
-  LogSum(int row_stride, Workspace& work)
-      : stride(row_stride),
-        most(work.doubles(row_stride)),
-        total(work.doubles(row_stride)),
-        block(work.doubles(static_cast<std::size_t>(kBlock) * row_stride)) {}
-
-  void reset() {
-    rows = 0;
-    flushed = false;
-  }
-
-  // Add the row a + b + shift on a range of states.
-  void add(const double* a, const double* b, double shift, Range range, double) {
-    if (rows == kBlock) flush();
-    double* row = block + static_cast<std::ptrdiff_t>(rows) * stride;
-    for (int q = range.begin / W * W; q < range.end; q += W) {
-      vec v = load(a + q) + load(b + q) + shift;
-      if (q < range.begin || q + W > range.end) {
-        v = lanes_in(q, range.begin, range.end) ? v : splat(kMinusInfinity);
-      }
-      store(row + q, v);
-    }
-    ranges[rows++] = range;
-  }
-
-  void flush() {
-    if (!flushed) {
-      fill(most, stride, kMinusInfinity);
-      fill(total, stride, 0.0);
-      flushed = true;
-    }
-    // From lowest to highest state any row has: the new maximum, then the sum relative to it.
-    int begin = stride, end = 0;
-    for (int i = 0; i < rows; ++i) {
-      begin = ranges[i].begin < begin ? ranges[i].begin : begin;
-      end = ranges[i].end > end ? ranges[i].end : end;
-    }
-    for (int q = begin / W * W; q < end; q += W) {
-      const vec before = load(most + q);
-      vec top = before;
-      for (int i = 0; i < rows; ++i) {
-        if (q + W > ranges[i].begin && q < ranges[i].end)
-          top = max(top, load(block + i * stride + q));
-      }
-      const vec safe = top == kMinusInfinity ? vec{} : top;
-      vec sum = load(total + q);
-      if (max_of(sum) > 0.0) sum *= exp(before - safe);
-      for (int i = 0; i < rows; ++i) {
-        if (q + W > ranges[i].begin && q < ranges[i].end)
-          sum += exp(load(block + i * stride + q) - safe);
-      }
-      store(total + q, sum);
-      store(most + q, top);
-    }
-    rows = 0;
-  }
-
-  void finish(double* out, double*) {
-    if (!flushed && rows == 1) {  // one term: nothing to sum
-      fill(out, stride, kMinusInfinity);
-      for (int q = ranges[0].begin / W * W; q < ranges[0].end; q += W)
-        store(out + q, load(block + q));
-      return;
-    }
-    flush();
-    for (int q = 0; q < stride; q += W) {
-      const vec top = load(most + q);
-      const vec value = top + log(load(total + q));
-      store(out + q, top == kMinusInfinity ? top : value);
-    }
-  }
-};
-
-// Takes the largest of the rows, and where it came from.
-struct Best {
-  int stride;
-  double* most;  // [stride]
-  double* from;  // [stride] a start, as a double
-
-  Best(int row_stride, Workspace& work)
-      : stride(row_stride), most(work.doubles(row_stride)), from(work.doubles(row_stride)) {}
-
-  void reset() {
-    fill(most, stride, kMinusInfinity);
-    fill(from, stride, 0.0);
-  }
-
-  void add(const double* a, const double* b, double shift, Range range, double start) {
-    add_from(a, b, shift, range, [start](int) { return splat(start); });
-  }
-  // The row of open segments: each state has its own start.
-  void add_open(const double* a, const double* b, Range range, const double* starts) {
-    add_from(a, b, 0.0, range, [starts](int q) { return load(starts + q); });
-  }
-  template <class From>
-  void add_from(const double* a, const double* b, double shift, Range range, From start) {
-    for (int q = range.begin / W * W; q < range.end; q += W) {
-      const vec v = load(a + q) + load(b + q) + shift;
-      ivec better = v > load(most + q);
-      if (q < range.begin || q + W > range.end) better &= lanes_in(q, range.begin, range.end);
-      store(most + q, better ? v : load(most + q));
-      store(from + q, better ? start(q) : load(from + q));
-    }
-  }
-
-  void finish(double* out, double* starts) {
-    copy(out, most, stride);
-    copy(starts, from, stride);
-  }
-};
-
 template <class Semiring>
 struct Forward {
-  static constexpr bool kBest = std::is_same_v<Semiring, Best>;
+  static constexpr bool kBest = Semiring::kSelects;  // keep back-pointers
+  using Rows = typename Semiring::Rows;
   const Lattice& g;
   Tables* tables;
   Back* back;
@@ -154,7 +32,7 @@ struct Forward {
   Active active;
   Thetas thetas;
   Arcs arcs;
-  Semiring closing, opening;
+  Rows closing, opening;
   double* offsets;       // [ring] base(s) - base(e - 1) of a live start
   double* hats;          // [ring][stride]
   double* alpha;         // [stride]
@@ -220,14 +98,7 @@ struct Forward {
     }
   }
 
-  void add_open(Semiring& into) {
-    const Range all{0, g.unbounded};
-    if constexpr (kBest) {
-      into.add_open(open, step, all, open_start);
-    } else {
-      into.add(open, step, 0.0, all, 0.0);
-    }
-  }
+  void add_open(Rows& into) { into.add_open(open, step, Range{0, g.unbounded}, open_start); }
 
   // alpha and O at the boundary e, relative to base(e - 1).
   void sum(int e) {
@@ -309,11 +180,9 @@ struct Forward {
     const double top = arcs.top;
     const bool edges = arcs.has_edges(e);
     if (edges) arcs.patch(e);
-    if constexpr (kBest) {
-      arcs.forward_best(alpha, hat(e), back->previous + static_cast<std::ptrdiff_t>(e) * g.stride);
-    } else {
-      arcs.forward(alpha, hat(e));
-    }
+    std::int32_t* previous =
+        kBest ? back->previous + static_cast<std::ptrdiff_t>(e) * g.stride : nullptr;
+    Semiring::step(arcs, alpha, hat(e), previous);
     if (edges) arcs.unpatch(e, top);
   }
 
@@ -331,40 +200,31 @@ struct Forward {
   }
 };
 
-double log_partition(const Lattice& g, Workspace& work, Tables* tables, Tally* tally) {
-  Forward<LogSum> sweep(g, work, tables, nullptr, tally);
-  sweep.run();
-  double most = kMinusInfinity, total = 0.0;
-  for (int q = 0; q < g.Q; ++q) most = std::fmax(most, sweep.final_value(q));
-  if (most == kMinusInfinity) return kMinusInfinity;
-  for (int q = 0; q < g.Q; ++q) total += std::exp(sweep.final_value(q) - most);
-  sweep.base.add(most);
-  sweep.base.add(std::log(total));
-  return sweep.base.value();
-}
-
-double best(const Lattice& g, Workspace& work, Tables* tables, Back& back, int* last,
-            Tally* tally) {
-  Forward<Best> sweep(g, work, tables, &back, tally);
-  sweep.run();
-  *last = 0;
-  for (int q = 1; q < g.Q; ++q) {
-    if (sweep.final_value(q) > sweep.final_value(*last)) *last = q;
-  }
-  const double value = sweep.final_value(*last);
-  if (value == kMinusInfinity) return kMinusInfinity;
-  sweep.base.add(value);
+// The plus of the values of ending in each state, added to the base; *last is the state that was
+// selected, where the semiring selects.
+template <class Semiring>
+double total(Forward<Semiring>& sweep, int* last) {
+  typename Semiring::Sum sum;
+  for (int q = 0; q < sweep.g.Q; ++q) sum.add(sweep.final_value(q), q);
+  if (last != nullptr) *last = sum.from();
+  if (sum.most == Semiring::kZero) return Semiring::kZero;
+  sweep.base.add(sum.most);
+  sweep.base.add(sum.rest());
   return sweep.base.value();
 }
 
 }  // namespace
 
 double forward_log_partition(const Lattice& g, Workspace& work, Tables* tables, Tally* tally) {
-  return log_partition(g, work, tables, tally);
+  Forward<LogSum> sweep(g, work, tables, nullptr, tally);
+  sweep.run();
+  return total(sweep, nullptr);
 }
 double forward_best(const Lattice& g, Workspace& work, Tables* tables, Back& back, int* last,
                     Tally* tally) {
-  return best(g, work, tables, back, last, tally);
+  Forward<Best> sweep(g, work, tables, &back, tally);
+  sweep.run();
+  return total(sweep, last);
 }
 
 }  // namespace caesura::CAESURA_ISA

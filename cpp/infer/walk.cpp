@@ -41,11 +41,11 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
     for (int i = g_.by_start[s]; i < g_.by_start[s + 1]; ++i) {
       const Potential& p = g_.potentials[g_.starting[i]];
       if (p.end > e) break;
-      const bool open_end = (p.flags & kOpenEnd) != 0;
-      if ((p.end != e && !open_end) || !holds(p.target, state)) continue;
-      const bool open_start = (p.flags & kOpenStart) != 0;
-      (open_start ? running : own) += p.score;
-      if (open_end) (open_start ? running_open : own_open) += p.score;
+      if (!applies(p.start, p.end, p.flags, s, e) || !holds(p.target, state)) continue;
+      const bool earlier = applies(p.start, p.end, p.flags, s - 1, e);  // starts before s too
+      (earlier ? running : own) += p.score;
+      if (applies(p.start, p.end, p.flags, s, e + 1))
+        (earlier ? running_open : own_open) += p.score;
     }
     if (g_.spans != nullptr && e - s <= g_.span_length) {
       const int y = g_.order[g_.rank[state]];
@@ -117,8 +117,9 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   double step = token(e - 1, q);
   for (int i = g_.by_end[e]; i < g_.by_end[e + 1]; ++i) {
     const Potential& p = g_.potentials[i];
-    const bool applies = (p.flags & kOpenStart) && (closing || (p.flags & kOpenEnd));
-    if (applies && holds(p.target, q)) step += p.score;
+    // An old segment starts before the core and ends at e, or beyond it.
+    if (!applies(p.start, p.end, p.flags, p.start - 1, closing ? e : e + 1)) continue;
+    if (holds(p.target, q)) step += p.score;
   }
   push(NodeKind::kOpen, e - 1, q, at(tables_.open, e - 1, q) + step);
 }
@@ -187,92 +188,16 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
   return segments;
 }
 
-bool at_start(const Node& node) { return node.kind == NodeKind::kBegun && node.at == 0; }
-
 }  // namespace
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
-  std::vector<Node> path{{NodeKind::kFinal, walk.lattice().T, 0}};
-  std::vector<Term> terms;
-  std::vector<double> weights;
-  while (!at_start(path.back())) {
-    walk.terms(path.back(), terms);
-    double most = kMinusInfinity, total = 0.0;
-    for (const Term& term : terms) most = std::max(most, term.value);
-    weights.clear();
-    for (const Term& term : terms) {
-      weights.push_back(std::exp(term.value - most));
-      total += weights.back();
-    }
-    double left = random.uniform() * total;
-    std::size_t chosen = 0;
-    while (chosen + 1 < terms.size() && (weights[chosen] == 0.0 || left >= weights[chosen])) {
-      left -= weights[chosen++];
-    }
-    // Rounding may run past the last possible term.
-    while (chosen > 0 && weights[chosen] == 0.0) --chosen;
-    path.push_back(terms[chosen].from);
-  }
-  return segments_of(walk.lattice(), path);
+  return segments_of(walk.lattice(), sample_path(walk, random));
 }
 
-// Each segmentation but the best deviates from an earlier one at some node, and follows the best
-// terms from there on; what it loses is the sum of what its deviations lose.  So candidates are
-// taken from a heap by their loss, each gives one whole path, and its own deviations are put on the
-// heap.
 std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n) {
-  struct Candidate {
-    double loss;
-    std::int32_t parent;  // path deviated from, -1 for none
-    std::int32_t place;   // node of that path
-    std::int32_t choice;  // rank of the term taken there
-  };
-  auto worse = [](const Candidate& a, const Candidate& b) { return a.loss > b.loss; };
-  std::priority_queue<Candidate, std::vector<Candidate>, decltype(worse)> heap(worse);
-
-  // Terms of a node, best first, made once.
-  std::unordered_map<std::uint64_t, std::vector<Term>> known;
-  auto sorted_terms = [&](const Node& node) -> const std::vector<Term>& {
-    const std::uint64_t key =
-        (static_cast<std::uint64_t>(node.at) * walk.lattice().Q + node.state) * 4 +
-        static_cast<std::uint64_t>(node.kind);
-    auto [found, added] = known.try_emplace(key);
-    if (added) {
-      walk.terms(node, found->second);
-      std::stable_sort(found->second.begin(), found->second.end(),
-                       [](const Term& a, const Term& b) { return a.value > b.value; });
-    }
-    return found->second;
-  };
-
-  std::vector<std::vector<Node>> paths;
   std::vector<std::vector<LabelledSegment>> results;
-  const Node final{NodeKind::kFinal, walk.lattice().T, 0};
-  if (!sorted_terms(final).empty()) heap.push({0.0, -1, 0, 0});
-  while (!heap.empty() && static_cast<int>(results.size()) < n) {
-    const Candidate taken = heap.top();
-    heap.pop();
-    std::vector<Node> path;
-    if (taken.parent < 0) {
-      path.push_back(final);
-    } else {
-      const auto& parent = paths[taken.parent];
-      path.assign(parent.begin(), parent.begin() + taken.place + 1);
-    }
-    const int number = static_cast<int>(paths.size());
-    int choice = taken.choice;
-    while (!at_start(path.back())) {
-      const std::vector<Term>& terms = sorted_terms(path.back());
-      if (choice + 1 < static_cast<int>(terms.size())) {
-        const double loss = terms[choice].value - terms[choice + 1].value;
-        heap.push(
-            {taken.loss + loss, number, static_cast<std::int32_t>(path.size()) - 1, choice + 1});
-      }
-      path.push_back(terms[choice].from);
-      choice = 0;
-    }
+  for (const std::vector<Node>& path : n_best_paths(walk, n)) {
     results.push_back(segments_of(walk.lattice(), path));
-    paths.push_back(std::move(path));
   }
   return results;
 }
@@ -346,7 +271,7 @@ bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& li
     heap.pop();
     const Place place = entries[best.entry].place;
     if (taken[place]++ >= n) continue;
-    if (at_start(place.node)) {
+    if (walk.is_start(place.node)) {
       const bool complete = (place.used.bits[0] & required.bits[0]) == required.bits[0] &&
                             (place.used.bits[1] & required.bits[1]) == required.bits[1];
       if (!complete) continue;

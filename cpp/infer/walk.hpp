@@ -13,28 +13,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "infer/paths.hpp"
 #include "lattice/problem.hpp"
 
 namespace caesura {
-
-enum class NodeKind : std::uint8_t { kFinal, kClosed, kOpen, kBegun };
-
-struct Node {
-  NodeKind kind;
-  std::int32_t at;  // boundary
-  std::int32_t state;
-};
-
-struct Term {
-  Node from;
-  double value;  // log weight, comparable among the terms of one node
-};
 
 class Walk {
  public:
   Walk(const Problem& problem, const Lattice& lattice, const Tables& tables);
 
-  // The terms of a node, impossible ones left out.
+  // The walker's interface, see paths.hpp.
+  Node final() const { return {NodeKind::kFinal, g_.T, 0}; }
+  bool is_start(const Node& node) const { return node.kind == NodeKind::kBegun && node.at == 0; }
+  std::uint64_t key(const Node& node) const {
+    return (static_cast<std::uint64_t>(node.at) * g_.Q + node.state) * 4 +
+           static_cast<std::uint64_t>(node.kind);
+  }
   void terms(const Node& node, std::vector<Term>& out) const;
 
   // ln P(a segment [s, end) in the state, given that one in this state ends at `end`), for the
@@ -62,17 +56,6 @@ class Walk {
   const Lattice& g_;
   const Tables& tables_;
   std::vector<double> base_high_, base_low_;  // [T + 1]
-};
-
-// A small generator of random numbers, the same on every machine (xoshiro256**).
-class Random {
- public:
-  explicit Random(std::uint64_t seed);
-  double uniform();  // [0, 1)
-
- private:
-  std::uint64_t next();
-  std::uint64_t state_[4];
 };
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);

@@ -18,8 +18,17 @@ constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 enum PotentialFlags : std::uint8_t { kOpenStart = 1, kOpenEnd = 2 };
 enum BoundaryMarks : std::uint8_t { kForced = 1, kBarred = 2 };
 
-// A log-potential with the core span [start, end); it applies to a segment [a, b) when
-// (a == start or (open start and a <= start)) and (b == end or (open end and b >= end)).
+// Whether a potential with the core span [start, end) applies to the segment [a, b): a closed side
+// must coincide with the segment's, an open one may lie inside it.  This is the only definition.
+// The sweeps never evaluate it: they sort potentials by their flags and add each to the rows of
+// exactly those segments for which it holds (see lattice/rows.hpp and learn/live_starts.hpp).
+// Always inlined, as Total is below.
+[[gnu::always_inline]] inline bool applies(int start, int end, std::uint8_t flags, int a, int b) {
+  return (a == start || ((flags & kOpenStart) != 0 && a <= start)) &&
+         (b == end || ((flags & kOpenEnd) != 0 && b >= end));
+}
+
+// A log-potential with the core span [start, end); `applies` says to which segments.
 struct Potential {
   std::int32_t start, end;
   std::int32_t target;  // a label (below Y), or a history
@@ -75,7 +84,7 @@ struct Lattice {
   int unbounded = 0;
   int longest = 0;                        // longest segment of the directly summed states
   const std::int32_t* fitting = nullptr;  // [longest + 1] end of the range that may have length k
-  const std::int32_t* reach = nullptr;    // [T + 1] A(e), see problem.cpp
+  const std::int32_t* reach = nullptr;    // [T + 1] A(e), see reach.hpp
   const std::int32_t* fence = nullptr;    // [T + 1] last forced boundary below e
 
   // Potentials, sorted by end and then by start, later starts first.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lattice/reach.hpp"
+
 namespace caesura {
 namespace {
 
@@ -20,17 +22,19 @@ std::vector<std::int32_t> offsets(int groups, int count, Key key) {
 // Beyond this, sums would overflow.
 constexpr double kLargestScore = 1e300;
 
-bool bad_score(double x) {
+[[gnu::always_inline]] inline bool is_bad(double x) {
   return !(x <= kLargestScore) || (x < -kLargestScore && x > kMinusInfinity);
 }
 
 bool any_bad(const double* values, std::ptrdiff_t count) {
   bool bad = false;
-  for (std::ptrdiff_t i = 0; i < count; ++i) bad |= bad_score(values[i]);
+  for (std::ptrdiff_t i = 0; i < count; ++i) bad |= is_bad(values[i]);
   return bad;
 }
 
 }  // namespace
+
+bool bad_score(double x) { return is_bad(x); }
 
 Problem::Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
                  std::vector<std::int32_t> order)
@@ -165,22 +169,14 @@ void Problem::prepare(Method method) {
   }
   g.fitting = plan.fitting.data();
 
-  // A(e): the last start j < e such that every potential of an unbounded label that starts at or
-  // before j ends at or before e.  All starts up to A(e) extend beyond e alike.
+  // Only the potentials of unbounded labels matter for A(e): the others never use the open term.
   std::vector<std::int32_t> farthest(T + 1, 0);
   for (const Potential& p : potentials_) {
     const int label = p.target < Y ? p.target : input_.histories[p.target - Y].back();
     if (input_.bounds[label] == 0) farthest[p.start] = std::max(farthest[p.start], p.end);
   }
-  plan.reach.assign(T + 1, -1);
-  int j = -1, most = 0;
-  for (int e = 0; e <= T; ++e) {
-    while (j + 1 < e && std::max(most, farthest[j + 1]) <= e) {
-      ++j;
-      most = std::max(most, farthest[j]);
-    }
-    plan.reach[e] = j;
-  }
+  plan.reach.resize(T + 1);
+  find_reach(T, farthest.data(), plan.reach.data());
   g.reach = plan.reach.data();
   plan.ready = true;
 }
@@ -191,7 +187,11 @@ std::string Problem::invalid_score() const {
   if (any_bad(input_.transition, Y * Y)) return "transition";
   if (any_bad(input_.start, Y)) return "start";
   if (any_bad(input_.end, Y)) return "end";
-  if (input_.spans != nullptr && any_bad(input_.spans, T * input_.span_length * Y)) return "spans";
+  // Only the segments that fit: entries for longer ones are padding.
+  for (std::ptrdiff_t s = 0; input_.spans != nullptr && s < T; ++s) {
+    const std::ptrdiff_t lengths = std::min<std::ptrdiff_t>(input_.span_length, T - s);
+    if (any_bad(input_.spans + s * input_.span_length * Y, lengths * Y)) return "spans";
+  }
   return "";
 }
 
@@ -260,10 +260,11 @@ double Problem::score(const std::vector<LabelledSegment>& segments) const {
   add(input_.end[segments[K - 1].label]);
   for (const Potential& p : potentials_) {
     const int k = segment_at[p.start];
-    const auto [s, e, y] = segments[k];
-    const bool at_start = s == p.start || (p.flags & kOpenStart);
-    const bool at_end = e == p.end || ((p.flags & kOpenEnd) && e >= p.end);
-    if (at_start && at_end && history_holds(p.target, segments, k)) add(p.score);
+    const LabelledSegment& at = segments[k];
+    if (applies(p.start, p.end, p.flags, at.start, at.end) &&
+        history_holds(p.target, segments, k)) {
+      add(p.score);
+    }
   }
   for (const Edge& edge : edges_) {
     const int k = segment_at[edge.position];

@@ -11,6 +11,9 @@
 
 namespace caesura {
 
+// Whether a score is NaN, +inf or so large that sums would overflow.
+bool bad_score(double x);
+
 enum class Method { kOverlapping = 0, kBounded = 1 };
 
 // A segment with the index of its label.

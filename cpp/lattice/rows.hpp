@@ -34,13 +34,6 @@ inline double sum_over(const double* row, const Target& z) {
   return total;
 }
 
-// A row of labels, given by rank, becomes a row of states.
-inline void to_states(const Lattice& g, const double* by_rank, double* row) {
-  for (int r = 0; r < g.Y; ++r) {
-    for (int q = g.first[r]; q < g.first[r + 1]; ++q) row[q] = by_rank[r];
-  }
-}
-
 // Emission of token t as a row of states.
 inline void emission_row(const Lattice& g, int t, double* row) {
   const double* scores = g.emission + static_cast<std::ptrdiff_t>(t) * g.Y;
@@ -155,6 +148,9 @@ inline int ring_size(const Lattice& g) {
 // far:
 //   shared[a]  those that also apply to earlier starts (open start; the emission of token a is one)
 //   own[a]     those that apply to the start a alone
+// Where a row goes is decided by the flags alone: by the time a potential is added, its core ends
+// at or before the current boundary, so `applies` of lattice.hpp holds for just the segments that
+// read the row, and is never evaluated.
 struct Active {
   const Lattice& g;
   int mask;        // ring size - 1

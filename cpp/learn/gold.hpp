@@ -30,9 +30,7 @@ inline std::vector<std::int32_t> segment_of(int T, const LabelledSegment* segmen
 // The segment that a site applies to, or -1.  at: [T] segment of each token
 inline int segment_at(const Site& site, const LabelledSegment* segments, const std::int32_t* at) {
   const LabelledSegment& s = segments[at[site.start]];
-  const bool starts = s.start == site.start || (site.flags & kOpenStart);
-  const bool ends = s.end == site.end || ((site.flags & kOpenEnd) && s.end >= site.end);
-  return starts && ends ? at[site.start] : -1;
+  return applies(site.start, site.end, site.flags, s.start, s.end) ? at[site.start] : -1;
 }
 
 // Calls visit(site, row) for the rows of sequence i; a token is a site that is open at both ends.

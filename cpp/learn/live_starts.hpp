@@ -4,6 +4,7 @@
 #include "base/vector.hpp"
 #include "base/workspace.hpp"
 #include "lattice/lattice.hpp"
+#include "lattice/reach.hpp"
 #include "learn/design.hpp"
 
 namespace caesura::CAESURA_ISA {
@@ -11,7 +12,7 @@ namespace caesura::CAESURA_ISA {
 struct Spans {
   const Site* sites;
   std::int32_t* by_end;  // [T + 2] sites
-  std::int32_t* reach;   // [T + 1] A(e): the last start whose sites have all ended at e
+  std::int32_t* reach;   // [T + 1] A(e), see reach.hpp
   std::int32_t* low;     // [T + 1] first live start
   int widest = 1;        // so many are live at a time
   bool closes = false;   // a site with an open start and a closed end exists
@@ -31,13 +32,8 @@ struct Spans {
       if (site.end > farthest[site.start]) farthest[site.start] = site.end;
       closes |= site.flags == kOpenStart;
     }
-    int j = -1, most = 0;
+    find_reach(T, farthest, reach);
     for (int e = 0; e <= T; ++e) {
-      while (j + 1 < e && (most > farthest[j + 1] ? most : farthest[j + 1]) <= e) {
-        ++j;
-        if (farthest[j] > most) most = farthest[j];
-      }
-      reach[e] = j;
       low[e] = e - longest < 0 ? 0 : e - longest;
       if (e > 0 && has_open && reach[e - 1] + 1 < low[e]) low[e] = reach[e - 1] + 1;
       if (low[e] > e - 1) low[e] = e - 1;
@@ -51,7 +47,8 @@ struct Spans {
   // Calls visit(s, own, exact) for the live starts at e, the latest first, with the rows of the
   // sites from s to e that have a closed start and an open end, and that are closed on both sides;
   // null where there is none.  The rows of those with an open start go to open(row) before that, or
-  // with a closed end to close(row): earlier starts have them too.
+  // with a closed end to close(row): earlier starts have them too.  Sorting the sites by flags in
+  // this way visits exactly the pairs for which `applies` of lattice.hpp holds.
   template <class RowOf, class Open, class Close, class Visit>
   void for_starts(int e, RowOf row_of, Open open, Close close, Visit visit) const {
     int k = by_end[e];

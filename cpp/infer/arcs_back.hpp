@@ -1,0 +1,163 @@
+// The transpose of Arcs: from the probability of segments that start at a boundary to that of
+// segments that end there, with the expected transitions.
+//
+// Given P(hat[q]), the arc from p was taken with the probability
+//
+//   P(p, q) = P(hat[q]) linear[p] weight[p, q] / sums[q]
+//
+// with the numbers of Arcs::forward.  Where sums[q] is too small for that, logarithms are used.
+#pragma once
+
+#include <cmath>
+
+#include "infer/arcs.hpp"
+
+namespace caesura::CAESURA_ISA {
+
+struct ArcsBack {
+  const Lattice& g;
+  Arcs& arcs;
+  double* ratio;  // [stride] P(hat[q]) / sums[q]
+  double* back;   // [stride]
+  double* pairs;  // [Y][label stride] expected transitions by rank
+  double* outer;  // [Y][label stride] the same, still to be multiplied by the weights
+  static constexpr int kBlock = 32;
+  double* lefts;   // [kBlock][stride] rows whose outer products go to `outer`
+  double* rights;  // [kBlock][stride]
+  int waiting = 0;
+
+  ArcsBack(const Lattice& lattice, Arcs& over, Workspace& work) : g(lattice), arcs(over) {
+    ratio = work.doubles(g.stride);
+    back = work.doubles(g.stride);
+    for (double** p : {&lefts, &rights})
+      *p = g.in_ptr == nullptr ? work.doubles(kBlock * g.stride) : nullptr;
+    for (double** p : {&pairs, &outer}) {
+      *p = work.doubles(static_cast<std::size_t>(g.label_stride) * g.label_stride);
+      fill(*p, g.label_stride * g.label_stride, 0.0);
+    }
+  }
+
+  // closed[p] = sum over q of P(p, q), from started[q] = P(hat[q]).  `patched`: the weights hold at
+  // this boundary only.
+  void pass(const double* alpha, const double* hat, const double* started, bool patched,
+            double* closed) {
+    arcs.to_linear(alpha);
+    const bool small =
+        g.in_ptr == nullptr ? pass_dense(started, patched, closed) : pass_sparse(started, closed);
+    if (small) pass_carefully(alpha, hat, started, closed);
+  }
+
+  bool pass_dense(const double* started, bool patched, double* closed) {
+    arcs.sum_linear();
+    bool small = false;
+    for (int q = 0; q < g.stride; q += W) {
+      const vec total = load(arcs.sums + q);
+      const vec p = load(started + q);
+      const ivec below = total < kSmall;
+      store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : total));
+      small |= any(below & (p > 0.0));
+    }
+    product(ratio, arcs.transposed, g.Q, g.stride, back);
+    for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
+    if (patched) {
+      for (int p = 0; p < g.Q; ++p) {
+        const vec x = splat(arcs.linear[p]);
+        double* out = pairs + p * g.label_stride;
+        const double* w = arcs.weight + p * g.label_stride;
+        for (int q = 0; q < g.stride; q += W) {
+          store(out + q, load(out + q) + x * load(ratio + q) * load(w + q));
+        }
+      }
+      return small;
+    }
+    // Collect a block of rows, then add their outer products at once.
+    copy(lefts + waiting * g.stride, arcs.linear, g.stride);
+    copy(rights + waiting * g.stride, ratio, g.stride);
+    if (++waiting == kBlock) add_waiting();
+    return small;
+  }
+
+  void add_waiting() {
+    add_outer(lefts, rights, waiting, g.Q, g.stride, outer);
+    waiting = 0;
+  }
+
+  bool pass_sparse(const double* started, double* closed) {
+    bool small = false;
+    fill(closed, g.stride, 0.0);
+    for (int q = 0; q < g.Q; ++q) {
+      arcs.sums[q] = 0.0;
+      if (started[q] == 0.0) continue;
+      const double* column = arcs.transposed + g.rank[q] * g.label_stride;
+      const int begin = g.in_ptr[q], end = g.in_ptr[q + 1];
+      double total = 0.0;
+      for (int k = begin; k < end; ++k)
+        total += arcs.linear[g.in_state[k]] * column[g.rank[g.in_state[k]]];
+      arcs.sums[q] = total;
+      if (total < kSmall) {
+        small = true;
+        continue;
+      }
+      const double factor = started[q] / total;
+      for (int k = begin; k < end; ++k) {
+        const int p = g.in_state[k];
+        const double value = arcs.linear[p] * column[g.rank[p]] * factor;
+        closed[p] += value;
+        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
+      }
+    }
+    return small;
+  }
+
+  // ln P(previous state is p | a segment in q starts here)
+  double gap(const double* alpha, const double* hat, int p, int q) const {
+    return alpha[p] + arcs.pair(p, q) + arcs.entry(q) - hat[q];
+  }
+  double probability(const double* alpha, const double* hat, const double* started, int p,
+                     int q) const {
+    return started[q] == 0.0 ? 0.0 : started[q] * std::exp(gap(alpha, hat, p, q));
+  }
+
+  // Over logarithms, for the states whose sum is too small.
+  void pass_carefully(const double* alpha, const double* hat, const double* started,
+                      double* closed) {
+    for (int q = 0; q < g.Q; ++q) {
+      if (started[q] == 0.0 || arcs.sums[q] >= kSmall) continue;
+      double norm = 0.0;
+      arcs.sources(q, [&](int p) { norm += std::exp(gap(alpha, hat, p, q)); });
+      arcs.sources(q, [&](int p) {
+        const double value = probability(alpha, hat, started, p, q) / norm;
+        closed[p] += value;
+        pairs[g.rank[p] * g.label_stride + g.rank[q]] += value;
+      });
+    }
+  }
+
+  // Entropy of the choice of the previous state: - sum of P(p, q) ln(P(p, q) / P(hat[q])).
+  double entropy(const double* alpha, const double* hat, const double* started) const {
+    double total = 0.0;
+    for (int q = 0; q < g.Q; ++q) {
+      if (started[q] == 0.0) continue;
+      double norm = 0.0;
+      arcs.sources(q, [&](int p) { norm += std::exp(gap(alpha, hat, p, q)); });
+      arcs.sources(q, [&](int p) {
+        const double share = std::exp(gap(alpha, hat, p, q)) / norm;
+        if (share > 0.0) total -= started[q] * share * std::log(share);
+      });
+    }
+    return total;
+  }
+
+  // Expected transitions by label, [Y][Y].
+  void finish(double* transitions) {
+    if (waiting > 0) add_waiting();
+    for (int i = 0; i < g.Y; ++i) {
+      for (int j = 0; j < g.Y; ++j) {
+        const int at = i * g.label_stride + j;
+        transitions[g.order[i] * g.Y + g.order[j]] = pairs[at] + outer[at] * arcs.weight[at];
+      }
+    }
+  }
+};
+
+}  // namespace caesura::CAESURA_ISA

@@ -1,0 +1,103 @@
+// A whole batch of sequences whose scores are arrays from outside (NumPy, torch), padded or ragged.
+//
+//   arrays of the batch --> a Problem over views for each sequence --> the answers of answers.hpp
+//
+// There is no recursion here: each thread builds the Problem of one sequence, asks, and writes the
+// answer into the arrays of the caller.  Scores that are double are read where they are; float is
+// widened one sequence at a time into the scratch memory of the thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "infer/answers.hpp"
+
+namespace caesura {
+
+// Views of the scores.  Sequence b has lengths[b] tokens and its token t is row rows[b] + t of the
+// arrays by token; a padded array (B, T, Y) has rows[b] = b T, a ragged one (sum of T, Y) the
+// running sum of the lengths.  Rows in between are padding and are never read.
+template <class Real>
+struct BatchInput {
+  int B = 0, Y = 0, L = 0;
+  std::vector<std::int32_t> lengths;         // [B]
+  std::vector<std::int64_t> rows;            // [B]
+  const Real* tokens = nullptr;              // [rows][Y] token t lies in a segment with label y
+  const Real* segments = nullptr;            // [rows][L][Y] the segment [t, t + l + 1)
+  const Real* starts = nullptr;              // [rows][Y] a segment starts at t
+  const Real* ends = nullptr;                // [rows][Y] a segment ends with token t
+  const std::uint8_t* allowed = nullptr;     // [rows][Y]
+  const std::int8_t* boundaries = nullptr;   // [rows] before token t: > 0 required, < 0 forbidden
+  const std::int32_t* span_index = nullptr;  // [n_spans][4] sequence, start, end, label
+  const Real* span_scores = nullptr;         // [n_spans]
+  std::int64_t n_spans = 0;
+  const Real* transition = nullptr;                                 // [Y][Y], or [B][Y][Y]
+  const Real* start = nullptr;                                      // [Y], or [B][Y]
+  const Real* end = nullptr;                                        // [Y], or [B][Y]
+  bool own_transition = false, own_start = false, own_end = false;  // one for each sequence
+  std::vector<std::int32_t> bounds;  // [Y] longest segment, 0 for none
+  bool same_label_adjacent = true;
+};
+
+// Where answers go; null where not wanted.  Shapes are those of the scores, padding is not written.
+template <class Real>
+struct BatchCounts {
+  Real* log_z = nullptr;                                         // [B]
+  Real* entropy = nullptr;                                       // [B]
+  Real *tokens = nullptr, *segments = nullptr;                   // as the scores
+  Real *starts = nullptr, *ends = nullptr, *spans = nullptr;     // as the scores
+  Real *transition = nullptr, *start = nullptr, *end = nullptr;  // summed over the batch
+                                                                 // where shared
+  const double* weights = nullptr;  // [B] factors of the counts of each sequence, or null
+};
+
+// The paths of all sequences, one after the other.
+struct BatchPaths {
+  std::vector<std::int64_t> sequences{0};          // [B + 1] paths of each sequence
+  std::vector<std::int64_t> offsets{0};            // [paths + 1] segments of each path
+  std::vector<std::int32_t> starts, ends, labels;  // [segments]
+  std::vector<double> scores;                      // [paths]
+};
+
+// What is wrong with a batch: the sequence and the name of the array (as in BatchInput).
+struct InvalidBatch : std::runtime_error {
+  int sequence;
+  InvalidBatch(int b, const std::string& array) : std::runtime_error(array), sequence(b) {}
+};
+
+template <class Real>
+class Batch {
+ public:
+  explicit Batch(BatchInput<Real> input);
+
+  // Each throws InvalidBatch for the first sequence whose scores are NaN, +inf or too large.
+  // ln Z of each sequence, [B]; -inf where no segmentation is possible.
+  void log_partition(int n_threads, Real* out) const;
+  // ln Z, entropy and expected counts; the counts of a sequence with ln Z = -inf are 0.
+  void posterior(int n_threads, const BatchCounts<Real>& out) const;
+  // Where nothing is possible a sequence has no path.
+  BatchPaths best(int n_threads) const;
+  BatchPaths n_best(int n, int n_threads) const;
+  BatchPaths samples(int n, std::uint64_t seed, int n_threads) const;
+
+  const BatchInput<Real>& input() const { return in_; }
+
+ private:
+  template <class Work>
+  void for_sequences(int begin, int end, int n_threads, Work work) const;
+  template <class Ask>
+  BatchPaths paths(int n_threads, Ask ask) const;
+  std::unique_ptr<Problem> problem_of(int b, Workspace& work) const;
+  void add_potentials(int b, ProblemInput& problem) const;
+  void put(int b, const Posterior& found, const BatchCounts<Real>& out) const;
+
+  BatchInput<Real> in_;
+  std::shared_ptr<const Automaton> automaton_;
+  std::vector<std::int32_t> order_;               // Lattice::order
+  std::vector<double> transition_, start_, end_;  // shared scores, widened or zero
+  std::vector<std::int64_t> span_ptr_, span_at_;  // spans of each sequence
+};
+
+}  // namespace caesura
