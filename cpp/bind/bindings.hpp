@@ -46,6 +46,7 @@ struct OwnedProblem {
   Problem* problem = nullptr;
 };
 
+void bind_bags(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_vectors(nanobind::module_& m);

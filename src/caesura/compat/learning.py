@@ -189,6 +189,5 @@ def learn(
 
 def states_of(fitted: Fitted, design: _kernels.Design, n_threads: int) -> list[list[str]]:
     """Return the best labels of each sequence."""
-    states = fitted.structure.states
-    paths = fitted.scorer.best(design, n_threads)
-    return [[states[k] for _, _, k in path or ()] for path in paths]
+    paths = fitted.scorer.names(design, list(fitted.structure.states), n_threads)
+    return [path or [] for path in paths]
