@@ -137,7 +137,10 @@ class Encoder:
             Whether attributes that are not known yet become known, or are left out.
         """
         with self._lock:
-            self._extractor.extract(corpus, offsets, columns, *_NO_FIRINGS, grow=grow)
+            starts, ends, flags, sources, ids, values = _NO_FIRINGS
+            self._extractor.extract(
+                corpus, offsets, columns, starts, ends, flags, sources, ids, values, grow
+            )
 
     def _column(self, c: int, batch: Batch, grow: bool, first: int) -> Values:
         """Return the values of all tokens of a batch, as numbers."""
