@@ -7,7 +7,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -48,152 +47,6 @@ class Text {
 nb::str to_python(std::string_view text) {
   return nb::steal<nb::str>(
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass"));
-}
-
-// The bags of attributes of each token, as ragged arrays.
-struct Bags {
-  std::vector<std::int64_t> offsets{0}, ptr{0};
-  std::vector<std::int32_t> ids;
-  std::vector<double> values;
-};
-
-class BagReader {
- public:
-  BagReader(Interner& strings, bool grow, nb::callable flatten)
-      : strings_(strings), grow_(grow), flatten_(std::move(flatten)) {}
-
-  Bags bags;
-
-  void sequence(nb::handle tokens) {
-    nb::object list =
-        nb::steal(PySequence_Fast(tokens.ptr(), "a sequence must be a list of tokens"));
-    if (!list.is_valid()) throw nb::python_error();
-    const Py_ssize_t T = PySequence_Fast_GET_SIZE(list.ptr());
-    for (Py_ssize_t t = 0; t < T; ++t) {
-      if (t + 1 < T) expect(PySequence_Fast_GET_ITEM(list.ptr(), t + 1));
-      token(PySequence_Fast_GET_ITEM(list.ptr(), t), t);
-      bags.ptr.push_back(static_cast<std::int64_t>(bags.ids.size()));
-    }
-    bags.offsets.push_back(static_cast<std::int64_t>(bags.ptr.size()) - 1);
-  }
-
- private:
-  // Lists of strings are read here; whatever else a token may be, `flatten` turns into (string,
-  // value), or raises.
-  void token(PyObject* bag, Py_ssize_t t) {
-    if (PyList_CheckExact(bag) || PyTuple_CheckExact(bag)) {
-      const Py_ssize_t count = PySequence_Fast_GET_SIZE(bag);
-      PyObject** items = PySequence_Fast_ITEMS(bag);
-      bool plain = true;
-      for (Py_ssize_t k = 0; k < count; ++k) plain &= PyUnicode_CheckExact(items[k]) != 0;
-      if (plain) {
-        strings(items, count);
-        return;
-      }
-    }
-    if (PyDict_CheckExact(bag) && dict(bag)) return;
-    const std::size_t i = bags.offsets.size() - 1;
-    for (nb::handle pair : flatten_(nb::handle(bag), i, t)) {
-      const Text text(nb::handle(pair[0]).ptr());
-      push(text.view, nb::cast<double>(pair[1]));
-    }
-  }
-
-  // The strings of a list are all over the memory: ask for them while those before are read.
-  static void expect(PyObject* bag) {
-    if (!PyList_CheckExact(bag)) return;
-    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(bag); ++k) {
-      const char* item = reinterpret_cast<const char*>(PyList_GET_ITEM(bag, k));
-      __builtin_prefetch(item);
-      __builtin_prefetch(item + 64);
-    }
-  }
-
-  // Hashes first, so that the table's memory is on its way when it is read.
-  void strings(PyObject** items, Py_ssize_t count) {
-    constexpr Py_ssize_t kMany = 32;
-    for (Py_ssize_t begin = 0; begin < count; begin += kMany) {
-      const int some = static_cast<int>(std::min(count - begin, kMany));
-      std::string_view texts[kMany];
-      std::uint64_t hashes[kMany];
-      std::int32_t ids[kMany];
-      bool ascii = true;
-      for (int k = 0; k < some && ascii; ++k) {
-        PyObject* item = items[begin + k];
-        ascii = PyUnicode_IS_COMPACT_ASCII(item) != 0;
-        if (!ascii) break;
-        texts[k] = {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(item)),
-                    static_cast<std::size_t>(PyUnicode_GET_LENGTH(item))};
-        hashes[k] = hash_bytes(texts[k].data(), texts[k].size());
-        strings_.expect(hashes[k]);
-      }
-      if (!ascii) {
-        for (int k = 0; k < some; ++k) push(Text(items[begin + k]).view, 1.0);
-        continue;
-      }
-      strings_.find(texts, hashes, some, ids);
-      for (int k = 0; k < some; ++k) {
-        push(ids[k] == Interner::kMissing && grow_ ? strings_.add(texts[k], hashes[k]) : ids[k],
-             1.0);
-      }
-    }
-  }
-
-  // {name: number} and {name: string}; false, and nothing read, if there is something else.
-  bool dict(PyObject* bag) {
-    PyObject *key, *value;
-    Py_ssize_t at = 0;
-    while (PyDict_Next(bag, &at, &key, &value)) {
-      const bool simple = PyUnicode_CheckExact(value) || PyBool_Check(value) ||
-                          PyLong_CheckExact(value) ||
-                          (PyFloat_CheckExact(value) && std::isfinite(PyFloat_AS_DOUBLE(value)));
-      if (!PyUnicode_CheckExact(key) || !simple) return false;
-    }
-    at = 0;
-    while (PyDict_Next(bag, &at, &key, &value)) {
-      const Text name(key);
-      if (PyUnicode_CheckExact(value)) {
-        const Text text(value);
-        joined_.assign(name.view);
-        joined_ += ':';
-        joined_ += text.view;
-        push(joined_, 1.0);
-      } else {
-        const double number =
-            PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyLong_AsDouble(value);
-        if (PyErr_Occurred()) throw nb::python_error();
-        push(name.view, number);
-      }
-    }
-    return true;
-  }
-
-  void push(std::string_view text, double value) {
-    push(grow_ ? strings_.add(text) : strings_.find(text), value);
-  }
-  void push(std::int32_t id, double value) {
-    if (id == Interner::kMissing) return;
-    if (value != 1.0 && bags.values.empty()) bags.values.assign(bags.ids.size(), 1.0);
-    bags.ids.push_back(id);
-    if (value != 1.0 || !bags.values.empty()) bags.values.push_back(value);
-  }
-
-  Interner& strings_;
-  bool grow_;
-  nb::callable flatten_;
-  std::string joined_;
-};
-
-using MaybeDoubles = std::optional<Array<double>>;
-
-std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeDoubles> read_bags(
-    Interner& self, nb::sequence sequences, bool grow, nb::callable flatten) {
-  BagReader reader(self, grow, std::move(flatten));
-  for (nb::handle sequence : sequences) reader.sequence(sequence);
-  MaybeDoubles values;
-  if (!reader.bags.values.empty()) values = given(std::move(reader.bags.values));
-  return {given(std::move(reader.bags.offsets)), given(std::move(reader.bags.ptr)),
-          given(std::move(reader.bags.ids)), values};
 }
 
 std::pair<Array<std::uint8_t>, Array<std::int32_t>> texts_of(const Interner& self,
@@ -322,8 +175,6 @@ void bind_encoding(nb::module_& m) {
       .def("__len__", &Interner::size)
       .def("ids", &intern, "words"_a, "grow"_a,
            "The number of each word; -1 where it is not known.")
-      .def("bags", &read_bags, "sequences"_a, "grow"_a, "flatten"_a,
-           "Offsets of the sequences, then the attributes of each token as ptr, ids, values.")
       .def(
           "text",
           [](const Interner& self, int id) {

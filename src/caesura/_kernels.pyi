@@ -145,11 +145,6 @@ class Interner:
     def ids(self, words: Sequence, grow: bool) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
         """The number of each word; -1 where it is not known."""
 
-    def bags(self, sequences: Sequence, grow: bool, flatten: Callable) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None]:
-        """
-        Offsets of the sequences, then the attributes of each token as ptr, ids, values.
-        """
-
     def text(self, id: int) -> str: ...
 
     def texts(self, ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[Annotated[NDArray[numpy.uint8], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))]]:
@@ -188,6 +183,16 @@ class Extractor:
 
     def keys(self) -> tuple:
         """The template and the values of each attribute: sources, ptr, values."""
+
+def read_bags(interner: Interner, sequences: Sequence, grow: bool, flatten: Callable) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None]:
+    """
+    Offsets of the sequences, then the attributes of each token as ptr, ids, values.  flatten(bag, i, t) returns the names and values of a bag of an unusual type, or raises.
+    """
+
+def flat_bags(sequence: object, flatten: Callable) -> list:
+    """
+    For each token a list of the names of its attributes, or a dict with their values where some are not 1.
+    """
 
 class Gold:
     """The labels of a corpus."""

@@ -12,19 +12,9 @@ from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
-from caesura.features.bags import bag
+from caesura.features.bags import pairs
 
 __all__ = ["ItemSequence", "Read", "corpus_of", "each", "new_encoder", "read"]
-
-_NO_INTS = np.zeros(0, np.int32)
-_NONE = (  # no feature of segments fires: starts, ends, flags, sources, ids, values
-    _NO_INTS,
-    _NO_INTS,
-    np.zeros(0, np.uint8),
-    _NO_INTS,
-    _NO_INTS,
-    np.zeros(0, np.float64),
-)
 
 
 class ItemSequence:
@@ -46,7 +36,10 @@ class ItemSequence:
     """
 
     def __init__(self, items: Iterable[Any]) -> None:
-        self._bags = [bag(item, f"items[{t}]") for t, item in enumerate(_tokens(items, "items"))]
+        def flatten(given: Any, _: int, t: int) -> list[tuple[str, float]]:
+            return pairs(given, f"items[{t}]")
+
+        self._bags = _kernels.flat_bags(_tokens(items, "items"), flatten)
 
     def items(self) -> list[dict[str, float]]:
         """Return the attributes of each token with their values; twice the same counts twice."""
@@ -91,26 +84,17 @@ def read(encoder: Encoder, sequences: Sequence[Any], grow: bool, first: int | No
     names = ["xseq" if first is None else f"X[{first + i}]" for i in range(len(sequences))]
     tokens = [_tokens(one, name) for one, name in zip(sequences, names, strict=True)]
 
-    def flatten(given: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
-        made = bag(given, f"{names[i]}[{t}]")
-        return made.items() if isinstance(made, dict) else ((name, 1.0) for name in made)
+    def flatten(given: Any, i: int, t: int) -> list[tuple[str, float]]:
+        return pairs(given, f"{names[i]}[{t}]")
 
-    try:
-        return Read(*encoder.values[0].bags(tokens, grow, flatten))
-    except OverflowError:  # a whole number beyond the floats: say where
-        for i, sequence in enumerate(tokens):
-            for t, one in enumerate(sequence):
-                flatten(one, i, t)
-        raise
+    return Read(*_kernels.read_bags(encoder.values[0], tokens, grow, flatten))
 
 
 def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.Corpus:
     """Return what was read as the kernels take it."""
     corpus = _kernels.Corpus()
-    with encoder._lock:
-        for part in parts:
-            column = (part.ptr, part.ids, part.values)
-            encoder._extractor.extract(corpus, part.offsets, [column], *_NONE, grow)
+    for part in parts:
+        encoder.append_columns(corpus, part.offsets, [(part.ptr, part.ids, part.values)], grow)
     return corpus
 
 

@@ -23,6 +23,7 @@ __all__ = ["Encoder"]
 FARTHEST = 1_000_000  # tokens that a template may look away
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 30 MB
 FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
+_NO_FIRINGS: Any = tuple(np.zeros(0, kind) for kind in FIRED)
 State = Mapping[str, npt.NDArray[Any]]
 
 
@@ -118,6 +119,28 @@ class Encoder:
                 corpus, batch.offsets, columns, starts, ends, flags, sources, ids, values, grow
             )
         return corpus
+
+    def append_columns(
+        self, corpus: _kernels.Corpus, offsets: Longs, columns: Sequence[Values], grow: bool
+    ) -> None:
+        """Append sequences whose columns are numbers already, without features of segments.
+
+        Parameters
+        ----------
+        corpus : Corpus
+            Where to append.
+        offsets : array of shape (n + 1,)
+            Where the tokens of each sequence begin, and where those of the last end.
+        columns : sequence of (ptr, numbers, weights)
+            The values of each column at each token, as numbers of `values`.
+        grow : bool
+            Whether attributes that are not known yet become known, or are left out.
+        """
+        with self._lock:
+            starts, ends, flags, sources, ids, values = _NO_FIRINGS
+            self._extractor.extract(
+                corpus, offsets, columns, starts, ends, flags, sources, ids, values, grow
+            )
 
     def _column(self, c: int, batch: Batch, grow: bool, first: int) -> Values:
         """Return the values of all tokens of a batch, as numbers."""

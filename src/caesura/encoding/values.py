@@ -13,7 +13,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.errors import InvalidInput, message
 from caesura.features import Column
-from caesura.features.bags import bag
+from caesura.features.bags import pairs
 from caesura.features.batch import Batch
 from caesura.features.given import AttributesColumn, DenseColumn, GivenColumn, PositionColumn
 
@@ -124,8 +124,7 @@ def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Va
     """Return the attributes that documents carry."""
 
     def flatten(given: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
-        made = bag(given, f"X[{first + i}]: attributes[{t}]")
-        return made.items() if isinstance(made, dict) else ((name, 1.0) for name in made)
+        return pairs(given, f"X[{first + i}]: attributes[{t}]")
 
     for i, document in enumerate(batch.documents, first):
         if document.attributes is None:
@@ -133,14 +132,7 @@ def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Va
             remedy = "give every sequence its attributes, or leave attributes out of features"
             raise InvalidInput(message(f"X[{i}].attributes", None, expected, remedy))
     given = [document.attributes for document in batch.documents]
-    try:
-        _, ptr, ids, weights = values.bags(given, grow, flatten)
-    except OverflowError:  # a whole number beyond the floats: say where
-        for i, bags in enumerate(given):
-            for t, one in enumerate(bags or ()):
-                flatten(one, i, t)
-        raise
-    return ptr, ids, weights
+    return _kernels.read_bags(values, given, grow, flatten)[1:]
 
 
 def _dense(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Values:

@@ -9,7 +9,7 @@ from typing import Any
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["bag", "plain"]
+__all__ = ["bag", "pairs", "plain"]
 
 _EXPECTED = "strings, or a dict from strings to numbers, strings, dicts or lists"
 
@@ -41,6 +41,20 @@ def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, fl
     if type(given) in (list, tuple) and set(map(type, given)) == {str}:
         return tuple(given)  # by far the most usual form
     return tuple(name for name, _ in _walk(given, where))
+
+
+def pairs(given: Any, where: str = "attributes") -> list[tuple[str, float]]:
+    """Return the names and values of a token's attributes in their order, duplicates included.
+
+    The kernels read bags of the usual types themselves and call this function for others; the
+    result is the same.
+
+    Examples
+    --------
+    >>> pairs({"w": ["the", "the"], "length": 3})
+    [('w:the', 1.0), ('w:the', 1.0), ('length', 3.0)]
+    """
+    return list(_walk(given, where))
 
 
 def plain(bags: list[tuple[str, ...] | dict[str, float]]) -> Any:
@@ -85,7 +99,9 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _text(given: Any, where: str) -> Any:
-    """Return bytes as a string, and everything else as it is."""
+    """Return bytes as a string, a string as a plain one, and everything else as it is."""
+    if isinstance(given, str):
+        return str.__str__(given)  # the content of an instance of a subclass, however it is shown
     try:
         return given.decode() if isinstance(given, bytes) else given
     except UnicodeDecodeError:
