@@ -10,16 +10,19 @@
 
 namespace caesura::CAESURA_ISA {
 
-// One step of the best path: out[j] = max over i of before[i] + m[i][j], and the i where it is.
+// One step of the best path over B vectors of labels: out[j] = max over i of before[i] + m[i][j],
+// and the i where it is, the first of equals.  Only labels that may come before one of these are
+// looked at.
 template <int B>
-inline void best_panel(const real* before, const real* m, int Y, int stride, real* out,
+inline void best_panel(const Panel& panel, const real* before, const real* m, int stride, real* out,
                        real* from) {
   vec best[B], where[B];
   for (int b = 0; b < B; ++b) {
     best[b] = splat(-kInfinity);
     where[b] = vec{};
   }
-  for (int i = 0; i < Y; ++i) {
+  for (int k = 0; k < panel.count; ++k) {
+    const int i = panel.sources[k];
     const vec x = splat(before[i]), here = splat(static_cast<real>(i));
     for (int b = 0; b < B; ++b) {
       const vec value = x + load(m + i * stride + b * W);
@@ -34,12 +37,24 @@ inline void best_panel(const real* before, const real* m, int Y, int stride, rea
   }
 }
 
-// out[j] = max over i of before[i] + m[i][j], over all labels.
-inline void best_step(const real* before, const real* m, int Y, int stride, real* out, real* from) {
-  int q = 0;
-  for (; q + 3 * W <= stride; q += 3 * W)
-    best_panel<3>(before, m + q, Y, stride, out + q, from + q);
-  for (; q < stride; q += W) best_panel<1>(before, m + q, Y, stride, out + q, from + q);
+// The same over all labels.
+inline void best_step(const Weights<real>& w, const real* before, const real* m, real* out,
+                      real* from) {
+  for (int p = 0; p < w.n_best_panels; ++p) {
+    const Panel& panel = w.best_panels[p];
+    const int at = panel.begin * W;
+    switch (panel.width) {
+      case 1:
+        best_panel<1>(panel, before, m + at, w.stride, out + at, from + at);
+        break;
+      case 2:
+        best_panel<2>(panel, before, m + at, w.stride, out + at, from + at);
+        break;
+      default:
+        best_panel<3>(panel, before, m + at, w.stride, out + at, from + at);
+        break;
+    }
+  }
 }
 
 // At least one token.  Where a segment starts, and the label before it, are kept as numbers of the
@@ -76,7 +91,7 @@ class Best {
     for (int e = 1; e <= T; ++e) {
       step(e);
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
-      if (e < T) best_step(alpha, transitions(e), w.Y, n, row(hat, e), row(previous, e));
+      if (e < T) best_step(w, alpha, transitions(e), row(hat, e), row(previous, e));
     }
     int label = 0;
     for (int y = 0; y < w.Y; ++y) {

@@ -149,7 +149,8 @@ struct Weights {
   const Real* transposed = nullptr;  // [stride][stride]
   const Panel* panels = nullptr;     // of transition
   const Panel* back_panels = nullptr;
-  int n_panels = 0, n_back_panels = 0;
+  const Panel* best_panels = nullptr;  // of transition too, but narrower
+  int n_panels = 0, n_back_panels = 0, n_best_panels = 0;
   const Real* first = nullptr;           // [stride] exp of the start scores
   const Real* last = nullptr;            // [stride] exp of the end scores
   const Real* log_transition = nullptr;  // [stride][stride] the scores themselves, -inf around

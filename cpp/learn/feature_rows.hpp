@@ -197,19 +197,36 @@ struct FeatureRows {
   }
 
   // The transitions at each boundary of a sequence, or null where they are the same everywhere.
+  // Attributes at a boundary touch few pairs of labels, so that exps are taken of these alone.
   real* edges(int i, bool* far) const {
     if (d.edge_ptr.empty()) return nullptr;
     ivec beyond = ivec{};
     const int T = d.length(i), size = n * n;
     real* out = reals(work, static_cast<std::size_t>(T) * size);
+    real *added = reals(work, size), *scores = reals(work, size + W);
+    std::int32_t* touched = work.ints(size);
+    fill(added, size, 0);
     for (int t = 1; t < T; ++t) {
+      int count = 0;
+      for_edges(i, t, [&](std::int32_t id, int at, real value) {
+        const real score = w.edge[id] * value;
+        if (added[at] == 0 && score != 0) touched[count++] = at;
+        added[at] += score;
+      });
+      for (int k = 0; k < count; ++k) scores[k] = added[touched[k]];
+      for (int k = count; k % W != 0; ++k) scores[k] = 0;
       real* m = out + static_cast<std::ptrdiff_t>(t) * size;
-      fill(m, size, 0);
-      for_edges(i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
-      for (int q = 0; q < size; q += W) {
-        const vec score = load(m + q);
+      std::memcpy(m, w.transition, sizeof(real) * size);
+      for (int k = 0; k < count; k += W) {
+        const vec score = load(scores + k);
         beyond |= (score > kFarthest) | (score < -kFarthest);
-        store(m + q, exp(score) * load(w.transition + q));
+        store(scores + k, exp(score));
+      }
+      for (int k = 0; k < count; ++k) {
+        // A sum that came back to 0 on the way was touched twice: the exp is put in once.
+        if (added[touched[k]] == 0) continue;
+        m[touched[k]] *= scores[k];
+        added[touched[k]] = 0;
       }
     }
     *far = any(beyond);

@@ -60,11 +60,12 @@ class Labels {
            Weights<Real>& view);
 
  private:
-  std::vector<Panel> make_panels(const std::vector<Real>& matrix, int Y, int width,
+  // most: vectors in a panel
+  std::vector<Panel> make_panels(const std::vector<Real>& matrix, int Y, int width, int most,
                                  std::vector<std::int32_t>& sources) const;
   std::vector<Real> transition_, transposed_, first_, last_, open_, fits_, logs_;
-  std::vector<Panel> panels_, back_panels_;
-  std::vector<std::int32_t> sources_, back_sources_;
+  std::vector<Panel> panels_, back_panels_, best_panels_;
+  std::vector<std::int32_t> sources_, back_sources_, best_sources_;
 };
 
 // The place of each weight of a row among those that the kernels see: the table, and behind it the

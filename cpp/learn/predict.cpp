@@ -155,6 +155,18 @@ int confident(const Design& d, const Weights<real>& w, int i, const Known& known
   return count;
 }
 
+bool log_partition(const Design& d, const Weights<real>& w, int i, const Known& known,
+                   double* log_z, Workspace& work) {
+  work.clear();
+  const Asking asking(d, w, i, known, work);
+  real* x = reals(work, static_cast<std::size_t>(asking.n_rows()) * w.stride);
+  asking.scores(i, x);
+  bool far = false;
+  real* m = asking.edges(i, &far);
+  Segmental kernel(w, d.length(i), asking.sites(), d.n_sites(i), known, work);
+  return !far && kernel.forward(x, m, log_z);
+}
+
 bool posterior(const Design& d, const Weights<real>& w, int i, const Known& known,
                const RowCounts& out, Workspace& work) {
   const Asking asking(d, w, i, known, work);
@@ -186,5 +198,6 @@ bool posterior(const Design& d, const Weights<real>& w, int i, const Known& know
 
 namespace caesura {
 extern const Predictor CAESURA_PREDICTOR = {CAESURA_ISA::scores, CAESURA_ISA::best,
-                                            CAESURA_ISA::confident, CAESURA_ISA::posterior};
+                                            CAESURA_ISA::confident, CAESURA_ISA::log_partition,
+                                            CAESURA_ISA::posterior};
 }  // namespace caesura

@@ -79,7 +79,6 @@ Paths Scorer::best(const Design& d, const Reading* reading, int n_threads) const
 
 Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads) const {
   PathParts parts(d.n_sequences());
-  const bool fast = near_ && layout_->histories == nullptr;
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
     if (d.length(i) == 0) return;
     std::vector<LabelledSegment>& segments = parts.segments[i];
@@ -87,7 +86,7 @@ Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads) 
     segments.resize(d.length(i));
     chances.resize(d.length(i));
     int count, kept;
-    if (fast) {
+    if (fast()) {
       count = predictor().confident(d, weights_.view(), i, Known{}, reading, segments.data(),
                                     chances.data(), &kept, work);
     } else {
@@ -97,7 +96,7 @@ Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads) 
     parts.possible[i] = count > 0;
     segments.resize(kept);
     chances.resize(kept);
-    if (kept == 0 || (fast && !std::isnan(chances[0]))) return;
+    if (kept == 0 || (fast() && !std::isnan(chances[0]))) return;
     work.clear();
     const auto made = problem(d, i, work);
     const Lookup lookup(*made->problem, Method::kOverlapping);
@@ -170,7 +169,7 @@ Posterior Scorer::fast_posterior(const Design& d, int i, Workspace& work, bool* 
 std::vector<Posterior> Scorer::posterior(const Design& d, bool want_entropy, int n_threads) const {
   std::vector<Posterior> out(d.n_sequences());
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
-    if (near_ && !want_entropy && layout_->histories == nullptr && d.length(i) > 0) {
+    if (fast() && !want_entropy && d.length(i) > 0) {
       bool good;
       out[i] = fast_posterior(d, i, work, &good);
       if (good) return;
@@ -195,8 +194,14 @@ void Scorer::ask(const Design& d, int n_threads, Question question) const {
 
 std::vector<double> Scorer::log_partition(const Design& d, int n_threads) const {
   std::vector<double> out(d.n_sequences());
-  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
-    out[i] = answer_log_partition(p, Method::kOverlapping, work);
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    if (fast() && d.length(i) > 0 &&
+        predictor().log_partition(d, weights_.view(), i, Known{}, &out[i], work))
+      return;
+    work.clear();
+    const auto made = problem(d, i, work);
+    work.clear();
+    out[i] = answer_log_partition(*made->problem, Method::kOverlapping, work);
   });
   return out;
 }

@@ -58,6 +58,7 @@ class Scorer {
  private:
   template <class Question>
   void ask(const Design&, int n_threads, Question question) const;
+  bool fast() const { return near_ && layout_->histories == nullptr; }
   Posterior fast_posterior(const Design&, int i, Workspace&, bool* good) const;
 
   std::shared_ptr<const Layout> layout_;

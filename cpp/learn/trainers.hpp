@@ -55,6 +55,10 @@ struct Predictor {
   int (*confident)(const Design&, const Weights<double>&, int i, const Known&, const Reading&,
                    LabelledSegment* out, double* probabilities, int* n_kept, Workspace&);
 
+  // ln Z.  False: a number left the safe range.  First order only.
+  bool (*log_partition)(const Design&, const Weights<double>&, int i, const Known&, double* log_z,
+                        Workspace&);
+
   // ln Z and expected counts.  False: a number left the safe range.  First order only.
   bool (*posterior)(const Design&, const Weights<double>&, int i, const Known&, const RowCounts&,
                     Workspace&);

@@ -227,8 +227,18 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
   view.log_transition = logs_.data();
   view.log_first = logs_.data() + size;
   view.log_last = logs_.data() + size + stride;
-  panels_ = make_panels(transition_, Y, width, sources_);
-  back_panels_ = make_panels(transposed_, Y, width, back_sources_);
+  panels_ = make_panels(transition_, Y, width, 6, sources_);
+  back_panels_ = make_panels(transposed_, Y, width, 6, back_sources_);
+  // Where only the best is asked, panels are narrow, and have fewer sources.  Scores may be so low
+  // that their exps are 0.
+  std::vector<Real> possible(size, Real{0});
+  for (int i = 0; i < Y; ++i) {
+    for (int j = 0; j < Y; ++j)
+      possible[i * stride + j] = transition[i * Y + j] > kMinusInfinity ? Real{1} : Real{0};
+  }
+  best_panels_ = make_panels(possible, Y, width, 3, best_sources_);
+  view.best_panels = best_panels_.data();
+  view.n_best_panels = static_cast<int>(best_panels_.size());
   view.transition = transition_.data();
   view.transposed = transposed_.data();
   view.panels = panels_.data();
@@ -244,13 +254,13 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
 
 template <class Real>
 std::vector<Panel> Labels<Real>::make_panels(const std::vector<Real>& matrix, int Y, int width,
-                                             std::vector<std::int32_t>& sources) const {
+                                             int most, std::vector<std::int32_t>& sources) const {
   const int stride = padded(Y, width), n = stride / width;
   std::vector<Panel> panels;
   std::vector<std::size_t> begins;
   sources.clear();
-  for (int begin = 0; begin < n; begin += 6) {
-    const int wide = std::min(6, n - begin);
+  for (int begin = 0; begin < n; begin += most) {
+    const int wide = std::min(most, n - begin);
     begins.push_back(sources.size());
     for (int i = 0; i < Y; ++i) {
       const Real* row = matrix.data() + i * stride + begin * width;
