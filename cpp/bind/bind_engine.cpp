@@ -419,6 +419,7 @@ NB_MODULE(_kernels, m) {
       nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
               "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
   bind_encoding(m);
+  bind_text(m);
   bind_learning(m);
   bind_vectors(m);
 }
