@@ -715,4 +715,4 @@ def test_many_dictionaries_keep_one_number_for_each_word() -> None:
     for _ in range(3):
         for k in range(20):
             Dictionary(Lexicon(f"list {k}", [f"a{k}"])).firings(batch)
-    assert len(batch.words._numbers) == 20
+    assert len(batch.words._columns) == 20

@@ -192,6 +192,83 @@ def read_bags(interner: Interner, sequences: Sequence, grow: bool, flatten: Call
 def flat_bags(sequence: object, flatten: Callable) -> list:
     """
     For each token a list of the names of its attributes, or a dict with their values where some are not 1.
+class Characters:
+    """Properties of code points, read from Python in pages."""
+
+    def __init__(self, read_page: Callable, normalise: Callable) -> None: ...
+
+    def spans(self, text: str, tokeniser: str) -> list[tuple[int, int]]:
+        """The character span of each token."""
+
+class Pattern:
+    """A regular expression of the part that is a regular language."""
+
+    @staticmethod
+    def compile(source: str) -> Pattern:
+        """A pattern, or None if the expression is not of that part."""
+
+    def fullmatch(self, word: str, characters: Characters) -> bool:
+        """Whether the whole word matches."""
+
+class TokenBatch:
+    """The types of the tokens of many sequences, in one row."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def types(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
+
+    @property
+    def offsets(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
+
+class TokenTypes:
+    """The distinct tokens met so far, and their columns."""
+
+    def __init__(self, characters: Characters) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def generation(self) -> int:
+        """It changes when types are forgotten."""
+
+    def add_column(self, kind: str, normalisers: Sequence[str], values: Interner, *, low: int = 0, high: int = 0, buckets: Sequence[str] = [], pattern: Pattern | None = None, known: Interner | None = None, every: bool = False) -> int:
+        """Add a column of words, and return its index."""
+
+    def read_texts(self, texts: Sequence, tokeniser: str) -> TokenBatch:
+        """Cut texts into tokens, and return their types."""
+
+    def read_tokens(self, sequences: Sequence) -> TokenBatch:
+        """Return the types of tokens."""
+
+    def extend(self, first: int, last: int, grow: bool) -> None:
+        """
+        Compute columns for the types that have come since; not those of kind python.
+        """
+
+    def n_done(self, column: int) -> int:
+        """The number of types whose values are there."""
+
+    def put(self, column: int, counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Give a column of kind python the values of the next types."""
+
+    def take(self, columns: Sequence[int], batch: TokenBatch) -> list[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))] | None]]:
+        """
+        The values of each token in each column: ptr (None: one a token), numbers, None.
+        """
+
+    def words(self, first: int = 0) -> list:
+        """The tokens of the types from `first` on."""
+
+    def forget(self) -> None:
+        """Forget all types."""
+
+def positions(batch: TokenBatch, origin: str, limit: int, values: Interner, grow: bool) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    """The number of each token's place in its sequence."""
+
+def repeats(batch: TokenBatch, offset: int, values: Interner, grow: bool) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+    """
+    The number of yes or no for each token: whether it is the same as another.
     """
 
 class Gold:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from caesura.documents.characters import is_mark
 from caesura.errors import InvalidInput, message
 
 __all__ = ["Offsets", "Tokeniser", "align"]
@@ -18,12 +18,9 @@ Offsets = tuple[tuple[int, int], ...]
 
 @functools.cache
 def _marks() -> str:
-    """Return the characters that belong to the one before them, as ranges of a character class.
-
-    These are accents, vowel signs and joiners. Python does not count them among those of words.
-    """
+    """Return the characters that belong to the one before them, as ranges of a character class."""
     codes = itertools.chain(range(0x300, 0x20000), range(0xE0100, 0xE01F0))
-    marks = [c for c in codes if unicodedata.category(chr(c))[0] == "M" or c in (0x200C, 0x200D)]
+    marks = [code for code in codes if is_mark(code)]
     runs: list[list[int]] = []
     for code in marks:
         if runs and code == runs[-1][1] + 1:

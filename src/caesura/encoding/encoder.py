@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -10,18 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document
-from caesura.encoding.values import UNSEEN, Ints, Longs, Table, Values, seen, values_of
+from caesura.documents import Document, Tokeniser, as_document
+from caesura.encoding.values import FARTHEST, UNSEEN, Ints, Longs, Values, seen, values_of
 from caesura.errors import InvalidInput, message
 from caesura.features import Column, SegmentFeature, Template
 from caesura.features.batch import Batch, Firings, Words
+from caesura.features.compiled import compiled
 from caesura.features.given import AttributesColumn, DenseColumn
 from caesura.features.templates import AFTER, BEFORE, PLACES
 
 __all__ = ["Encoder"]
 
-FARTHEST = 1_000_000  # tokens that a template may look away
-MOST_WORDS = 50_000  # distinct words whose values are remembered: some 30 MB
+MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
 FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
 _NO_FIRINGS: Any = tuple(np.zeros(0, kind) for kind in FIRED)
 State = Mapping[str, npt.NDArray[Any]]
@@ -71,7 +71,20 @@ class Encoder:
         self._lock = Lock()
         per_word = [column for column in self.columns if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
-        self.forget()
+        self._words = Words()
+        self._of_words: dict[int, int] = {}  # columns of words, and their index in `types`
+        self._in_python: list[int] = []  # those that the kernels cannot compute
+        for c, column in enumerate(self.columns):
+            if column.per_word:
+                self._add_word_column(c)
+        self._frozen = False  # whether words were looked up, some perhaps in vain
+
+    def _add_word_column(self, c: int) -> None:
+        made = compiled(self.columns[c])
+        if made is None:
+            made = {"kind": "python", "normalisers": []}
+            self._in_python.append(c)
+        self._of_words[c] = self._words.types.add_column(values=self.values[c], **made)
 
     def __len__(self) -> int:
         return len(self._extractor)
@@ -82,10 +95,14 @@ class Encoder:
         return self._extractor
 
     def forget(self) -> None:
-        """Forget the words seen, but not their numbers."""
-        self._words = Words()
-        self._tables = {c: Table() for c, column in enumerate(self.columns) if column.per_word}
-        self._frozen = False  # whether words were looked up, some perhaps in vain
+        """Forget the words seen, but not the numbers of their values."""
+        self._words.forget()
+        self._frozen = False
+
+    @property
+    def types(self) -> _kernels.TokenTypes:
+        """The distinct words met so far, and the values of their columns."""
+        return self._words.types
 
     def encode(
         self,
@@ -107,18 +124,77 @@ class Encoder:
         first : int
             What errors call the first document: ``X[first]``.
         """
+        return self._encode(lambda: Batch(documents, self._words, first), grow, corpus)[0]
+
+    def encode_texts(
+        self,
+        texts: Sequence[str],
+        tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+        grow: bool = False,
+        corpus: _kernels.Corpus | None = None,
+        first: int = 0,
+    ) -> tuple[_kernels.Corpus, Longs]:
+        """Append texts to a corpus, or to a new one.
+
+        The result is that of `encode` for their documents. A document is made only if a column or a
+        feature needs one.
+
+        Returns
+        -------
+        corpus : Corpus
+            The corpus.
+        lengths : array of shape (n,)
+            The number of tokens of each text.
+
+        Examples
+        --------
+        >>> from caesura.features import word
+        >>> corpus, lengths = Encoder([word[0]]).encode_texts(["New York.", "Rome"], grow=True)
+        >>> len(corpus), lengths.tolist()
+        (2, [3, 1])
+        """
+        cut = Tokeniser.of(tokeniser)
+        if cut.regex is not None:
+            tokens = [[text[s:e] for s, e in cut.spans(text)] for text in texts]
+            return self.encode_tokens(tokens, grow, corpus, first)
+
+        def batch() -> Batch:
+            types = self._words.types.read_texts(texts, cut.name)
+            return Batch(lambda: [as_document(x, cut) for x in texts], self._words, first, types)
+
+        return self._encode(batch, grow, corpus)
+
+    def encode_tokens(
+        self,
+        sequences: Sequence[Sequence[str]],
+        grow: bool = False,
+        corpus: _kernels.Corpus | None = None,
+        first: int = 0,
+    ) -> tuple[_kernels.Corpus, Longs]:
+        """Append lists of tokens to a corpus, or to a new one; see `encode_texts`."""
+
+        def batch() -> Batch:
+            types = self._words.types.read_tokens(sequences)
+            return Batch(lambda: [*map(as_document, sequences)], self._words, first, types)
+
+        return self._encode(batch, grow, corpus)
+
+    def _encode(
+        self, make: Callable[[], Batch], grow: bool, corpus: _kernels.Corpus | None
+    ) -> tuple[_kernels.Corpus, Longs]:
+        """Append a batch to a corpus, and return its sequences' lengths too."""
         corpus = _kernels.Corpus() if corpus is None else corpus
         with self._lock:
-            if (grow and self._frozen) or len(self._words.words) > MOST_WORDS:
+            if (grow and self._frozen) or len(self._words) > MOST_WORDS:
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
-            batch = Batch(documents, self._words, first)
-            columns = [self._column(c, batch, grow, first) for c in range(len(self.columns))]
+            batch = make()
+            columns = self._columns(batch, grow)
             starts, ends, flags, sources, ids, values = self._firings(batch, grow)
             self._extractor.extract(
                 corpus, batch.offsets, columns, starts, ends, flags, sources, ids, values, grow
             )
-        return corpus
+        return corpus, np.diff(batch.offsets)
 
     def append_columns(
         self, corpus: _kernels.Corpus, offsets: Longs, columns: Sequence[Values], grow: bool
@@ -142,14 +218,23 @@ class Encoder:
                 corpus, offsets, columns, starts, ends, flags, sources, ids, values, grow
             )
 
-    def _column(self, c: int, batch: Batch, grow: bool, first: int) -> Values:
-        """Return the values of all tokens of a batch, as numbers."""
-        column, values = self.columns[c], self.values[c]
-        if not column.per_word:
-            return values_of(column, values, batch, grow, first)
-        types = batch.types  # this may meet new words
-        self._tables[c].extend(column, values, batch.words.words, grow)
-        return self._tables[c].take(types)
+    def _columns(self, batch: Batch, grow: bool) -> list[Values]:
+        """Return the values of all tokens of a batch in each column, as numbers."""
+        of_words: dict[int, Values] = {}
+        if self._of_words:
+            tokens, types = batch.tokens, self._words.types  # this may meet new words
+            types.extend(0, len(self._of_words), grow)
+            for c in self._in_python:
+                column, values = self.columns[c], self.values[c]
+                self._words.extend(self._of_words[c], column.of_word, values, grow)
+            taken = types.take(list(self._of_words.values()), tokens)
+            of_words = dict(zip(self._of_words, taken, strict=True))
+        return [
+            of_words[c]
+            if c in of_words
+            else values_of(column, self.values[c], batch, grow, batch.first)
+            for c, column in enumerate(self.columns)
+        ]
 
     def _firings(self, batch: Batch, grow: bool) -> list[npt.NDArray[Any]]:
         """Return where the features of segments fire: six arrays, sorted by start."""
@@ -290,7 +375,7 @@ def _check_firings(feature: SegmentFeature, fired: Firings, batch: Batch) -> Non
     good = len(starts) == len(ends) == len(fired.flags) == len(fired.which) == len(fired.values)
     good = good and bool(((starts >= 0) & (starts < ends) & (ends <= N)).all())
     if good and len(starts):
-        document = np.repeat(np.arange(len(batch.documents)), np.diff(batch.offsets))
+        document = np.repeat(np.arange(len(batch.offsets) - 1), np.diff(batch.offsets))
         inside = (document[starts] == document[ends - 1]) & (fired.flags <= 3)
         known = (fired.which >= 0) & (fired.which < len(fired.names))
         good = bool((inside & known & np.isfinite(fired.values)).all())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -14,54 +14,25 @@ from caesura import _kernels
 from caesura.errors import InvalidInput, message
 from caesura.features import Column
 from caesura.features.bags import pairs
-from caesura.features.batch import Batch
-from caesura.features.given import AttributesColumn, DenseColumn, GivenColumn, PositionColumn
+from caesura.features.batch import UNSEEN, Batch
+from caesura.features.given import (
+    AttributesColumn,
+    DenseColumn,
+    GivenColumn,
+    PositionColumn,
+    RepeatColumn,
+)
 
-__all__ = ["UNSEEN", "Ints", "Longs", "Table", "Values", "seen", "values_of"]
+__all__ = ["FARTHEST", "UNSEEN", "Ints", "Longs", "Values", "seen", "values_of"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Values = tuple[Longs | None, Ints, Floats | None]  # ptr (None: one value a token), numbers, weights
 
+FARTHEST = 1_000_000  # tokens that a template or a column may look away
 USUAL = 100.0  # numbers of this size, or of one over it, are warned of
-UNSEEN = -3  # the number of a value that no attribute has; cpp/encode/corpus.hpp has the same
-
-
-class Table:
-    """The values of each distinct word in one column."""
-
-    def __init__(self) -> None:
-        self.ptr: Longs = np.zeros(1, np.int64)
-        self.numbers: Ints = np.zeros(0, np.int32)
-        self._single: Ints | None = np.zeros(0, np.int32)  # if no word has more than one
-
-    def extend(
-        self, column: Column, values: _kernels.Interner, words: Sequence[str], grow: bool
-    ) -> None:
-        """Look at the words that have come since."""
-        new = [column.of_word(word) for word in words[len(self.ptr) - 1 :]]
-        if not new:
-            return
-        counts = np.array([len(one) for one in new], np.int64)
-        numbers = seen(values.ids(list(chain.from_iterable(new)), grow))
-        if self._single is not None and bool((counts <= 1).all()):
-            single = np.full(len(new), UNSEEN, np.int32)  # no value is like one that says nothing
-            single[counts == 1] = numbers
-            self._single = np.concatenate([self._single, single])
-        else:
-            self._single = None
-        self.ptr = np.concatenate([self.ptr, self.ptr[-1] + np.cumsum(counts)])
-        self.numbers = np.concatenate([self.numbers, numbers])
-
-    def take(self, types: Ints) -> Values:
-        """Return the values of tokens of these types."""
-        if self._single is not None:
-            return None, self._single[types], None
-        counts = np.diff(self.ptr)[types]
-        ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        places = np.repeat(self.ptr[:-1][types] - ptr[:-1], counts) + np.arange(ptr[-1])
-        return ptr, self.numbers[places], None
+MOST_PLACES = 10_000  # that a column of positions may tell apart in the kernels
 
 
 def seen(numbers: Ints) -> Ints:
@@ -79,21 +50,20 @@ def values_of(
         return _bags(values, batch, grow, first)
     if isinstance(column, DenseColumn):
         return _dense(values, batch, grow, first)
-    if isinstance(column, PositionColumn):
-        return None, _places(column, values, batch, grow), None
+    if type(column) is PositionColumn and column.limit <= MOST_PLACES:
+        return (
+            None,
+            _kernels.positions(batch.tokens, column.origin, column.limit, values, grow),
+            None,
+        )
+    if type(column) is RepeatColumn and abs(column.offset) <= FARTHEST:
+        return None, _kernels.repeats(batch.tokens, column.offset, values, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
         if all(one is not None for one in given):
             numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
             return None, seen(numbers), None
     return _said(column, values, batch, grow, first)
-
-
-def _places(column: PositionColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
-    """Return the place of each token, which the length of its document tells."""
-    lengths = np.diff(batch.offsets).tolist()
-    known = {T: seen(values.ids(column.of_length(T), grow)) for T in dict.fromkeys(lengths)}
-    return np.concatenate([np.zeros(0, np.int32), *(known[T] for T in lengths)])
 
 
 def _said(

@@ -4,76 +4,153 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.documents import Document
+from caesura.documents.characters import CHARACTERS
+from caesura.features.compiled import SEVERAL, compiled
+from caesura.features.templates import Column
 
 __all__ = ["Batch", "Firings", "Words"]
 
 OPEN_START, OPEN_END = 1, 2  # bits of Firings.flags, as in potentials
-
-
-class _Index(dict[str, int]):
-    """The type of each word; a new word gets a new one."""
-
-    def __missing__(self, word: str) -> int:
-        found = self[word] = len(self)
-        return found
+UNSEEN = -3  # the number of a value that no attribute has; cpp/encode/corpus.hpp has the same
 
 
 class Words:
-    """The distinct words seen so far; a word's index is its type."""
+    """The distinct words seen so far, and numbers for what columns say about each of them.
+
+    A word's index is its type. The kernels keep all this in `types`; only a column that they cannot
+    compute is computed here, once for each new type.
+    """
 
     def __init__(self) -> None:
-        self.words: list[str] = []
-        self._index = _Index()
-        self._said: dict[Hashable, _Index] = {}
-        self._numbers: dict[Hashable, npt.NDArray[np.int64]] = {}
+        self.types = _kernels.TokenTypes(CHARACTERS)
+        self._words: list[str] = []
+        self._columns: dict[Hashable, int] = {}
+        self._said: dict[Column, _kernels.Interner] = {}
 
-    def types(self, tokens: Iterable[str]) -> list[int]:
-        """Return the type of each token; new words get new types."""
-        types = list(map(self._index.__getitem__, tokens))
-        self.words += islice(self._index, len(self.words), None)
-        return types
+    def __len__(self) -> int:
+        return len(self.types)
 
-    def numbers(self, key: Hashable, number: Callable[[str], int]) -> npt.NDArray[np.int64]:
-        """Return a number of each word; what was found under a key is kept."""
-        known = self._numbers.get(key, np.zeros(0, np.int64))
-        if len(known) < len(self.words):
-            new = np.array([number(word) for word in self.words[len(known) :]], np.int64)
-            known = self._numbers[key] = np.concatenate([known, new])
-        return known
+    @property
+    def words(self) -> list[str]:
+        """The words, by type."""
+        if len(self._words) < len(self.types):
+            self._words += self.types.words(len(self._words))
+        return self._words
 
-    def said(
-        self, key: Hashable, say: Callable[[str], str]
-    ) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """Return the distinct strings said of words, and the index of each word's."""
-        index = self._said.setdefault(key, _Index())
-        numbers = self.numbers((key, "said"), lambda word: index[say(word)])
-        return list(index), numbers
+    def forget(self) -> None:
+        """Forget the words, but not the columns."""
+        self.types.forget()
+        self._words = []
+
+    def extend(
+        self,
+        index: int,
+        say: Callable[[str], Iterable[str]],
+        values: _kernels.Interner,
+        grow: bool,
+    ) -> None:
+        """Compute a column of kind "python" for the words that have come since."""
+        done = self.types.n_done(index)
+        if done == len(self.types):
+            return
+        said = [list(say(word)) for word in self.words[done:]]
+        counts = np.array(list(map(len, said)), np.int64)
+        numbers = values.ids(list(chain.from_iterable(said)), grow)
+        self.types.put(index, counts, np.where(numbers < 0, np.int32(UNSEEN), numbers))
+
+    def numbers(
+        self, key: Hashable, normalisers: Sequence[str], values: _kernels.Interner, batch: Batch
+    ) -> npt.NDArray[np.int32]:
+        """Return the number of each token of a batch, normalised; below 0 if it has none.
+
+        The normalisers are "folded", "zeroed", "lowered" and "bare" (see `lexicons.bare`).
+        """
+        if key not in self._columns:
+            self._columns[key] = self.types.add_column("word", list(normalisers), values)
+        return self._taken(self._columns[key], batch)
+
+    def said(self, column: Column, batch: Batch) -> tuple[_kernels.Interner, npt.NDArray[np.int32]]:
+        """Return the distinct strings that a column says, and the number of each token's.
+
+        What it says in several strings is joined by "/".
+        """
+        made = compiled(column)
+        here = made is None or made["kind"] in SEVERAL
+        if column not in self._said:
+            values = self._said[column] = _kernels.Interner()
+            arguments = {"kind": "python", "normalisers": []} if here or not made else made
+            self._columns[column] = self.types.add_column(values=values, every=True, **arguments)
+        index, values = self._columns[column], self._said[column]
+        if here:
+            batch.types  # noqa: B018  # this may meet new words
+            self.extend(index, lambda word: ["/".join(column.of_word(word))], values, True)
+        return values, self._taken(index, batch)
+
+    def _taken(self, index: int, batch: Batch) -> npt.NDArray[np.int32]:
+        """Return the number of each token in a column that has exactly one."""
+        tokens = batch.tokens  # this may meet new words
+        self.types.extend(index, index + 1, False)
+        return self.types.take([index], tokens)[0][1]
 
 
 class Batch:
     """The tokens of many documents in one row.
 
     Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i].
+
+    Parameters
+    ----------
+    documents : sequence of Document, or a function that returns one
+        A function is called when a feature asks for the documents; then `tokens` must be given.
+    words : Words
+        The words met before.
+    first : int
+        What errors call the first document.
+    tokens : TokenBatch, optional
+        The types of all tokens, as `words` has them.
     """
 
-    def __init__(self, documents: Sequence[Document], words: Words, first: int = 0) -> None:
-        self.documents, self.first = documents, first
-        self.words = words
-        lengths = [len(document) for document in documents]
-        self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *lengths], dtype=np.int64)
+    def __init__(
+        self,
+        documents: Sequence[Document] | Callable[[], Sequence[Document]],
+        words: Words,
+        first: int = 0,
+        tokens: _kernels.TokenBatch | None = None,
+    ) -> None:
+        self._documents, self.first, self.words = documents, first, words
+        if tokens is not None:
+            self.tokens = tokens
+
+    @cached_property
+    def documents(self) -> Sequence[Document]:
+        """The documents; made now if there were only texts."""
+        return self._documents() if callable(self._documents) else self._documents
+
+    @cached_property
+    def tokens(self) -> _kernels.TokenBatch:
+        """The type of each token, as the kernels have them."""
+        return self.words.types.read_tokens([document.tokens for document in self.documents])
 
     @cached_property
     def types(self) -> npt.NDArray[np.int32]:
         """The type of each token, of shape (N,): an index into words.words."""
-        tokens = chain.from_iterable(document.tokens for document in self.documents)
-        return np.array(self.words.types(tokens), np.int32)
+        return self.tokens.types
+
+    @cached_property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Where each document begins, and where the last one ends, of shape (n + 1,)."""
+        if "tokens" in self.__dict__:
+            return self.tokens.offsets
+        lengths = [len(document) for document in self.documents]
+        return np.cumsum([0, *lengths], dtype=np.int64)
 
 
 class Firings(NamedTuple):

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from caesura._kernels import Trie
+from caesura._kernels import Interner, Trie
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings, Words
@@ -25,7 +25,7 @@ from caesura.segments import Segment
 __all__ = ["Dictionary", "MatchedColumn", "Text", "matched"]
 
 _Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]
-_UNKNOWN, _PASSED = -1, -2  # keys of tokens that no entry has, and of those to be passed over
+_PASSED = 0  # the key of tokens that are to be passed over
 _MARKS = 2  # of the marks beside a match, at most so many on each side are taken into a segment
 
 
@@ -35,28 +35,25 @@ class _Finder:
     def __init__(self, lexicon: Lexicon, casefold: bool, loose: bool) -> None:
         self.casefold, self.loose = casefold, loose
         self._what = lexicon, casefold, loose
-        self._ids: dict[str, int] = {}
+        self._ids = Interner()
+        if loose:
+            self._ids.ids([""], True)  # nothing but punctuation: _PASSED
         self._trie = Trie()
         kept: dict[tuple[str, ...], int] = {}  # what is one entry under casefold is one here
         for payload, entry in enumerate(lexicon.entries):
             keys = tuple(key for key in map(self._key, entry) if key or not loose)
             if keys and keys not in kept:
                 kept[keys] = payload
-                ids = [self._ids.setdefault(key, len(self._ids)) for key in keys]
-                self._trie.add(np.array(ids, np.int32), payload)
+                self._trie.add(self._ids.ids(keys, True), payload)
 
     def _key(self, token: str) -> str:
         token = bare(token) if self.loose else token
         return token.casefold() if self.casefold else token
 
     def _keys(self, batch: Batch) -> npt.NDArray[np.int32]:
-        """Return the key of each token."""
-        types = batch.types  # this may meet new words
-        return batch.words.numbers(self._what, self._number)[types].astype(np.int32)
-
-    def _number(self, token: str) -> int:
-        key = self._key(token)
-        return _PASSED if self.loose and not key else self._ids.get(key, _UNKNOWN)
+        """Return the key of each token; below 0 where no entry has it."""
+        normalisers = ["bare"] * self.loose + ["lowered"] * self.casefold
+        return batch.words.numbers(self._what, normalisers, self._ids, batch)
 
     def find(self, batch: Batch, marks: bool = True) -> _Found:
         """Return starts, ends and entries of all segments that are an entry."""

@@ -239,9 +239,9 @@ class SegmentShape(SegmentFeature):
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         fired, room = Fired(), rooms(batch)
-        types = batch.types
-        shapes, of_types = batch.words.said(self.column, lambda w: "/".join(self.column.of_word(w)))
-        tokens = of_types[types]
+        said, numbers = batch.words.said(self.column, batch)
+        present, tokens = np.unique(numbers, return_inverse=True)
+        shapes = [said.text(number) for number in present.tolist()]
         starts = np.arange(len(tokens))
         ids = tokens.astype(np.int64)  # of the span at each start; each span goes on the one before
         texts: list[tuple[str, ...]] = [(shape,) for shape in shapes]

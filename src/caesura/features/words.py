@@ -9,41 +9,10 @@ from functools import lru_cache
 from itertools import groupby
 from string import ascii_lowercase, ascii_uppercase, digits
 
+from caesura.documents.characters import character_class, fold
 from caesura.features.lexicons import Lexicon
 
 __all__ = ["KINDS", "NORMALISERS", "fold"]
-
-_DATE = frozenset("年月日时時分秒")
-_CHINESE_NUMBERS = frozenset("〇零一二三四五六七八九十百千万亿两")
-_NO_LETTERS = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO")
-
-
-def fold(text: str) -> str:
-    """Return a text with the usual widths and forms of its characters (Unicode's NFKC).
-
-    Examples
-    --------
-    >>> fold("ＡＢＣ１２３")
-    'ABC123'
-    """
-    return unicodedata.normalize("NFKC", text)
-
-
-@lru_cache(maxsize=1 << 16)
-def _class(character: str) -> str:
-    """Return number, date, letter, punctuation or other, whatever the character's width."""
-    character = fold(character)[:1] or character
-    category = unicodedata.category(character)
-    if category[0] == "N" or character in _CHINESE_NUMBERS:
-        return "number"
-    if character in _DATE:
-        return "date"
-    if category[0] in "PS":
-        return "punctuation"
-    if category[0] == "L" and not unicodedata.name(character, "").startswith(_NO_LETTERS):
-        return "letter"
-    return "other"
-
 
 _SHAPES = {
     **dict.fromkeys(map(ord, ascii_uppercase), "X"),
@@ -76,7 +45,7 @@ def _case_of(word: str) -> str:
 
 
 def _classes(word: str) -> tuple[str, ...]:
-    return ("+".join(name for name, _ in groupby(map(_class, word))),) if word else ()
+    return ("+".join(name for name, _ in groupby(map(character_class, word))),) if word else ()
 
 
 def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
@@ -85,7 +54,7 @@ def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
     return tuple({marked[s : s + n]: 0 for n in sizes for s in range(len(marked) - n + 1)})
 
 
-def _bucket(number: int, bounds: tuple[int, ...]) -> str:
+def bucket(number: int, bounds: tuple[int, ...]) -> str:
     """Return the bucket of a number; the bounds are where buckets begin."""
     low = max((bound for bound in bounds if bound <= number), default=0)
     above = [bound for bound in bounds if bound > number]
@@ -95,14 +64,14 @@ def _bucket(number: int, bounds: tuple[int, ...]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _known(lexicon: Lexicon, casefold: bool, part: bool) -> frozenset[str]:
+def known_words(lexicon: Lexicon, casefold: bool, part: bool) -> frozenset[str]:
     """Return the words that are an entry, or a token of one."""
     entries = (entry for entry in lexicon.entries if part or len(entry) == 1)
     return frozenset(w.casefold() if casefold else w for entry in entries for w in entry)
 
 
 def _in_lexicon(word: str, lexicon: Lexicon, casefold: bool, part: bool) -> tuple[str, ...]:
-    known = _known(lexicon, casefold, part)
+    known = known_words(lexicon, casefold, part)
     return ("yes",) if (word.casefold() if casefold else word) in known else ()
 
 
@@ -123,10 +92,10 @@ KINDS: dict[str, Callable[..., tuple[str, ...]]] = {
     "suffix": lambda word, n: (word[-n:],) if len(word) >= n else (),
     "ngrams": _ngrams_of,
     "char_class": _classes,
-    "punctuation": lambda word: _yes(word and all(_class(c) == "punctuation" for c in word)),
+    "punctuation": lambda word: _yes({"punctuation"} == set(map(character_class, word))),
     "case": lambda word: (_case_of(word),),
     "hyphen": lambda word: _yes(any(unicodedata.category(c) == "Pd" for c in word)),
-    "word_length": lambda word, bounds: (_bucket(len(word), bounds),),
+    "word_length": lambda word, bounds: (bucket(len(word), bounds),),
     "matches": lambda word, pattern: ("yes",) if _pattern(pattern).fullmatch(word) else (),
     "in_lexicon": _in_lexicon,
 }

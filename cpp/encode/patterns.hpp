@@ -1,0 +1,68 @@
+// Regular expressions: the part of Python's syntax that denotes a regular language.
+//
+// `re.fullmatch` of such an expression asks whether a word belongs to the language, whatever the
+// order in which alternatives are tried, so an automaton gives the same answer.  Everything else
+// (anchors, references, look-around, flags, named groups, escapes with numbers, and repeated
+// expressions that match the empty string) is refused rather than guessed.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "encode/characters.hpp"
+
+namespace caesura {
+
+// A set of characters: ranges, and characters that have (or lack) a flag.
+struct CharacterSet {
+  bool negated = false;
+  std::vector<std::pair<char32_t, char32_t>> ranges;  // both ends included
+  std::uint16_t flags = 0;                            // a character with one of these
+  std::vector<std::uint16_t> lacking;                 // a character without this one
+  bool holds(char32_t c, const Characters& characters) const;
+};
+
+class Pattern {
+ public:
+  // Nothing if the expression is wrong, too large, or not in the part that is understood.
+  static std::optional<Pattern> compile(const std::vector<char32_t>& source);
+
+  // Whether the whole word matches.  Remembers the states that it met: not for two threads at once.
+  bool matches(const std::vector<char32_t>& word, const Characters& characters);
+
+ private:
+  friend class PatternBuilder;
+  static constexpr std::size_t kMostStates = 512;  // of the deterministic automaton, at a time
+
+  // A state of the nondeterministic automaton reads a character of a set and goes to `next`
+  // (set >= 0), goes to `next` or `other` without reading (kSplit), or accepts.
+  static constexpr std::int32_t kSplit = -1, kAccept = -2;
+  struct State {
+    std::int32_t set, next, other;
+  };
+  using Subset = std::vector<std::int32_t>;  // sorted states; none of them is a kSplit
+
+  void close(std::int32_t state, Subset& out);
+  std::int32_t number(const Subset& subset);
+  std::int32_t step(std::int32_t from, char32_t c, const Characters& characters);
+  void restart();
+
+  std::vector<CharacterSet> sets_;
+  std::vector<State> states_;
+  std::int32_t start_ = 0;
+
+  // The deterministic automaton, as far as words have led into it.  Number 0 is the empty subset.
+  std::map<Subset, std::int32_t> numbers_;
+  std::vector<Subset> subsets_;
+  std::vector<std::array<std::int32_t, 128>> ascii_;  // the number after a character, or -1
+  std::vector<bool> accepts_;
+  std::vector<bool> seen_;           // [states] scratch of `close`
+  std::vector<std::int32_t> stack_;  // scratch of `close`
+  std::int32_t first_ = 0;           // the number of the start
+};
+
+}  // namespace caesura

@@ -1,0 +1,72 @@
+// How text is cut into tokens: the named tokenisers of caesura/documents/tokenisers.py, which has
+// them as regular expressions.
+#pragma once
+
+#include <cstdint>
+
+#include "encode/characters.hpp"
+
+namespace caesura {
+
+enum class Tokeniser : std::uint8_t { kWords, kWhitespace, kCharacters };
+
+namespace detail {
+
+// The end of  \w+(?:[marks][\w marks]*)?  at `at`, or `at` itself where there is no \w.
+template <class Unit>
+std::int64_t end_of_word(const Unit* text, std::int64_t at, std::int64_t size,
+                         const Characters& characters) {
+  if (at >= size || !characters.is(text[at], kIsWord)) return at;
+  while (at < size && characters.is(text[at], kIsWord)) ++at;
+  if (at < size && characters.is(text[at], kIsMark)) {
+    while (at < size && characters.is(text[at], kIsWord | kIsMark)) ++at;
+  }
+  return at;
+}
+
+template <class Unit>
+std::int64_t end_of_marks(const Unit* text, std::int64_t at, std::int64_t size,
+                          const Characters& characters) {
+  while (at < size && characters.is(text[at], kIsMark)) ++at;
+  return at;
+}
+
+// The end of  word(?:['’]word)*|[^\w\s][marks]*  at a character that is not white space.
+template <class Unit>
+std::int64_t end_of_words(const Unit* text, std::int64_t at, std::int64_t size,
+                          const Characters& characters) {
+  std::int64_t end = end_of_word(text, at, size, characters);
+  if (end == at) return end_of_marks(text, at + 1, size, characters);
+  while (end < size && (text[end] == '\'' || char32_t{text[end]} == 0x2019)) {
+    const std::int64_t next = end_of_word(text, end + 1, size, characters);
+    if (next == end + 1) break;
+    end = next;
+  }
+  return end;
+}
+
+}  // namespace detail
+
+// Calls emit(start, end) for each token; Unit is the type of a code unit of a Python string.
+template <class Unit, class Emit>
+void tokenise(Tokeniser how, const Unit* text, std::int64_t size, const Characters& characters,
+              Emit emit) {
+  for (std::int64_t at = 0; at < size;) {
+    if (characters.is(text[at], kIsSpace)) {
+      ++at;
+      continue;
+    }
+    std::int64_t end = at + 1;
+    if (how == Tokeniser::kWords) {
+      end = detail::end_of_words(text, at, size, characters);
+    } else if (how == Tokeniser::kCharacters) {
+      end = detail::end_of_marks(text, end, size, characters);
+    } else {
+      while (end < size && !characters.is(text[end], kIsSpace)) ++end;
+    }
+    emit(at, end);
+    at = end;
+  }
+}
+
+}  // namespace caesura
