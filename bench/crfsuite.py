@@ -29,7 +29,7 @@ import caesura
 from caesura.compat import Tagger
 from caesura.features import attributes
 from caesura.learning import LBFGS, minimise
-from caesura.models.structure import Fitted, scorer_of
+from caesura.models.structure import Fitted
 from caesura.models.training import Corpora, Training
 
 Bags = list[list[list[str]]]
@@ -324,7 +324,7 @@ def predictions(
     fitted = model._known
     w = weights_of(path, fitted)  # type: ignore[arg-type]
     mapped = caesura.ChainCRF(**OPTIONS)
-    mapped._fitted = Fitted(*fitted[:5], w, scorer_of(fitted.parameters, w, fitted.structure))
+    mapped._fitted = Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w)
     same = mapped.predict_tags(X, scheme=None)
     tokens = sum(map(len, y))
     apart = _differences(same, said["CRFsuite"])

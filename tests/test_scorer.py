@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -136,3 +137,50 @@ def test_probabilities_of_segments_of_tags(seed: int, order: int, scale: float) 
         chances = found.probabilities[found.ptr[i] : found.ptr[i + 1]]
         expected = [sums[segment] for segment in paths[i]]
         assert chances == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+WORDS = ["Ann", "ann", "B.", "1992", "", "x-y", "Größe", "12b", "the"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.booleans())
+def test_sums_of_words_are_those_of_their_attributes(seed: int, segments: bool) -> None:
+    """Rows that are added up beforehand give the scores of the attributes one by one."""
+    rng = np.random.default_rng(seed)
+    features = some_features(rng, segments)
+
+    def texts(n: int) -> list[list[str]]:
+        return [[str(w) for w in rng.choice(WORDS, int(rng.integers(0, 6)))] for _ in range(n)]
+
+    X = [["Ann", "the"], *texts(4)]
+    y = [[(t, t + 1, "AB"[int(rng.integers(2))]) for t in range(len(x))] for x in X]
+    kind = caesura.SemiCRF if segments else caesura.ChainCRF
+    model = kind(features, c2=0.1, max_iterations=3).fit(X, y)
+    fitted, new = model._known, texts(5)
+    plain = fitted.parameters.compile(fitted.encoder.encode_tokens(new)[0])
+    for some in model._encoded(new):
+        a, b = (some.scorer.posterior(d, True, 1) for d in (some.design, plain))
+        for one, other in zip(a, b, strict=True):
+            assert one.log_partition == pytest.approx(other.log_partition, rel=1e-12, abs=1e-12)
+            assert one.tokens == pytest.approx(other.tokens, rel=1e-9, abs=1e-12)
+            assert one.entropy == pytest.approx(other.entropy, rel=1e-9, abs=1e-9)
+
+
+def some_features(rng: np.random.Generator, segments: bool) -> list[Any]:
+    from caesura import features as f
+
+    columns = [f.word, f.lower, f.shape, f.prefix(2), f.suffix(1), f.ngrams(2, 3), f.bias]
+    made: list[Any] = [f.bias[0]]
+    places = [f.first, f.last, f.single, f.within] if segments else []
+    for _ in range(int(rng.integers(1, 6))):
+        one = columns[int(rng.integers(len(columns)))][int(rng.integers(-2, 3))]
+        if rng.random() < 0.3:
+            one = one & f.lower[int(rng.integers(-1, 2))]
+        elif places and rng.random() < 0.5:
+            one = places[int(rng.integers(len(places)))](one)
+        made.append(one)
+    if segments and rng.random() < 0.5:
+        made.append(f.Length(exact=2, at_least=3))
+    if rng.random() < 0.3:
+        made.append(f.edge(f.word[0]))
+    return list(dict.fromkeys(made))

@@ -14,6 +14,7 @@
 #include "encode/corpus.hpp"
 #include "encode/interner.hpp"
 #include "encode/trie.hpp"
+#include "learn/word_rows.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -82,13 +83,21 @@ using ColumnTuple = std::tuple<std::optional<Vector<std::int64_t>>, Vector<std::
 void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
              const std::vector<ColumnTuple>& columns, Vector<std::int32_t> starts,
              Vector<std::int32_t> ends, Vector<std::uint8_t> flags, Vector<std::int32_t> sources,
-             Vector<std::int32_t> ids, Vector<double> values, bool grow) {
+             Vector<std::int32_t> ids, Vector<double> values, bool grow, WordRows* words,
+             const TokenTypes* types, const TokenBatch* tokens) {
   require(offsets.shape(0) >= 1 && offsets(0) == 0, "offsets: expected 0 first");
   const int n = static_cast<int>(offsets.shape(0)) - 1;
   const std::int64_t n_tokens = offsets(n);
+  require(words == nullptr ||
+              (types != nullptr && tokens != nullptr && !grow && tokens->n_tokens() == n_tokens),
+          "words: expected the types of all tokens");
   std::vector<Column> views;
   for (const auto& [ptr, column_ids, column_values] : columns) {
     Column column;
+    if (words != nullptr && !words->needed()[views.size()]) {
+      views.push_back(column);
+      continue;
+    }
     std::size_t size = n_tokens;
     if (ptr) {
       require(static_cast<std::int64_t>(ptr->shape(0)) == n_tokens + 1,
@@ -119,7 +128,14 @@ void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
     firings.push_back({starts(k), ends(k), flags(k), sources(k), ids(k), values(k)});
   }
   const nb::gil_scoped_release release;
-  self.extract(offsets.data(), n, views, firings, grow, corpus);
+  if (words == nullptr) {
+    self.extract(offsets.data(), n, views, firings, grow, corpus);
+    return;
+  }
+  words->extend(*types, self);
+  corpus.word_memory = words->memory();
+  self.extract(offsets.data(), n, views, firings, grow, corpus, &words->table(),
+               tokens->types.data());
 }
 
 void restore(Extractor& self, Vector<std::int32_t> sources, Vector<std::int64_t> ptr,
@@ -266,7 +282,8 @@ void bind_encoding(nb::module_& m) {
           "templates"_a, "orders"_a.none() = nb::none())
       .def("__len__", [](const Extractor& self) { return self.attributes.size(); })
       .def("extract", &extract, "corpus"_a, "offsets"_a, "columns"_a, "starts"_a, "ends"_a,
-           "flags"_a, "sources"_a, "ids"_a, "values"_a, "grow"_a)
+           "flags"_a, "sources"_a, "ids"_a, "values"_a, "grow"_a, "words"_a.none() = nb::none(),
+           "types"_a.none() = nb::none(), "tokens"_a.none() = nb::none())
       .def("restore", &restore, "sources"_a, "ptr"_a, "values"_a)
       .def(
           "keys",

@@ -1,11 +1,13 @@
 // The door to prediction: a trained model's answers as Python objects.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/bindings.hpp"
 #include "infer/answers.hpp"
 #include "learn/scorer.hpp"
+#include "learn/word_rows.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -287,6 +289,14 @@ void bind_scorer(nb::module_& m) {
           "design"_a, "n"_a, "seed"_a, "n_threads"_a)
       .def("problem", &problem, "design"_a, "i"_a)
       .def("potentials", &potentials, "design"_a, "i"_a);
+
+  nb::class_<WordRows>(m, "WordRows", "What words score by themselves, added up beforehand.")
+      .def(nb::init<std::shared_ptr<Parameters>, std::shared_ptr<const Scorer>, const Extractor&,
+                    std::vector<std::int32_t>>(),
+           "parameters"_a, "scorer"_a, "attributes"_a, "columns"_a)
+      .def_prop_ro(
+          "needed", [](const WordRows& self) { return self.needed(); },
+          "For each column whether it is looked at beside these rows.");
 }
 
 }  // namespace caesura

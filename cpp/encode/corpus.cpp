@@ -248,23 +248,58 @@ void Extractor::combine(const std::vector<Part>& parts, std::size_t k,
   }
 }
 
+WordTable Extractor::word_table(const std::vector<std::uint8_t>& of_words) const {
+  WordTable table;
+  table.by_form.resize(forms_.size());
+  table.covered.assign(templates_.size(), 0);
+  for (std::size_t form = 0; form < forms_.size(); ++form) {
+    for (const auto& [k, sign] : forms_[form].templates) {
+      const Template& one = templates_[k];
+      if (one.parts.size() != 1 || one.order > 0 || !of_words[one.parts[0].column]) continue;
+      table.covered[k] = 1;
+      const int offset = one.parts[0].offset;
+      auto same = [&](int slot) { return table.slots[slot].offset == offset; };
+      std::vector<int>& slots = table.by_form[form];
+      auto found = std::find_if(slots.begin(), slots.end(), same);
+      if (found == slots.end()) {
+        table.slots.push_back({static_cast<int>(form), offset, {}});
+        found = slots.insert(slots.end(), static_cast<int>(table.slots.size()) - 1);
+      }
+      table.slots[*found].templates.emplace_back(k, sign);
+    }
+  }
+  return table;
+}
+
 void Extractor::extract(const std::int64_t* offsets, int n_sequences,
                         const std::vector<Column>& columns, const std::vector<Firing>& firings,
-                        bool grow, Corpus& out) {
+                        bool grow, Corpus& out, const WordTable* table, const std::int32_t* words) {
   const int n_templates = static_cast<int>(templates_.size());
   found_ptr_.resize(n_templates + 1);
   std::vector<Run> runs;
   std::size_t next = 0;
   const std::vector<Plain> plain = plain_templates(columns, grow);
   if (has_edges_ && out.edge_ptr.empty()) out.edge_ptr.push_back(0);
+  if (table != nullptr && out.word_ptr.empty()) out.word_ptr.assign(out.ptr.size(), 0);
   for (int i = 0; i < n_sequences; ++i) {
     const std::int64_t begin = offsets[i], end = offsets[i + 1];
+    // The rows of the words that the slots of a form see from token t.
+    auto add_words = [&](std::size_t form, std::int64_t t, std::vector<const double*>& to) {
+      if (table == nullptr) return;
+      for (const int slot : table->by_form[form]) {
+        const std::int64_t at = t + table->slots[slot].offset;
+        const double* row = table->row(slot, at < begin ? 0 : at >= end ? 1 : words[at] + 2);
+        if (row != nullptr) to.push_back(row);
+      }
+    };
     runs.clear();
     pending_.clear();
+    pending_words_.clear();
     for (std::int64_t t = begin; t < end; ++t) {
       found_.clear();
       for (int k = 0; k < n_templates; ++k) {
         found_ptr_[k] = static_cast<std::int64_t>(found_.size());
+        if (table != nullptr && table->covered[k]) continue;
         const Plain& one = plain[k];
         if (one.ids == nullptr) {
           find(k, columns, begin, end, t, grow);
@@ -281,19 +316,24 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
           out.push(found_[f].attribute, sign * found_[f].value);
       }
       out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
+      add_words(0, t, out.word);
+      if (table != nullptr) out.word_ptr.push_back(static_cast<std::int64_t>(out.word.size()));
       for (std::size_t form = 1; form < forms_.size(); ++form) {
         const Form& at = forms_[form];
         if (t + at.low < begin || t + at.high > end) continue;
         const auto from = static_cast<std::int64_t>(pending_.size());
+        const auto word_from = static_cast<std::int64_t>(pending_words_.size());
         for (const auto& [k, sign] : at.templates) {
           for (std::int64_t f = found_ptr_[k]; f < found_ptr_[k + 1]; ++f) {
             pending_.push_back({found_[f].attribute, sign * found_[f].value});
           }
         }
+        add_words(form, t, pending_words_);
         const auto to = static_cast<std::int64_t>(pending_.size());
+        const auto word_to = static_cast<std::int64_t>(pending_words_.size());
         const Site site{static_cast<std::int32_t>(t - begin + at.low),
                         static_cast<std::int32_t>(t - begin + at.high), at.flags};
-        if (to > from) runs.push_back({site, from, to});
+        if (to > from || word_to > word_from) runs.push_back({site, from, to, word_from, word_to});
       }
       if (!has_edges_) continue;
       for (const int k : edges_) {
@@ -333,11 +373,14 @@ void Extractor::add_sites(std::vector<Run>& runs, Corpus& out) {
     const Site& site = runs[r].site;
     for (std::int64_t f = runs[r].begin; f < runs[r].end; ++f)
       out.push(pending_[f].attribute, pending_[f].value);
+    for (std::int64_t f = runs[r].word_begin; f < runs[r].word_end; ++f)
+      out.word.push_back(pending_words_[f]);
     const bool same = r + 1 < runs.size() && runs[r + 1].site.start == site.start &&
                       runs[r + 1].site.end == site.end && runs[r + 1].site.flags == site.flags;
     if (same) continue;
     out.site.push_back(site);
     out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
+    if (!out.word_ptr.empty()) out.word_ptr.push_back(static_cast<std::int64_t>(out.word.size()));
     ++count;
   }
   out.sites.push_back(out.sites.back() + count);

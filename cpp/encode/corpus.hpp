@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "lattice/lattice.hpp"
@@ -57,6 +59,26 @@ struct Firing {
   double value;
 };
 
+// Templates with one part over a column of words that fire on rows of one form at one offset.  What
+// they score depends on the word there alone.
+struct WordSlot {
+  int form, offset;
+  std::vector<std::pair<int, double>> templates;  // and the sign
+};
+
+// The scores of words, summed over the templates of each slot: see learn/word_rows.hpp.
+struct WordTable {
+  std::vector<WordSlot> slots;
+  std::vector<std::vector<int>> by_form;  // [forms] slots
+  std::vector<std::uint8_t> covered;      // [templates] whether a slot has it
+  // [words + 2][slots] rows of scores, null where there is nothing; first those of what lies before
+  // and after a sequence.
+  std::vector<const double*> rows;
+  const double* row(int slot, std::int64_t word) const {
+    return rows[word * static_cast<std::int64_t>(slots.size()) + slot];
+  }
+};
+
 // Encoded sequences: the same shape as a Design, with attributes in place of weights.
 struct Corpus {
   std::vector<std::int64_t> tokens{0}, sites{0};
@@ -67,6 +89,9 @@ struct Corpus {
   std::vector<std::int64_t> edge_ptr;  // [tokens + 1], or empty
   std::vector<std::int32_t> edge;
   std::vector<double> edge_value;
+  std::vector<std::int64_t> word_ptr;       // [rows + 1], or empty
+  std::vector<const double*> word;          // rows of a WordTable that are added to a row
+  std::shared_ptr<const void> word_memory;  // keeps them
 
   int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
@@ -81,6 +106,12 @@ class Attributes {
   explicit Attributes(int n_templates) : single_(n_templates) {}
 
   std::int32_t id(int source, const std::int32_t* values, int count, bool grow);
+  // The attribute of a template with one part.
+  std::int32_t find(int source, std::int32_t value) const {
+    const std::vector<std::int32_t>& known = single_[source];
+    const auto at = static_cast<std::size_t>(value + 2);
+    return at < known.size() ? known[at] : kMissing;
+  }
   // The attributes of a template with one part, [value + 2]; good until one is added.
   const std::vector<std::int32_t>& of_values(int source) const { return single_[source]; }
   std::int32_t size() const { return static_cast<std::int32_t>(source_.size()); }
@@ -138,9 +169,16 @@ class Extractor {
   }
 
   // Appends the sequences of a batch; their tokens are offsets[i] .. offsets[i + 1].  Firings are
-  // sorted by sequence.  Without `grow`, attributes that are not known are left out.
+  // sorted by sequence.  Without `grow`, attributes that are not known are left out.  With `table`,
+  // templates that it covers are not looked at: rows get its sums for the words of the tokens,
+  // [all].
   void extract(const std::int64_t* offsets, int n_sequences, const std::vector<Column>& columns,
-               const std::vector<Firing>& firings, bool grow, Corpus& out);
+               const std::vector<Firing>& firings, bool grow, Corpus& out,
+               const WordTable* table = nullptr, const std::int32_t* words = nullptr);
+
+  // The slots of templates over columns of words; of_words: [columns]
+  WordTable word_table(const std::vector<std::uint8_t>& of_words) const;
+  const Template& at(int source) const { return templates_[source]; }
 
  private:
   // Templates that fire on rows of one form, [t + low, t + high) with these flags.
@@ -158,9 +196,10 @@ class Extractor {
     const std::int32_t* known = nullptr;
     std::int32_t offset = 0, n_known = 0;
   };
-  struct Run {  // found attributes of one row
+  struct Run {  // found attributes, and rows of words, of one row
     Site site;
     std::int64_t begin, end;
+    std::int64_t word_begin = 0, word_end = 0;
   };
   void add_form(int low, int high, std::uint8_t flags, int source, double sign);
   std::vector<Plain> plain_templates(const std::vector<Column>& columns, bool grow) const;
@@ -179,6 +218,7 @@ class Extractor {
   std::vector<std::int64_t> found_ptr_;  // [templates + 1]
   std::vector<std::int32_t> chosen_;
   std::vector<Found> pending_;  // of the sites of one sequence
+  std::vector<const double*> pending_words_;
 };
 
 }  // namespace caesura

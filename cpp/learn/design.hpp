@@ -63,6 +63,11 @@ struct Design {
   std::vector<std::uint16_t> sparse_lane;   // plane * Y + label
   std::vector<double> sparse_value;         // empty: all are 1
 
+  // Rows of scores that words have by themselves (see word_rows.hpp); empty where there are none.
+  std::vector<std::int64_t> word_ptr;  // [rows + 1]
+  std::vector<const double*> word;     // [stride] each
+  std::shared_ptr<const void> word_memory;
+
   // Attributes of rows that go with patterns of labels; empty where there are none.
   std::vector<std::int64_t> pattern_ptr;  // [rows + 1]
   std::vector<Run> pattern_run;
@@ -92,9 +97,12 @@ struct Design {
     return !pattern_ptr.empty() && pattern_ptr[row] < pattern_ptr[row + 1];
   }
 
+  bool has_words(std::int64_t row) const {
+    return !word_ptr.empty() && word_ptr[row] < word_ptr[row + 1];
+  }
   bool is_empty(std::int64_t row) const {
     return dense_ptr[row] == dense_ptr[row + 1] && sparse_ptr[row] == sparse_ptr[row + 1] &&
-           !has_patterns(row);
+           !has_patterns(row) && !has_words(row);
   }
   std::int64_t table_rows() const { return n_dense + static_cast<std::int64_t>(sums.size()); }
   // Calls visit(row) for the rows that add up to a row of the table.

@@ -115,6 +115,29 @@ struct FeatureRows {
     }
   }
 
+  // Rows of words are there in double precision only.
+  static const real* word_row(const double* row) { return reinterpret_cast<const real*>(row); }
+
+  // What words score by themselves.
+  void add_words(std::int64_t first, std::int64_t rows, real* out) const {
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const double* const* words = d.word.data() + d.word_ptr[first + r];
+      const std::int64_t count = d.word_ptr[first + r + 1] - d.word_ptr[first + r];
+      real* row = out + r * apart();
+      // The rows of words are far apart: those of the next row are asked for now.
+      const std::int64_t ahead =
+          r + 1 < rows ? d.word_ptr[first + r + 2] : d.word_ptr[first + r + 1];
+      for (std::int64_t k = d.word_ptr[first + r + 1]; k < ahead; ++k) {
+        for (int q = 0; q < n; q += 8) __builtin_prefetch(d.word[k] + q);
+      }
+      for (int q = 0; q < n && count > 0; q += W) {
+        vec sum = load(row + q);
+        for (std::int64_t k = 0; k < count; ++k) sum += load(word_row(words[k]) + q);
+        store(row + q, sum);
+      }
+    }
+  }
+
   // out: [rows][apart]
   void gather(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
@@ -124,6 +147,7 @@ struct FeatureRows {
       panels<Gather>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin),
                      w.dense, w.wide, out + r * wide);
     }
+    if (!d.word_ptr.empty()) add_words(first, rows, out);
     if (d.sparse_ptr[first] == d.sparse_ptr[first + rows]) return;
     // Weights of one label often follow each other: every second goes to a row of its own, so that
     // an addition need not wait for the one before.

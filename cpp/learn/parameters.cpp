@@ -152,7 +152,17 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
     }
     return any;
   };
+  if (!corpus.word_ptr.empty()) d.word_ptr.push_back(0);
+  d.word.reserve(corpus.word.size());
+  d.word_memory = corpus.word_memory;
+  auto add_words = [&](std::int64_t row) {
+    if (corpus.word_ptr.empty()) return false;
+    d.word.insert(d.word.end(), corpus.word.data() + corpus.word_ptr[row],
+                  corpus.word.data() + corpus.word_ptr[row + 1]);
+    return corpus.word_ptr[row] < corpus.word_ptr[row + 1];
+  };
   auto end_row = [&] {
+    if (!d.word_ptr.empty()) d.word_ptr.push_back(static_cast<std::int64_t>(d.word.size()));
     d.dense_ptr.push_back(static_cast<std::int64_t>(d.dense.size()));
     d.sparse_ptr.push_back(static_cast<std::int64_t>(d.sparse.size()));
     if (!d.pattern_ptr.empty())
@@ -166,7 +176,8 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
     for_rows(corpus, i, [&](const Site& site, std::int64_t row) {
       const bool token = row - corpus.first_row(i) < corpus.length(i);
       if (!token && !open && site.end - site.start > longest) return;  // no segment is so long
-      if (!add_row(row) && !token) return;
+      const bool any = add_row(row);
+      if (!add_words(row) && !any && !token) return;
       end_row();
       const auto at = static_cast<std::int64_t>(d.dense_ptr.size()) - 1;
       d.tagged &= token || (plane > 0 && d.is_empty(at - 1));
@@ -190,6 +201,19 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
     d.edge_ptr.push_back(static_cast<std::int64_t>(d.edge_run.size()));
   }
   return out;
+}
+
+void Parameters::add_weights(std::int32_t attribute, double value, const Weights<double>& w,
+                             double* row) const {
+  if (attribute >= planes_.n_attributes) return;
+  const Group& group = groups_[attribute];
+  if (group.kind == Group::kDense) {
+    const double* weights = w.dense + static_cast<std::ptrdiff_t>(group.first) * w.wide;
+    for (int y = 0; y < layout_->Y; ++y) row[y] += value * weights[y];
+    return;
+  }
+  for (std::int32_t k = group.first; k < group.first + group.count; ++k)
+    row[sparse_lane_[k]] += value * w.sparse[k];
 }
 
 std::vector<double> Parameters::count(const Design& d, const Gold& gold, const double* weight,

@@ -41,6 +41,12 @@ class Parameters {
   const Pairs& pairs() const { return pairs_; }
   std::shared_ptr<const Design> compile(const Corpus& corpus) const;
 
+  // Adds the weights of an attribute on rows to a row of scores, [Y].  One plane, and no patterns.
+  void add_weights(std::int32_t attribute, double value, const Weights<double>& w,
+                   double* row) const;
+  // Whether weights of words may be added up beforehand.
+  bool has_word_rows() const { return layout_->planes == 1; }
+
   // Counts of all weights in the labels of some sequences (null: all), each times its weight.
   std::vector<double> count(const Design& design, const Gold& gold, const double* weight,
                             const std::int32_t* some, int n) const;

@@ -177,7 +177,7 @@ class Extractor:
 
     def __len__(self) -> int: ...
 
-    def extract(self, corpus: Corpus, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Sequence[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None]], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], grow: bool) -> None: ...
+    def extract(self, corpus: Corpus, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Sequence[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None]], starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], sources: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ids: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], grow: bool, words: WordRows | None = None, types: TokenTypes | None = None, tokens: TokenBatch | None = None) -> None: ...
 
     def restore(self, sources: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], values: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -192,6 +192,8 @@ def read_bags(interner: Interner, sequences: Sequence, grow: bool, flatten: Call
 def flat_bags(sequence: object, flatten: Callable) -> list:
     """
     For each token a list of the names of its attributes, or a dict with their values where some are not 1.
+    """
+
 class Characters:
     """Properties of code points, read from Python in pages."""
 
@@ -406,6 +408,15 @@ class Scorer:
     def problem(self, design: Design, i: int) -> Problem: ...
 
     def potentials(self, design: Design, i: int) -> tuple: ...
+
+class WordRows:
+    """What words score by themselves, added up beforehand."""
+
+    def __init__(self, parameters: Parameters, scorer: Scorer, attributes: Extractor, columns: Sequence[int]) -> None: ...
+
+    @property
+    def needed(self) -> list[int]:
+        """For each column whether it is looked at beside these rows."""
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""

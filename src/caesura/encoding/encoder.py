@@ -23,6 +23,7 @@ __all__ = ["Encoder"]
 
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
 FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
+_NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
 _NO_FIRINGS: Any = tuple(np.zeros(0, kind) for kind in FIRED)
 State = Mapping[str, npt.NDArray[Any]]
 
@@ -110,6 +111,7 @@ class Encoder:
         grow: bool,
         corpus: _kernels.Corpus | None = None,
         first: int = 0,
+        words: _kernels.WordRows | None = None,
     ) -> _kernels.Corpus:
         """Append documents to a corpus, or to a new one.
 
@@ -123,8 +125,11 @@ class Encoder:
             Where to append.
         first : int
             What errors call the first document: ``X[first]``.
+        words : WordRows, optional
+            What words score by themselves: attributes of single words are left out then, and the
+            corpus is good for prediction with these weights only.
         """
-        return self._encode(lambda: Batch(documents, self._words, first), grow, corpus)[0]
+        return self._encode(lambda: Batch(documents, self._words, first), grow, corpus, words)[0]
 
     def encode_texts(
         self,
@@ -133,6 +138,7 @@ class Encoder:
         grow: bool = False,
         corpus: _kernels.Corpus | None = None,
         first: int = 0,
+        words: _kernels.WordRows | None = None,
     ) -> tuple[_kernels.Corpus, Longs]:
         """Append texts to a corpus, or to a new one.
 
@@ -156,13 +162,13 @@ class Encoder:
         cut = Tokeniser.of(tokeniser)
         if cut.regex is not None:
             tokens = [[text[s:e] for s, e in cut.spans(text)] for text in texts]
-            return self.encode_tokens(tokens, grow, corpus, first)
+            return self.encode_tokens(tokens, grow, corpus, first, words)
 
         def batch() -> Batch:
             types = self._words.types.read_texts(texts, cut.name)
             return Batch(lambda: [as_document(x, cut) for x in texts], self._words, first, types)
 
-        return self._encode(batch, grow, corpus)
+        return self._encode(batch, grow, corpus, words)
 
     def encode_tokens(
         self,
@@ -170,6 +176,7 @@ class Encoder:
         grow: bool = False,
         corpus: _kernels.Corpus | None = None,
         first: int = 0,
+        words: _kernels.WordRows | None = None,
     ) -> tuple[_kernels.Corpus, Longs]:
         """Append lists of tokens to a corpus, or to a new one; see `encode_texts`."""
 
@@ -177,10 +184,21 @@ class Encoder:
             types = self._words.types.read_tokens(sequences)
             return Batch(lambda: [*map(as_document, sequences)], self._words, first, types)
 
-        return self._encode(batch, grow, corpus)
+        return self._encode(batch, grow, corpus, words)
+
+    def word_rows(
+        self, parameters: _kernels.Parameters, scorer: _kernels.Scorer
+    ) -> _kernels.WordRows:
+        """Return what words score by themselves under some weights."""
+        columns = [self._of_words.get(c, -1) for c in range(len(self.columns))]
+        return _kernels.WordRows(parameters, scorer, self._extractor, columns)
 
     def _encode(
-        self, make: Callable[[], Batch], grow: bool, corpus: _kernels.Corpus | None
+        self,
+        make: Callable[[], Batch],
+        grow: bool,
+        corpus: _kernels.Corpus | None,
+        words: _kernels.WordRows | None,
     ) -> tuple[_kernels.Corpus, Longs]:
         """Append a batch to a corpus, and return its sequences' lengths too."""
         corpus = _kernels.Corpus() if corpus is None else corpus
@@ -189,10 +207,22 @@ class Encoder:
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
             batch = make()
-            columns = self._columns(batch, grow)
+            columns = self._columns(batch, grow, None if words is None else words.needed)
             starts, ends, flags, sources, ids, values = self._firings(batch, grow)
             self._extractor.extract(
-                corpus, batch.offsets, columns, starts, ends, flags, sources, ids, values, grow
+                corpus,
+                batch.offsets,
+                columns,
+                starts,
+                ends,
+                flags,
+                sources,
+                ids,
+                values,
+                grow,
+                words,
+                None if words is None else self.types,
+                None if words is None else batch.tokens,
             )
         return corpus, np.diff(batch.offsets)
 
@@ -218,8 +248,12 @@ class Encoder:
                 corpus, offsets, columns, starts, ends, flags, sources, ids, values, grow
             )
 
-    def _columns(self, batch: Batch, grow: bool) -> list[Values]:
-        """Return the values of all tokens of a batch in each column, as numbers."""
+    def _columns(self, batch: Batch, grow: bool, needed: list[int] | None) -> list[Values]:
+        """Return the values of all tokens of a batch in each column, as numbers.
+
+        Those of columns that are not needed are empty.
+        """
+        kept = {c: k for c, k in self._of_words.items() if needed is None or needed[c]}
         of_words: dict[int, Values] = {}
         if self._of_words:
             tokens, types = batch.tokens, self._words.types  # this may meet new words
@@ -227,8 +261,9 @@ class Encoder:
             for c in self._in_python:
                 column, values = self.columns[c], self.values[c]
                 self._words.extend(self._of_words[c], column.of_word, values, grow)
-            taken = types.take(list(self._of_words.values()), tokens)
-            of_words = dict(zip(self._of_words, taken, strict=True))
+            taken = types.take(list(kept.values()), tokens)
+            of_words = dict.fromkeys(self._of_words, _NO_VALUES)
+            of_words |= dict(zip(kept, taken, strict=True))
         return [
             of_words[c]
             if c in of_words

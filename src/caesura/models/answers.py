@@ -299,10 +299,10 @@ def _entropies(some: Encoded) -> list[float]:
     """Return the entropy of each sequence for each of its tokens."""
     rows = some.scorer.posterior(some.design, True, some.threads)
     out = []
-    for i, (row, document) in enumerate(zip(rows, some.documents, strict=True), some.first):
+    for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
         if row.log_partition == -np.inf:
             raise _impossible(i)
-        out.append(row.entropy / max(len(document), 1))
+        out.append(row.entropy / max(length, 1))
     return out
 
 

@@ -21,7 +21,7 @@ from caesura.models.chain import ChainCRF
 from caesura.models.estimator import Features
 from caesura.models.patterns import SHORTEST
 from caesura.models.semi import LONGEST, SemiCRF
-from caesura.models.structure import Fitted, Structure, blocks_of, scorer_of
+from caesura.models.structure import Fitted, Structure, blocks_of
 from caesura.models.training import feature_name
 from caesura.segments import TAG_SCHEMES
 
@@ -252,8 +252,7 @@ def _restored(
     w = _array(arrays, "weights", np.float64)
     fits = len(w) == len(parameters) and bool((np.abs(w) <= LARGEST).all())  # NaN is not
     _require(fits, "weights: wrong")
-    scorer = scorer_of(parameters, w, structure)
-    fitted = Fitted(structure, labels, scheme, encoder, parameters, w, scorer)
+    fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w)
     bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
     return fitted, _calibration(header["calibration"], bias, arrays)
 

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura import _kernels, inference
 from caesura.checks import whole
@@ -17,7 +18,7 @@ from caesura.errors import Impossible, InvalidInput
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
-from caesura.models.reading import check_words, chunks
+from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.models.scores import potentials_of
 from caesura.models.structure import Fitted, layout_bounds, scorer_of
@@ -61,7 +62,9 @@ class Encoded(NamedTuple):
     """Some sequences, ready for the kernels."""
 
     first: int  # the index of the first in X
-    documents: list[Document]
+    raw: list[Any]  # the sequences as they were given
+    tokeniser: Any
+    lengths: npt.NDArray[np.int64]
     design: _kernels.Design
     scorer: _kernels.Scorer
     threads: int
@@ -72,7 +75,8 @@ class Encoded(NamedTuple):
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
         """Return the potentials of one of them."""
-        return potentials_of(fitted, self.scorer, self.design, i, self.documents[i])
+        [document] = documents_of([self.raw[i]], self.tokeniser, "X", self.first + i)
+        return potentials_of(fitted, self.scorer, self.design, i, document)
 
     def marginals(self, fitted: Fitted) -> list[Marginals]:
         """Return the marginals of each."""
@@ -114,13 +118,11 @@ class Predictor(Model):
         fitted = self._known
         threads = threads_of(self.n_threads)
         self._checked_bias()
-        for first, documents in chunks(X, self.tokeniser):
-            if fitted.encoder.needs_words:
-                check_words(documents, first)
-            corpus = fitted.encoder.encode(documents, False, None, first)
-            scorer = self._scorer(fitted, max(map(len, documents), default=0))
+        for first, raw in raw_chunks(X):
+            corpus, lengths = encoded(fitted.encoder, fitted.words, raw, self.tokeniser, first)
+            scorer = self._scorer(fitted, int(lengths.max(initial=0)))
             design = fitted.parameters.compile(corpus)
-            yield Encoded(first, documents, design, scorer, threads)
+            yield Encoded(first, raw, self.tokeniser, lengths, design, scorer, threads)
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -199,7 +201,7 @@ class Predictor(Model):
     def _potentials(self, X: Any) -> Iterator[Potentials]:
         """Yield the potentials of one sequence after the other."""
         for some in self._encoded(X):
-            for i in range(len(some.documents)):
+            for i in range(len(some.raw)):
                 yield some.potentials(self._known, i)
 
     # -- more than the best --------------------------------------------------------------------

@@ -7,13 +7,27 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.documents import Document, as_document
 from caesura.documents.document import has_no_words
+from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
 
-__all__ = ["CHUNK", "check_words", "chunks", "kinds_of", "labelled", "paired", "sequences"]
+__all__ = [
+    "CHUNK",
+    "check_words",
+    "chunks",
+    "documents_of",
+    "encoded",
+    "kinds_of",
+    "labelled",
+    "paired",
+    "raw_chunks",
+    "sequences",
+]
 
 CHUNK = 1000  # sequences that are encoded, or predicted, at a time
 _OWN = object()  # the segments that a document carries
@@ -29,15 +43,41 @@ def sequences(X: Any, name: str = "X") -> Iterator[Any]:
     return iter(X)
 
 
-def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
-    """Yield documents, some at a time, and the index of the first."""
+def raw_chunks(X: Any) -> Iterator[tuple[int, list[Any]]]:
+    """Yield sequences as they are, some at a time, and the index of the first."""
     xs, first = sequences(X), 0
     while some := list(islice(xs, CHUNK)):
-        yield first, _documents(some, tokeniser, "X", first)
+        yield first, some
         first += len(some)
 
 
-def _documents(xs: Sequence[Any], tokeniser: Any, name: str, first: int) -> list[Document]:
+def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
+    """Yield documents, some at a time, and the index of the first."""
+    for first, some in raw_chunks(X):
+        yield first, documents_of(some, tokeniser, "X", first)
+
+
+def encoded(
+    encoder: Encoder, words: _kernels.WordRows, some: list[Any], tokeniser: Any, first: int
+) -> tuple[_kernels.Corpus, npt.NDArray[np.int64]]:
+    """Return sequences encoded, and their lengths.
+
+    Texts and lists of tokens go to the kernels as they are; all else becomes documents first.
+    """
+    kinds = set(map(type, some))
+    if kinds == {str}:
+        return encoder.encode_texts(some, tokeniser, first=first, words=words)
+    if kinds == {list} and all(set(map(type, one)) <= {str} for one in some):
+        return encoder.encode_tokens(some, first=first, words=words)
+    documents = documents_of(some, tokeniser, "X", first)
+    if encoder.needs_words:
+        check_words(documents, first)
+    corpus = encoder.encode(documents, False, None, first, words)
+    return corpus, np.array([*map(len, documents)], np.int64)
+
+
+def documents_of(xs: Sequence[Any], tokeniser: Any, name: str, first: int) -> list[Document]:
+    """Return sequences as documents; errors call the first ``name[first]``."""
     return [as_document(x, tokeniser, f"{name}[{i}]") for i, x in enumerate(xs, first)]
 
 
@@ -79,7 +119,7 @@ def labelled(
     """Yield documents and targets, some at a time, and the index of the first."""
     first = 0
     while some := list(islice(pairs, CHUNK)):
-        documents = _documents([x for x, _ in some], tokeniser, names[0], first)
+        documents = documents_of([x for x, _ in some], tokeniser, names[0], first)
         targets = []
         for i, (document, (_, y)) in enumerate(zip(documents, some, strict=True), first):
             own = document.segments if y is _OWN else y

@@ -61,6 +61,21 @@ class Fitted(NamedTuple):
     parameters: _kernels.Parameters
     w: Floats
     scorer: _kernels.Scorer
+    words: _kernels.WordRows  # what words score by themselves
+
+    @classmethod
+    def of(
+        cls,
+        labelling: tuple[Structure, tuple[str, ...], str | None],
+        encoder: Encoder,
+        parameters: _kernels.Parameters,
+        w: Floats,
+    ) -> Fitted:
+        """Return a model with these weights."""
+        structure, labels, scheme = labelling
+        scorer = scorer_of(parameters, w, structure)
+        words = encoder.word_rows(parameters, scorer)
+        return cls(structure, labels, scheme, encoder, parameters, w, scorer, words)
 
 
 class Blocks(NamedTuple):

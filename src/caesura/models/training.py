@@ -26,7 +26,6 @@ from caesura.models.structure import (
     Structure,
     blocks_of,
     layout_bounds,
-    scorer_of,
 )
 from caesura.models.targets import Bytes, Rows
 from caesura.models.warm import carried, merged
@@ -150,10 +149,8 @@ class Training(NamedTuple):
 
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
-        scorer = scorer_of(self.parameters, w, self.structure)
-        return Fitted(
-            self.structure, self.labels, self.scheme, self.encoder, self.parameters, w, scorer
-        )
+        labelling = self.structure, self.labels, self.scheme
+        return Fitted.of(labelling, self.encoder, self.parameters, w)
 
 
 def training_bars(model: Model, labelling: Labelling, examples: Examples) -> Structure:

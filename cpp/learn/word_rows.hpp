@@ -1,0 +1,57 @@
+// What words score by themselves, added up beforehand.
+//
+// Most templates look at one word: the word two tokens before, its shape, its suffix.  What they
+// add to the scores of a row depends on that word alone, so that it is summed once for each
+// distinct word:
+//
+//   row(slot, word) = sum over the templates of the slot, and over their values for the word, of
+//   the
+//                     weights of the attribute that they make
+//
+// The score of a token is then a sum of a few rows in place of some eighty attributes.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "encode/corpus.hpp"
+#include "encode/types.hpp"
+#include "learn/parameters.hpp"
+#include "learn/scorer.hpp"
+
+namespace caesura {
+
+class WordRows {
+ public:
+  // columns: for each column of the extractor, that of TokenTypes, or -1 if it is no column of
+  // words.
+  WordRows(std::shared_ptr<Parameters> parameters, std::shared_ptr<const Scorer> scorer,
+           const Extractor& extractor, std::vector<std::int32_t> columns);
+
+  // Adds the words that have come since; they are begun anew where the types were forgotten.  What
+  // is in use elsewhere stays.
+  void extend(const TokenTypes& types, const Extractor& extractor);
+  const WordTable& table() const { return table_; }
+  std::shared_ptr<const void> memory() const { return blocks_; }
+  // Columns that are needed beside the table, [columns of the extractor].
+  const std::vector<std::uint8_t>& needed() const { return needed_; }
+
+ private:
+  using Blocks = std::vector<std::unique_ptr<double[]>>;
+  double* next_row();
+  // The row of a slot, where its templates find these values; null if they have no weight.
+  template <class Values>
+  const double* make_row(const WordSlot& slot, const Extractor& extractor, Values values);
+
+  std::shared_ptr<Parameters> parameters_;
+  std::shared_ptr<const Scorer> scorer_;
+  std::vector<std::int32_t> columns_;
+  std::vector<std::uint8_t> needed_;
+  WordTable table_;
+  std::shared_ptr<Blocks> blocks_;
+  int free_ = 0;  // rows left in the last block
+  std::int64_t generation_ = -1;
+  std::int32_t n_words_ = 0;
+};
+
+}  // namespace caesura
