@@ -418,9 +418,9 @@ NB_MODULE(_kernels, m) {
       "sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
       nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
               "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
-  bind_segments(m);
   bind_encoding(m);
   bind_text(m);
+  bind_segments(m);
   bind_learning(m);
   bind_vectors(m);
 }

@@ -80,6 +80,18 @@ void add_shapes(Firings& self, int source, Vector<std::int32_t> numbers,
   shapes.fire(numbers.data(), checked, said, values, source, self);
 }
 
+void add_pattern(Firings& self, int source, const TokenBatch& batch, const TokenTypes& types,
+                 Pattern& pattern, nb::str joiner, int max_length, int id) {
+  require(id >= 0 && max_length >= 1, "id, max_length: out of range");
+  for (const std::int32_t type : batch.types)
+    require(type >= 0 && type < types.size(), "batch: its types have been forgotten");
+  std::vector<char32_t> between(PyUnicode_GET_LENGTH(joiner.ptr()));
+  for (std::size_t k = 0; k < between.size(); ++k)
+    between[k] = PyUnicode_ReadChar(joiner.ptr(), static_cast<Py_ssize_t>(k));
+  const nb::gil_scoped_release release;
+  fire_pattern(batch, types, pattern, between, max_length, id, source, self);
+}
+
 }  // namespace
 
 void bind_segments(nb::module_& m) {
@@ -129,6 +141,8 @@ void bind_segments(nb::module_& m) {
            "Add the matches of a lexicon.")
       .def("add_shapes", &add_shapes, "source"_a, "numbers"_a, "offsets"_a, "shapes"_a, "said"_a,
            "values"_a, "Add the spans whose attributes are known.")
+      .def("add_pattern", &add_pattern, "source"_a, "batch"_a, "types"_a, "pattern"_a, "joiner"_a,
+           "max_length"_a, "id"_a, "Add the spans whose text matches.")
       .def(
           "sort",
           [](Firings& self, std::int64_t n_tokens) {

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <tuple>
 
+#include "encode/utf8.hpp"
+
 namespace caesura {
 
 // Counts, then places: the order within a start stays.
@@ -135,6 +137,33 @@ std::string SpanShapes::name(std::int32_t node, const Interner& said) const {
     k -= run;
   }
   return out;
+}
+
+// -- patterns
+// ---------------------------------------------------------------------------------------
+
+// The automaton runs once from each start, and is asked at the end of each token.
+void fire_pattern(const TokenBatch& batch, const TokenTypes& types, Pattern& pattern,
+                  const std::vector<char32_t>& joiner, int max_length, std::int32_t id, int source,
+                  Firings& out) {
+  const Characters& characters = types.characters();
+  for (int i = 0; i < batch.n_sequences(); ++i) {
+    for (std::int64_t start = batch.offsets[i]; start < batch.offsets[i + 1]; ++start) {
+      const std::int64_t last = std::min(start + max_length, batch.offsets[i + 1]);
+      std::int32_t state = pattern.begin();
+      for (std::int64_t t = start; t < last && state != Pattern::kDead; ++t) {
+        for (std::size_t k = 0; t > start && k < joiner.size() && state != Pattern::kDead; ++k)
+          state = pattern.next(state, joiner[k], characters);
+        const std::string_view word = types.word(batch.types[t]);
+        for (const char* at = word.data();
+             at < word.data() + word.size() && state != Pattern::kDead;)
+          state = pattern.next(state, read_utf8(at), characters);
+        if (state == Pattern::kDead || !pattern.accepts(state)) continue;
+        out.push_back({static_cast<std::int32_t>(start), static_cast<std::int32_t>(t + 1), 0,
+                       source, id, 1.0});
+      }
+    }
+  }
 }
 
 }  // namespace caesura

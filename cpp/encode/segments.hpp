@@ -9,7 +9,9 @@
 
 #include "encode/corpus.hpp"
 #include "encode/interner.hpp"
+#include "encode/patterns.hpp"
 #include "encode/trie.hpp"
+#include "encode/types.hpp"
 
 namespace caesura {
 
@@ -94,5 +96,14 @@ class SpanShapes {
   std::vector<Node> nodes_;
   std::unordered_map<std::uint64_t, std::int32_t> next_;  // (node + 1, number) -> node
 };
+
+// -- patterns
+// ---------------------------------------------------------------------------------------
+
+// Fires on each span of up to `max_length` tokens whose text, with `joiner` between tokens,
+// matches.
+void fire_pattern(const TokenBatch& batch, const TokenTypes& types, Pattern& pattern,
+                  const std::vector<char32_t>& joiner, int max_length, std::int32_t id, int source,
+                  Firings& out);
 
 }  // namespace caesura

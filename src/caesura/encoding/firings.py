@@ -10,11 +10,13 @@ import numpy as np
 from caesura import _kernels
 from caesura.encoding.values import Ints
 from caesura.errors import InvalidInput, message
-from caesura.features import Dictionary, Length, SegmentFeature, SegmentShape, Text
+from caesura.features import Dictionary, Length, Pattern, SegmentFeature, SegmentShape, Text
 from caesura.features.batch import Batch, Firings
 from caesura.features.dictionary import finder
 
 __all__ = ["FiringReader", "read_firings"]
+
+MOST_TOKENS = 1 << 30  # of a segment that the kernels look at
 
 
 class FiringReader:
@@ -31,8 +33,8 @@ class FiringReader:
 
     Notes
     -----
-    Without `grow`, lengths, texts, lexicons and shapes are found by the kernels. With it, and for
-    all other features, `feature.firings` tells.
+    Without `grow`, the kernels find lengths, texts, lexicons, shapes and patterns. With it, and for
+    all other features, `feature.firings` does.
     """
 
     def __init__(self, source: int, feature: SegmentFeature, values: _kernels.Interner) -> None:
@@ -46,7 +48,11 @@ class FiringReader:
             self._fast = self._entries
         elif type(feature) is SegmentShape:
             self._fast = self._shapes
-            self._spans = _kernels.SpanShapes(feature.max_length, feature.collapse)
+            most = min(feature.max_length, MOST_TOKENS)
+            self._spans = _kernels.SpanShapes(most, feature.collapse)
+        elif type(feature) is Pattern:
+            self._pattern = _kernels.Pattern.compile(feature.pattern)
+            self._fast = None if self._pattern is None else self._patterns
 
     def read(self, batch: Batch, grow: bool, out: _kernels.Firings) -> None:
         """Append the firings in a batch."""
@@ -82,6 +88,20 @@ class FiringReader:
         if self._is_new(batch):
             self._spans.forget()
         out.add_shapes(self.source, numbers, batch.offsets, self._spans, said, self.values)
+
+    def _patterns(self, batch: Batch, out: _kernels.Firings) -> None:
+        feature: Any = self.feature
+        (number,) = self.values.ids([""], False).tolist()
+        if number >= 0 and self._pattern is not None:
+            out.add_pattern(
+                self.source,
+                batch.tokens,
+                batch.words.types,
+                self._pattern,
+                feature.joiner,
+                min(feature.max_length, MOST_TOKENS),
+                number,
+            )
 
 
 def _check_firings(feature: SegmentFeature, fired: Firings, batch: Batch) -> None:
