@@ -6,6 +6,7 @@ import re
 import sys
 import unicodedata
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,11 @@ from caesura.encoding import Encoder, encoder
 from caesura.features import (
     PRESETS,
     Column,
+    Dictionary,
+    Length,
     Lexicon,
+    SegmentShape,
+    Text,
     bias,
     case,
     char_class,
@@ -30,6 +35,7 @@ from caesura.features import (
     in_lexicon,
     lower,
     lowered,
+    matched,
     matches,
     ngrams,
     position,
@@ -227,7 +233,7 @@ def test_tokenisers_at_every_character(name: str) -> None:
 @example("words", "'a''b'c’ ’d’’e_f\u0301g'\u0301h")
 def test_tokenisers(name: str, given: str) -> None:
     assert CHARACTERS.spans(given, name) == regex_spans(name, given)
-    assert tuple(CHARACTERS.spans(given, name)) == Tokeniser(name).spans(given)
+    assert Tokeniser(name).spans(given) == tuple(regex_spans(name, given))
 
 
 @given(st.lists(text, max_size=5), st.sampled_from(["words", "whitespace", "characters"]))
@@ -362,6 +368,86 @@ def test_positions_and_repeats(
     expected = [one for d in documents for (one,) in same.of_document(d)]
     assert [values.text(n) for n in found.tolist()] == expected
     assert _kernels.repeats(batch, offset, _kernels.Interner(), False).tolist() == [-3] * len(found)
+
+
+# ---- features of segments -----------------------------------------------------------------------
+
+some_tokens = st.lists(
+    st.sampled_from(["New", "new", "York", ",", "(", "a b", "York,", "", "12", "1", "Straße"]),
+    max_size=8,
+)
+PATTERNS = [r"\w+ ?,?", "(New|new) York.*", r"\d*", "", "12 1|a b", r"\(?.+", " +", "[^,]*12"]
+KNOWN = Lexicon("known", [["New", "York"], ["new"], ["York"], ["a b", "12", "1", "York", "New"]])
+SEGMENTS = [
+    *(Pattern(one, n, joiner=j) for one in PATTERNS for n in (1, 4) for j in (" ", "", ", ")),
+    Length(exact=3, at_least=(2, 5), ranges=((2, 3), (4, 4))),
+    *(
+        Dictionary(KNOWN, c, o, n)
+        for c in (False, True)
+        for o in (False, True)
+        for n in (False, True)
+    ),
+    *(Text(casefold=c, lexicon=Lexicon("learnt text", KNOWN.entries)) for c in (False, True)),
+    *(SegmentShape(n, c) for n in (1, 3) for c in (False, True)),
+    *(
+        SegmentShape(4, True, column=one)
+        for one in (char_class, ngrams(2, 2), prefix(2), matches("^1"))
+    ),
+]
+
+
+@settings(max_examples=60)
+@given(st.lists(some_tokens, max_size=4), st.lists(some_tokens, max_size=4), st.booleans())
+def test_features_of_segments_fire_as_in_python(
+    known: list[list[str]], asked: list[list[str]], forget: bool
+) -> None:
+    one, two = Encoder([word[0], *SEGMENTS]), Encoder([word[0], *SEGMENTS])
+    assert all(reader._fast is not None for reader in one._readers)
+    for reader in two._readers:
+        reader._fast = None
+    for sequences, grow in (
+        (known, True),
+        (asked, False),
+        (known, False),
+        (asked, True),
+        (asked, False),
+    ):
+        found, expected = (made.encode_tokens(sequences, grow)[0] for made in (one, two))
+        assert rows(found) == rows(expected)
+        if forget:
+            one.forget()
+    assert one.names(range(len(one))) == two.names(range(len(two)))
+
+
+def places_of(lexicon: Lexicon, tokens: list[str], loose: bool) -> list[tuple[str, ...]]:
+    """Return where in an entry each token is, by definition; longer spans first, then earlier."""
+    key = bare if loose else str
+    entries = {tuple(filter(None, map(key, e))) if loose else e for e in lexicon.entries}
+    T = len(tokens)
+    spans = [(s, e) for s in range(T) for e in range(s + 1, T + 1)]
+    out: list[tuple[str, ...]] = [()] * T
+    for s, e in sorted(spans, key=lambda span: (span[0] - span[1], span[0])):
+        keys = tuple(map(key, tokens[s:e]))
+        ends_are_words = not loose or bool(keys[0] and keys[-1])
+        inner = tuple(filter(None, keys)) if loose else keys
+        if ends_are_words and inner in entries and not any(out[s:e]):
+            out[s:e] = [("begin",), *[("inside",)] * (e - s - 2), ("end",)][: e - s]
+            if e - s == 1:
+                out[s] = ("single",)
+    return out
+
+
+@given(st.lists(some_tokens, max_size=4), st.booleans())
+def test_places_in_entries(sequences: list[list[str]], loose: bool) -> None:
+    column = matched(KNOWN, loose=loose)
+    expected = [places_of(KNOWN, tokens, loose) for tokens in sequences]
+    assert [column.of_document(Document(tuple(one))) for one in sequences] == expected
+    made = Encoder([column[0]])
+    corpus, _ = made.encode_tokens(sequences, True)
+    for i, places in enumerate(expected):
+        ptr, ids, *_ = corpus.row_attributes(i)
+        names = [made.names(ids[a:b].tolist()) for a, b in pairwise(ptr.tolist())]
+        assert names == [[f"{column.name}[0]={one}" for one in place] for place in places]
 
 
 # ---- encoders -----------------------------------------------------------------------------------

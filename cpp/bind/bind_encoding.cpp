@@ -13,6 +13,7 @@
 #include "bind/bindings.hpp"
 #include "encode/corpus.hpp"
 #include "encode/interner.hpp"
+#include "encode/segments.hpp"
 #include "encode/trie.hpp"
 #include "learn/word_rows.hpp"
 
@@ -81,10 +82,8 @@ using ColumnTuple = std::tuple<std::optional<Vector<std::int64_t>>, Vector<std::
                                std::optional<Vector<double>>>;
 
 void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
-             const std::vector<ColumnTuple>& columns, Vector<std::int32_t> starts,
-             Vector<std::int32_t> ends, Vector<std::uint8_t> flags, Vector<std::int32_t> sources,
-             Vector<std::int32_t> ids, Vector<double> values, bool grow, WordRows* words,
-             const TokenTypes* types, const TokenBatch* tokens) {
+             const std::vector<ColumnTuple>& columns, const Firings& firings, bool grow,
+             WordRows* words, const TokenTypes* types, const TokenBatch* tokens) {
   require(offsets.shape(0) >= 1 && offsets(0) == 0, "offsets: expected 0 first");
   const int n = static_cast<int>(offsets.shape(0)) - 1;
   const std::int64_t n_tokens = offsets(n);
@@ -113,19 +112,10 @@ void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
   }
   require(static_cast<int>(columns.size()) > self.last_column(),
           "columns: too few for the templates");
-  const std::size_t fired = starts.shape(0);
-  require(ends.shape(0) == fired && flags.shape(0) == fired && sources.shape(0) == fired &&
-              ids.shape(0) == fired && values.shape(0) == fired,
-          "firings: lengths differ");
-  for (std::size_t k = 0; k < fired; ++k) {
-    require(sources(k) >= 0 && sources(k) < self.n_templates() && ids(k) >= 0 && starts(k) >= 0 &&
-                starts(k) < ends(k) && ends(k) <= n_tokens,
+  for (const Firing& f : firings) {
+    require(f.source >= 0 && f.source < self.n_templates() && f.id >= 0 && f.start >= 0 &&
+                f.start < f.end && f.end <= n_tokens,
             "firings: out of range");
-  }
-  std::vector<Firing> firings;
-  firings.reserve(starts.shape(0));
-  for (std::size_t k = 0; k < starts.shape(0); ++k) {
-    firings.push_back({starts(k), ends(k), flags(k), sources(k), ids(k), values(k)});
   }
   const nb::gil_scoped_release release;
   if (words == nullptr) {
@@ -136,6 +126,21 @@ void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
   corpus.word_memory = words->memory();
   self.extract(offsets.data(), n, views, firings, grow, corpus, &words->table(),
                tokens->types.data());
+}
+
+void extract_arrays(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
+                    const std::vector<ColumnTuple>& columns, Vector<std::int32_t> starts,
+                    Vector<std::int32_t> ends, Vector<std::uint8_t> flags,
+                    Vector<std::int32_t> sources, Vector<std::int32_t> ids, Vector<double> values,
+                    bool grow) {
+  const std::size_t fired = starts.shape(0);
+  require(ends.shape(0) == fired && flags.shape(0) == fired && sources.shape(0) == fired &&
+              ids.shape(0) == fired && values.shape(0) == fired,
+          "firings: lengths differ");
+  Firings firings;
+  for (std::size_t k = 0; k < fired; ++k)
+    firings.push_back({starts(k), ends(k), flags(k), sources(k), ids(k), values(k)});
+  extract(self, corpus, offsets, columns, firings, grow, nullptr, nullptr, nullptr);
 }
 
 void restore(Extractor& self, Vector<std::int32_t> sources, Vector<std::int64_t> ptr,
@@ -281,9 +286,11 @@ void bind_encoding(nb::module_& m) {
           },
           "templates"_a, "orders"_a.none() = nb::none())
       .def("__len__", [](const Extractor& self) { return self.attributes.size(); })
-      .def("extract", &extract, "corpus"_a, "offsets"_a, "columns"_a, "starts"_a, "ends"_a,
-           "flags"_a, "sources"_a, "ids"_a, "values"_a, "grow"_a, "words"_a.none() = nb::none(),
-           "types"_a.none() = nb::none(), "tokens"_a.none() = nb::none())
+      .def("extract", &extract_arrays, "corpus"_a, "offsets"_a, "columns"_a, "starts"_a, "ends"_a,
+           "flags"_a, "sources"_a, "ids"_a, "values"_a, "grow"_a)
+      .def("extract", &extract, "corpus"_a, "offsets"_a, "columns"_a, "firings"_a, "grow"_a,
+           "words"_a.none() = nb::none(), "types"_a.none() = nb::none(),
+           "tokens"_a.none() = nb::none())
       .def("restore", &restore, "sources"_a, "ptr"_a, "values"_a)
       .def(
           "keys",

@@ -422,6 +422,7 @@ NB_MODULE(_kernels, m) {
   bind_encoding(m);
   bind_bags(m);
   bind_text(m);
+  bind_segments(m);
   bind_learning(m);
   bind_scorer(m);
   bind_vectors(m);

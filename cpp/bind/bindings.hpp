@@ -51,6 +51,7 @@ void bind_bags(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_scorer(nanobind::module_& m);
+void bind_segments(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_vectors(nanobind::module_& m);
 

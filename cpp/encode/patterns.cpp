@@ -334,14 +334,12 @@ std::int32_t Pattern::step(std::int32_t from, char32_t c, const Characters& char
 }
 
 bool Pattern::matches(const std::vector<char32_t>& word, const Characters& characters) {
-  if (subsets_.empty()) restart();
-  std::int32_t at = first_;
+  std::int32_t state = begin();
   for (const char32_t c : word) {
-    const std::int32_t known = c < 128 ? ascii_[at][c] : -1;
-    at = known >= 0 ? known : step(at, c, characters);
-    if (at == 0) return false;
+    state = next(state, c, characters);
+    if (state == kDead) return false;
   }
-  return accepts_[at];
+  return accepts(state);
 }
 
 }  // namespace caesura

@@ -34,6 +34,18 @@ class Pattern {
   // Whether the whole word matches.  Remembers the states that it met: not for two threads at once.
   bool matches(const std::vector<char32_t>& word, const Characters& characters);
 
+  // The same one character after the other.  A state is good until the next call of `next`.
+  static constexpr std::int32_t kDead = 0;  // no word that begins so matches
+  std::int32_t begin() {
+    if (subsets_.empty()) restart();
+    return first_;
+  }
+  std::int32_t next(std::int32_t state, char32_t c, const Characters& characters) {
+    const std::int32_t known = c < 128 ? ascii_[state][c] : -1;
+    return known >= 0 ? known : step(state, c, characters);
+  }
+  bool accepts(std::int32_t state) const { return accepts_[state]; }
+
  private:
   friend class PatternBuilder;
   static constexpr std::size_t kMostStates = 512;  // of the deterministic automaton, at a time
@@ -55,7 +67,7 @@ class Pattern {
   std::vector<State> states_;
   std::int32_t start_ = 0;
 
-  // The deterministic automaton, as far as words have led into it.  Number 0 is the empty subset.
+  // The deterministic automaton, as far as words have led into it.  The empty subset is kDead.
   std::map<Subset, std::int32_t> numbers_;
   std::vector<Subset> subsets_;
   std::vector<std::array<std::int32_t, 128>> ascii_;  // the number after a character, or -1

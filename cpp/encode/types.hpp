@@ -78,6 +78,7 @@ class TokenTypes {
   }
   const TypeValues& values(int column) const { return values_[column]; }
   std::int32_t size() const { return words_.size(); }
+  const Characters& characters() const { return *characters_; }
   std::string_view word(std::int32_t type) const { return words_[type]; }
   std::int64_t generation() const { return generation_; }
   void forget();

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from caesura.documents.characters import is_mark
+from caesura.documents.characters import CHARACTERS, is_mark
 from caesura.errors import InvalidInput, message
 
 __all__ = ["Offsets", "Tokeniser", "align"]
@@ -37,19 +37,14 @@ _NAMED = {
     "whitespace": r"\S+",
     "characters": "\\S[{marks}]*",
 }
-# The same where there are no marks, as in ASCII: more than twice as fast.
-_NAMED_ASCII = {
-    "words": r"\w+(?:'\w+)*|[^\w\s]",
-    "whitespace": r"\S+",
-    "characters": r"\S",
-}
 
 
 @functools.lru_cache(64)
-def _compiled(name: str, regex: str | None, ascii_only: bool = False) -> re.Pattern[str]:
-    """Return the pattern of a tokeniser, or raise."""
-    if regex is None and ascii_only:
-        return re.compile(_NAMED_ASCII[name])
+def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
+    """Return the pattern of a tokeniser, or raise.
+
+    The kernels cut text for the named tokenisers; these patterns are what they are tested against.
+    """
     if regex is None:
         return re.compile(_NAMED[name].replace("{marks}", _marks()))
     try:
@@ -116,10 +111,9 @@ class Tokeniser:
 
     def spans(self, text: str) -> Offsets:
         """Return the character span of each token, half-open."""
-        matches = _compiled(self.name, self.regex, text.isascii()).finditer(text)
-        spans = [match.span() for match in matches]
-        if self.regex is None:  # which matches no empty string
-            return tuple(spans)
+        if self.regex is None:
+            return tuple(CHARACTERS.spans(text, self.name))
+        spans = [match.span() for match in _compiled(self.name, self.regex).finditer(text)]
         return tuple([(start, end) for start, end in spans if start < end])
 
 

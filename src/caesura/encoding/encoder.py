@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document, Tokeniser, as_document
-from caesura.encoding.values import FARTHEST, UNSEEN, Ints, Longs, Values, seen, values_of
+from caesura.encoding.firings import FiringReader, read_firings
+from caesura.encoding.values import FARTHEST, UNSEEN, Ints, Longs, Values, values_of
 from caesura.errors import InvalidInput, message
 from caesura.features import Column, SegmentFeature, Template
-from caesura.features.batch import Batch, Firings, Words
+from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
 from caesura.features.given import AttributesColumn, DenseColumn
 from caesura.features.templates import AFTER, BEFORE, PLACES
@@ -22,9 +23,7 @@ from caesura.features.templates import AFTER, BEFORE, PLACES
 __all__ = ["Encoder"]
 
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
-FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
 _NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
-_NO_FIRINGS: Any = tuple(np.zeros(0, kind) for kind in FIRED)
 State = Mapping[str, npt.NDArray[Any]]
 
 
@@ -72,6 +71,11 @@ class Encoder:
         self._lock = Lock()
         per_word = [column for column in self.columns if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
+        self._readers = [
+            FiringReader(source, feature, values)
+            for source, values in zip(self._segments, self.values[len(index) :], strict=True)
+            if isinstance(feature := self.features[source], SegmentFeature)
+        ]
         self._words = Words()
         self._of_words: dict[int, int] = {}  # columns of words, and their index in `types`
         self._in_python: list[int] = []  # those that the kernels cannot compute
@@ -208,21 +212,10 @@ class Encoder:
             self._frozen = not grow
             batch = make()
             columns = self._columns(batch, grow, None if words is None else words.needed)
-            starts, ends, flags, sources, ids, values = self._firings(batch, grow)
+            firings = read_firings(self._readers, batch, grow)
+            tokens = None if words is None else batch.tokens
             self._extractor.extract(
-                corpus,
-                batch.offsets,
-                columns,
-                starts,
-                ends,
-                flags,
-                sources,
-                ids,
-                values,
-                grow,
-                words,
-                None if words is None else self.types,
-                None if words is None else batch.tokens,
+                corpus, batch.offsets, columns, firings, grow, words, self.types, tokens
             )
         return corpus, np.diff(batch.offsets)
 
@@ -243,10 +236,7 @@ class Encoder:
             Whether attributes that are not known yet become known, or are left out.
         """
         with self._lock:
-            starts, ends, flags, sources, ids, values = _NO_FIRINGS
-            self._extractor.extract(
-                corpus, offsets, columns, starts, ends, flags, sources, ids, values, grow
-            )
+            self._extractor.extract(corpus, offsets, columns, _kernels.Firings(), grow)
 
     def _columns(self, batch: Batch, grow: bool, needed: list[int] | None) -> list[Values]:
         """Return the values of all tokens of a batch in each column, as numbers.
@@ -270,26 +260,6 @@ class Encoder:
             else values_of(column, self.values[c], batch, grow, batch.first)
             for c, column in enumerate(self.columns)
         ]
-
-    def _firings(self, batch: Batch, grow: bool) -> list[npt.NDArray[Any]]:
-        """Return where the features of segments fire: six arrays, sorted by start."""
-        rows: list[tuple[npt.NDArray[Any], ...]] = [tuple(np.zeros(0, kind) for kind in FIRED)]
-        for k, source in enumerate(self._segments):
-            feature = self.features[source]
-            assert isinstance(feature, SegmentFeature)
-            fired = feature.firings(batch)
-            _check_firings(feature, fired, batch)
-            numbers = seen(self.values[len(self.columns) + k].ids(fired.names, grow))
-            ids = numbers[fired.which] if len(numbers) else np.zeros(0, np.int32)
-            kept = ids != UNSEEN
-            row = (fired.starts, fired.ends, fired.flags, np.full(len(ids), source), ids)
-            rows.append(tuple(array[kept] for array in (*row, fired.values)))
-        joined = [
-            np.concatenate(column).astype(kind)
-            for column, kind in zip(zip(*rows, strict=True), FIRED, strict=True)
-        ]
-        order = np.argsort(joined[0], kind="stable")
-        return [np.ascontiguousarray(array[order]) for array in joined]
 
     # -- names -------------------------------------------------------------------------------
 
@@ -401,22 +371,6 @@ def _given_alone(template: Template) -> bool:
     (column, offset), *others = template.parts
     alone = not others and offset == 0 and template.place == "token" and not template.order
     return alone and isinstance(column, AttributesColumn)
-
-
-def _check_firings(feature: SegmentFeature, fired: Firings, batch: Batch) -> None:
-    """Raise if a feature fires where there is no segment; kernels trust what they are given."""
-    starts, ends, N = fired.starts, fired.ends, int(batch.offsets[-1])
-    expected = "firings inside one document each, with finite values"
-    good = len(starts) == len(ends) == len(fired.flags) == len(fired.which) == len(fired.values)
-    good = good and bool(((starts >= 0) & (starts < ends) & (ends <= N)).all())
-    if good and len(starts):
-        document = np.repeat(np.arange(len(batch.offsets) - 1), np.diff(batch.offsets))
-        inside = (document[starts] == document[ends - 1]) & (fired.flags <= 3)
-        known = (fired.which >= 0) & (fired.which < len(fired.names))
-        good = bool((inside & known & np.isfinite(fired.values)).all())
-    if not good:
-        remedy = "correct what its firings(batch) returns"
-        raise InvalidInput(message("features", feature, expected, remedy))
 
 
 def _texts(data: npt.NDArray[np.uint8], sizes: Ints) -> list[str]:

@@ -15,6 +15,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import Column
 from caesura.features.bags import pairs
 from caesura.features.batch import UNSEEN, Batch
+from caesura.features.dictionary import PLACES_IN_ENTRIES, MatchedColumn, finder
 from caesura.features.given import (
     AttributesColumn,
     DenseColumn,
@@ -58,12 +59,23 @@ def values_of(
         )
     if type(column) is RepeatColumn and abs(column.offset) <= FARTHEST:
         return None, _kernels.repeats(batch.tokens, column.offset, values, grow), None
+    if type(column) is MatchedColumn:
+        return None, _matched(column, values, batch, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
         if all(one is not None for one in given):
             numbers = values.ids(list(chain.from_iterable(one for one in given if one)), grow)
             return None, seen(numbers), None
     return _said(column, values, batch, grow, first)
+
+
+def _matched(column: MatchedColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
+    """Return where in an entry of a lexicon each token is."""
+    places = finder(column.lexicon, column.casefold, column.loose).places(batch)
+    table = np.full(len(PLACES_IN_ENTRIES) + 1, UNSEEN, np.int32)  # the last is of no entry: -1
+    there = [place for place in dict.fromkeys(places.tolist()) if place >= 0]
+    table[there] = seen(values.ids([PLACES_IN_ENTRIES[place] for place in there], grow))
+    return table[places]
 
 
 def _said(

@@ -33,7 +33,7 @@ class Words:
         self.types = _kernels.TokenTypes(CHARACTERS)
         self._words: list[str] = []
         self._columns: dict[Hashable, int] = {}
-        self._said: dict[Column, _kernels.Interner] = {}
+        self._said: dict[Column, tuple[int, _kernels.Interner, bool]] = {}
 
     def __len__(self) -> int:
         return len(self.types)
@@ -75,28 +75,28 @@ class Words:
         """
         if key not in self._columns:
             self._columns[key] = self.types.add_column("word", list(normalisers), values)
-        return self._taken(self._columns[key], batch)
+        return self._taken(self._columns[key], batch.tokens)
 
     def said(self, column: Column, batch: Batch) -> tuple[_kernels.Interner, npt.NDArray[np.int32]]:
         """Return the distinct strings that a column says, and the number of each token's.
 
         What it says in several strings is joined by "/".
         """
-        made = compiled(column)
-        here = made is None or made["kind"] in SEVERAL
         if column not in self._said:
-            values = self._said[column] = _kernels.Interner()
-            arguments = {"kind": "python", "normalisers": []} if here or not made else made
-            self._columns[column] = self.types.add_column(values=values, every=True, **arguments)
-        index, values = self._columns[column], self._said[column]
-        if here:
-            batch.types  # noqa: B018  # this may meet new words
-            self.extend(index, lambda word: ["/".join(column.of_word(word))], values, True)
-        return values, self._taken(index, batch)
-
-    def _taken(self, index: int, batch: Batch) -> npt.NDArray[np.int32]:
-        """Return the number of each token in a column that has exactly one."""
+            made = compiled(column)
+            in_python = made is None or made["kind"] in SEVERAL
+            arguments = {"kind": "python", "normalisers": []} if in_python or not made else made
+            values = _kernels.Interner()
+            index = self.types.add_column(values=values, every=True, **arguments)
+            self._said[column] = index, values, in_python
+        index, values, in_python = self._said[column]
         tokens = batch.tokens  # this may meet new words
+        if in_python:
+            self.extend(index, lambda word: ["/".join(column.of_word(word))], values, True)
+        return values, self._taken(index, tokens)
+
+    def _taken(self, index: int, tokens: _kernels.TokenBatch) -> npt.NDArray[np.int32]:
+        """Return the number of each token in a column that has exactly one."""
         self.types.extend(index, index + 1, False)
         return self.types.take([index], tokens)[0][1]
 

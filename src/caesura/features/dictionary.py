@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from caesura._kernels import Interner, Trie
+from caesura import _kernels
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import Batch, Firings, Words
@@ -25,76 +24,49 @@ from caesura.segments import Segment
 __all__ = ["Dictionary", "MatchedColumn", "Text", "matched"]
 
 _Found = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]
-_PASSED = 0  # the key of tokens that are to be passed over
-_MARKS = 2  # of the marks beside a match, at most so many on each side are taken into a segment
+_COUNTS = ("1", "2", "3", "4+")  # tokens of an entry, as attributes show them
+PLACES_IN_ENTRIES = ("begin", "inside", "end", "single")  # as the kernels number them
 
 
-class _Finder:
+class Finder:
     """Find the entries of a lexicon in documents."""
 
     def __init__(self, lexicon: Lexicon, casefold: bool, loose: bool) -> None:
         self.casefold, self.loose = casefold, loose
+        self.entries = _kernels.EntryFinder(loose)
         self._what = lexicon, casefold, loose
-        self._ids = Interner()
+        self._ids = _kernels.Interner()
         if loose:
-            self._ids.ids([""], True)  # nothing but punctuation: _PASSED
-        self._trie = Trie()
+            self._ids.ids([""], True)  # nothing but punctuation: the first key is passed over
         kept: dict[tuple[str, ...], int] = {}  # what is one entry under casefold is one here
         for payload, entry in enumerate(lexicon.entries):
             keys = tuple(key for key in map(self._key, entry) if key or not loose)
             if keys and keys not in kept:
                 kept[keys] = payload
-                self._trie.add(self._ids.ids(keys, True), payload)
+                self.entries.add(self._ids.ids(keys, True), payload)
 
     def _key(self, token: str) -> str:
         token = bare(token) if self.loose else token
         return token.casefold() if self.casefold else token
 
-    def _keys(self, batch: Batch) -> npt.NDArray[np.int32]:
+    def keys(self, batch: Batch) -> npt.NDArray[np.int32]:
         """Return the key of each token; below 0 where no entry has it."""
         normalisers = ["bare"] * self.loose + ["lowered"] * self.casefold
         return batch.words.numbers(self._what, normalisers, self._ids, batch)
 
-    def find(self, batch: Batch, marks: bool = True) -> _Found:
+    def find(self, batch: Batch) -> _Found:
         """Return starts, ends and entries of all segments that are an entry."""
-        keys = self._keys(batch)
-        if not self.loose:
-            return self._trie.scan(keys, batch.offsets)
-        kept = np.flatnonzero(keys != _PASSED)
-        offsets = np.searchsorted(kept, batch.offsets)
-        found = self._trie.scan(keys[kept], offsets)
-        if not marks:
-            return kept[found[0]], kept[found[1] - 1] + 1, found[2]
-        return _with_marks(batch.offsets, kept, offsets, found)
+        return self.entries.find(self.keys(batch), batch.offsets, True)
 
-
-def _with_marks(
-    outer: npt.NDArray[np.int64],
-    kept: npt.NDArray[np.int64],
-    inner: npt.NDArray[np.int64],
-    found: _Found,
-) -> _Found:
-    """Return matches among the kept tokens as spans, with and without the marks beside them.
-
-    Document i has the tokens outer[i] to outer[i + 1], and of kept inner[i] to inner[i + 1].
-    """
-    i = np.searchsorted(inner, found[0], side="right") - 1  # the document of each match
-    columns = (*found, inner[i], inner[i + 1], outer[i], outer[i + 1])
-    at = kept.tolist()
-    out: list[tuple[int, int, int]] = []
-    for s, e, entry, low, high, first, last in zip(*(c.tolist() for c in columns), strict=True):
-        start, end = at[s], at[e - 1] + 1
-        before = max(start - _MARKS, at[s - 1] + 1 if s > low else first)
-        after = min(end + _MARKS, at[e] if e < high else last)
-        spans = product(range(before, start + 1), range(end, after + 1))
-        out += [(a, b, entry) for a, b in spans]
-    table = np.array(out, np.int64).reshape(-1, 3)
-    return table[:, 0], table[:, 1], table[:, 2].astype(np.int32)
+    def places(self, batch: Batch) -> npt.NDArray[np.int8]:
+        """Return where in an entry each token is, as an index into PLACES_IN_ENTRIES, or -1."""
+        return self.entries.places(self.keys(batch), batch.offsets)
 
 
 @lru_cache(maxsize=16)
-def _finder(lexicon: Lexicon, casefold: bool, loose: bool) -> _Finder:
-    return _Finder(lexicon, casefold, loose)
+def finder(lexicon: Lexicon, casefold: bool, loose: bool) -> Finder:
+    """Return what finds the entries of a lexicon."""
+    return Finder(lexicon, casefold, loose)
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,16 +96,9 @@ class MatchedColumn(Column):
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
         """Return begin, inside, end or single for tokens in entries; longer entries win."""
-        finder = _finder(self.lexicon, self.casefold, self.loose)
-        starts, ends, _ = finder.find(Batch([document], Words()), marks=False)
-        places: list[tuple[str, ...]] = [()] * len(document)
-        for i in np.lexsort((starts, starts - ends)).tolist():
-            start, end = int(starts[i]), int(ends[i])
-            if not any(places[start:end]):
-                inner = [("inside",)] * (end - start - 2)
-                both = [("begin",), *inner, ("end",)]
-                places[start:end] = both if end - start > 1 else [("single",)]
-        return places
+        batch = Batch([document], Words())
+        places = finder(self.lexicon, self.casefold, self.loose).places(batch).tolist()
+        return [(PLACES_IN_ENTRIES[place],) if place >= 0 else () for place in places]
 
     def __repr__(self) -> str:
         return self.name
@@ -208,14 +173,22 @@ class Dictionary(SegmentFeature):
 
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
-        starts, ends, entries = _finder(self.lexicon, self.casefold, self.loose).find(batch)
+        starts, ends, entries = finder(self.lexicon, self.casefold, self.loose).find(batch)
         fired = Fired()
         fired.add_many(starts, ends, 0, f"={self.lexicon.name}")
         if self.length:
             tokens = [min(len(entry), 4) for entry in self.lexicon.entries]
-            names = [f"={self.lexicon.name}/{n}" for n in ("1", "2", "3", "4+")]
+            names = [f"={self.lexicon.name}/{n}" for n in _COUNTS]
             fired.add_many(starts, ends, 0, names, np.array(tokens, np.int64)[entries] - 1)
         return fired.done()
+
+    def entry_names(self) -> list[list[str]]:
+        """Return the attribute of each entry, and that of the entry and its number of tokens."""
+        name, entries = self.lexicon.name, self.lexicon.entries
+        names = [[f"={name}"] * len(entries)]
+        if self.length:
+            names.append([f"={name}/{_COUNTS[min(len(entry), 4) - 1]}" for entry in entries])
+        return names
 
 
 @dataclass(frozen=True)
@@ -280,9 +253,17 @@ class Text(SegmentFeature):
         if self.lexicon is None:
             remedy = "call fit with labelled documents"
             raise InvalidInput(message("lexicon", None, "the texts of labelled segments", remedy))
-        starts, ends, entries = _finder(self.lexicon, self.casefold, False).find(batch)
+        starts, ends, entries = finder(self.lexicon, self.casefold, False).find(batch)
         distinct, which = np.unique(entries, return_inverse=True)
         fired = Fired()
-        names = [f"={' '.join(self.lexicon.entries[j])}" for j in distinct.tolist()]
+        names = [_shown(self.lexicon.entries[j]) for j in distinct.tolist()]
         fired.add_many(starts, ends, 0, names, which)
         return fired.done()
+
+    def entry_names(self) -> list[list[str]]:
+        """Return the attribute of each text."""
+        return [[_shown(entry) for entry in self.lexicon.entries]] if self.lexicon else []
+
+
+def _shown(entry: Sequence[str]) -> str:
+    return f"={' '.join(entry)}"
