@@ -420,6 +420,7 @@ NB_MODULE(_kernels, m) {
               "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
   bind_batch(m);
   bind_encoding(m);
+  bind_graph(m);
   bind_learning(m);
   bind_vectors(m);
 }
