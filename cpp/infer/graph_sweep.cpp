@@ -10,7 +10,7 @@
 //
 // No arc is listed unless it has a score of its own: with n spans, K stops and S gates the cost is
 // O(n + K Y + S Y^2), and in addition the number of predecessors of each span that such an arc
-// leads to.  The window sums need no subtraction, see Window.
+// leads to.  The window sums need no subtraction, see WindowSums.
 
 #include "infer/graph_sweep.hpp"
 
@@ -31,7 +31,7 @@ namespace {
 // Each stop enters front and rear at most once, so a sum costs O(Y) on average.  Each of the sums
 // has at most two terms, which is what the backward sweep transposes.
 template <class Semiring>
-struct Window {
+struct WindowSums {
   const SpanGraph& g;
   GraphTables& t;
   GraphTally* tally;
@@ -75,7 +75,7 @@ struct GraphForward {
   GraphTables& t;
   GraphTally* tally;
   Arcs arcs;
-  Window<Semiring> window;
+  WindowSums<Semiring> window;
   double* row;             // [stride]
   std::int32_t* previous;  // [stride] not used: paths are found by listing terms
   Total base;
@@ -245,7 +245,7 @@ struct GraphBackward {
     for (int y = 0; y < g.Y; ++y) to[y] += p[y];
   }
 
-  // Transposes Window::sum.  What was made at gate k has collected all of its probability.
+  // Transposes WindowSums::sum.  What was made at gate k has collected all of its probability.
   void spread_window(int k) {
     const int low = g.low[k], high = g.high[k];
     const int middle = t.middle[k], before = k == 0 ? 0 : t.middle[k - 1];
@@ -375,7 +375,7 @@ double graph_log_partition(const SpanGraph& g, Workspace& work, GraphTables& tab
   return GraphForward<LogSum>(g, work, tables, tally).run();
 }
 double graph_best(const SpanGraph& g, Workspace& work, GraphTables& tables, GraphTally* tally) {
-  return GraphForward<Best>(g, work, tables, tally).run();
+  return GraphForward<Maximum>(g, work, tables, tally).run();
 }
 void graph_posterior(const SpanGraph& g, Workspace& work, const GraphTables& tables,
                      GraphCounts& counts) {

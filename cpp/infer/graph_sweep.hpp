@@ -13,13 +13,13 @@ struct GraphTables {
   double* value = nullptr;         // [n] paths that end with a span, relative to its stop
   double* inside = nullptr;        // [n] the same without its score, relative to the gate's window
   double* ended = nullptr;         // [K + 1][stride] spans that end at a stop, by label
-  double* front = nullptr;         // [K + 1][stride] see Window in graph_sweep.cpp
+  double* front = nullptr;         // [K + 1][stride] see WindowSums in graph_sweep.cpp
   double* rear = nullptr;          // [K + 1][stride]
   double* window = nullptr;        // [S + 1][stride] spans that may come before a gate, by label
   double* begun = nullptr;         // [S + 1][stride] spans that start at a gate, by label
   double* base_high = nullptr;     // [K + 1]
   double* base_low = nullptr;      // [K + 1]
-  std::int32_t* middle = nullptr;  // [S + 1] the state of Window at a gate
+  std::int32_t* middle = nullptr;  // [S + 1] the state of WindowSums at a gate
   std::int32_t* summed = nullptr;  // [S + 1]
 
   // base(from) - base(to)
