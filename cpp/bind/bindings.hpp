@@ -49,6 +49,7 @@ struct OwnedProblem {
 void bind_batch(nanobind::module_& m);
 void bind_bags(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);
+void bind_graph(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_scorer(nanobind::module_& m);
 void bind_segments(nanobind::module_& m);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/workspace.hpp"
+#include "infer/graph_sweep.hpp"
 #include "lattice/lattice.hpp"
 
 namespace caesura {
@@ -21,6 +22,11 @@ struct Kernels {
   // segments all have length 1.  False: a number left the safe range, ask log_partition and
   // posterior.
   bool (*chain)(const Lattice&, Workspace&, Counts*, double* log_z);
+
+  // The same questions of a span graph; the sweeps fill the tables, the counts read them.
+  double (*graph_log_partition)(const SpanGraph&, Workspace&, GraphTables&, GraphTally*);
+  double (*graph_best)(const SpanGraph&, Workspace&, GraphTables&, GraphTally*);
+  void (*graph_posterior)(const SpanGraph&, Workspace&, const GraphTables&, GraphCounts&);
 };
 
 extern const Kernels kPlainKernels;

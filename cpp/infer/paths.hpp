@@ -73,7 +73,7 @@ std::vector<Node> sample_path(const Walker& walk, Random& random) {
   return path;
 }
 
-// At most n different paths, best first.  The walker lists the tables of a Best sweep.
+// At most n different paths, best first.  The walker lists the tables of a Maximum sweep.
 //
 // Each path but the best deviates from an earlier one at some node, and follows the best terms from
 // there on; what it loses is the sum of what its deviations lose.  So candidates are taken from a

@@ -37,8 +37,8 @@ struct Forward {
   double* hats;          // [ring][stride]
   double* alpha;         // [stride]
   double* open;          // [stride]
-  double* open_start;    // [stride] Best: where the best open segment started
-  double* closed_start;  // [stride] Best
+  double* open_start;    // [stride] Maximum: where the best open segment started
+  double* closed_start;  // [stride] Maximum
   double* step;          // [stride] a'[e], then a[e]
   double* running_open;  // [stride] sum of shared[a], a >= s
   double* row;           // [stride]
@@ -222,7 +222,7 @@ double forward_log_partition(const Lattice& g, Workspace& work, Tables* tables, 
 }
 double forward_best(const Lattice& g, Workspace& work, Tables* tables, Back& back, int* last,
                     Tally* tally) {
-  Forward<Best> sweep(g, work, tables, &back, tally);
+  Forward<Maximum> sweep(g, work, tables, &back, tally);
   sweep.run();
   return total(sweep, last);
 }

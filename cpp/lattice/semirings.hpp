@@ -158,7 +158,7 @@ struct LogSum {
 
 // plus(a, b) = max(a, b): the best segmentation, with where it came from.  Of equal values the
 // first one that was added stays.
-struct Best {
+struct Maximum {
   static constexpr bool kSelects = true;
   static constexpr double kZero = kMinusInfinity, kOne = 0.0;
 

@@ -325,6 +325,29 @@ class Firings:
     def sort(self, n_tokens: int) -> None:
         """Sort by start; features stay in their order."""
 
+class SpanGraph:
+    """A graph of labelled spans, indexed for the kernels."""
+
+    def __init__(self, length: int, n_labels: int, rule: int, spans: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], arcs: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], arc_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def broken_arc(self) -> int: ...
+
+    @property
+    def invalid_score(self) -> str: ...
+
+    def score(self, path: Sequence[int]) -> float: ...
+
+    def log_partition(self) -> float: ...
+
+    def posterior(self) -> tuple[float, float, NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]: ...
+
+    def n_best(self, n: int) -> list[tuple[list[int], float]]: ...
+
+    def sample(self, n: int, seed: int) -> list[tuple[list[int], float]]: ...
+
+    def tally(self) -> dict[str, int]: ...
+
 class Gold:
     """The labels of a corpus."""
 

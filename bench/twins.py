@@ -1,0 +1,173 @@
+"""Each specialised recursion beside the general sweeps, on the same inputs with equal answers.
+
+    python bench/twins.py
+
+One thread, processor time, milliseconds for the whole batch.  The general sweeps (infer/sweep.cpp,
+infer/posterior.cpp) answer for `Potentials` whose indexes are made; the kernels of learning
+(cpp/learn) start from features and weights, so their times include gathering one row of weights
+for each feature and, for sums, adding the gradient up.  The comment above each specialised
+recursion names its line here; one that is not at least 1.3 times as fast has no reason to exist.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from timing import best_seconds, table
+
+import caesura
+from caesura import _kernels
+from caesura.inference.problems import problem_of
+from caesura.potentials import OPEN_END, OPEN_START
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from learning_cases import Case
+
+WORDS = 500
+
+
+class Twin(Case):
+    """A corpus of one kind, and the same model as `Potentials`."""
+
+    def __init__(
+        self, n: int, T: int, Y: int, *, longest: int, spans: bool = False, order: int = 0
+    ) -> None:
+        self.rng = rng = np.random.default_rng(0)
+        self.Y, self.lengths = Y, rng.integers(T // 2, T + 1, size=n)
+        self.offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+        self.bounds = np.full(Y, longest, np.int32)
+        self.barred, self.cost = np.zeros((Y, Y), np.uint8), None
+        self.extractor = _kernels.Extractor([([(0, 0)], 0), ([], 0)], None)
+        self.corpus = _kernels.Corpus()
+        self.extract_words(spans)
+        self.gold = self.make_gold(False)
+        patterns = rng.integers(0, Y, size=(40, 3)).tolist() if order > 1 else []
+        patterns = [list(p) for p in sorted({tuple(p) for p in patterns})]
+        bars: tuple[Any, ...] = (self.bounds, self.barred, np.zeros(Y, np.uint8), None)
+        self.parameters = _kernels.Parameters(
+            self.corpus, self.gold, Y, self.extractor, *bars, 0.0, True, True, True, patterns
+        )
+        self.w = rng.normal(size=len(self.parameters))
+        self.weight = np.ones(n)
+
+    def extract_words(self, spans: bool) -> None:
+        """One word for each token and, where wanted, features of spans of two and three tokens."""
+        rng, N = self.rng, int(self.offsets[-1])
+        words = (None, rng.integers(0, WORDS, size=N).astype(np.int32), None)
+        made = [
+            (s, s + k, int(rng.integers(4)))
+            for first, last in zip(
+                self.offsets[:-1].tolist(), self.offsets[1:].tolist(), strict=True
+            )
+            for s in range(first, last - 3)
+            for k in (2, 3)
+            if spans and rng.random() < 0.3
+        ]
+        starts, ends, flags = (np.array([m[i] for m in made], np.int32) for i in range(3))
+        self.extractor.extract(
+            self.corpus,
+            self.offsets,
+            [words],
+            *(starts, ends, flags.astype(np.uint8), np.ones(len(made), np.int32)),
+            rng.integers(0, 3, size=len(made)).astype(np.int32),
+            np.ones(len(made)),
+            True,
+        )
+
+
+def general(twin: Twin, keep_chain_out: bool) -> list[caesura.Potentials]:
+    """Return the model as `Potentials`, with the scores of single tokens in their array."""
+    made = []
+    for i in range(len(twin.lengths)):
+        p = twin.potentials(i, twin.w)
+        added, p._added = p._added, []
+        for chunk in added:
+            starts, ends, targets, scores, flags = chunk
+            token = (ends == starts + 1) & (targets < twin.Y) & (flags == (OPEN_START | OPEN_END))
+            np.add.at(p.emission, (starts[token], targets[token]), scores[token])
+            if not token.all():
+                p._added.append(tuple(column[~token] for column in chunk))  # type: ignore[arg-type]
+        if keep_chain_out:
+            p.add_transition(1, 0, 0, 0.0)
+        made.append(p)
+    return made
+
+
+def sums(twin: Twin, chain: bool) -> tuple[list[float], list[float]]:
+    """Seconds of the learning kernel and of the general sweeps; and of the chain kernel."""
+    objective, potentials = twin.objective(), general(twin, chain)
+    problems = [problem_of(p) for p in potentials]
+    gold = [
+        caesura.score(p, twin.rows[twin.ptr[i] : twin.ptr[i + 1]]) for i, p in enumerate(potentials)
+    ]
+    loss = objective.evaluate(twin.w, None, False, 1)[0]
+    assert objective.n_careful == 0
+    log_z = _kernels.log_partition(problems, 0, 1)
+    assert np.isclose(loss, sum(log_z) - sum(gold), rtol=1e-9)
+    times = [
+        best_seconds(lambda: objective.evaluate(twin.w, None, False, 1)),
+        best_seconds(lambda: _kernels.posterior(problems, 0, 1, False)),
+    ]
+    alone = []
+    if chain:
+        chains = [problem_of(p) for p in general(twin, False)]
+        fast, slow = (_kernels.posterior(x, 0, 1, False) for x in (chains, problems))
+        for a, b in zip(fast, slow, strict=True):
+            assert np.allclose(a.tokens, b.tokens, atol=1e-9)
+            assert np.allclose(a.transitions, b.transitions, atol=1e-9)
+        alone = [
+            best_seconds(lambda: _kernels.posterior(chains, 0, 1, False)),
+            best_seconds(lambda: _kernels.log_partition(chains, 0, 1)),
+            best_seconds(lambda: _kernels.log_partition(problems, 0, 1)),
+        ]
+    return times, alone
+
+
+def best(twin: Twin) -> list[float]:
+    potentials = general(twin, False)
+    problems = [problem_of(p) for p in potentials]
+    automaton = _kernels.Automaton(twin.Y, [], [], True, 1000)
+    order = np.arange(twin.Y, dtype=np.int32)
+    scorer = _kernels.Scorer(twin.parameters, twin.w, None, None, None, automaton, order)
+    design = twin.parameters.compile(twin.corpus)
+    found = scorer.best(design, 1)
+    for p, path, answer in zip(potentials, found, _kernels.best(problems, 0, 1), strict=True):
+        assert answer is not None
+        assert np.isclose(caesura.score(p, path), answer[1], rtol=1e-9)
+    return [
+        best_seconds(lambda: scorer.best(design, 1)),
+        best_seconds(lambda: _kernels.best(problems, 0, 1)),
+    ]
+
+
+def main() -> None:
+    rows: list[list[object]] = []
+
+    def line(name: str, files: str, special: float, plain: float) -> None:
+        cells = [f"{1e3 * special:.2f}", f"{1e3 * plain:.2f}", f"{plain / special:.2f}"]
+        rows.append([name, files, *cells])
+
+    for Y in (5, 22):
+        chain = Twin(200, 30, Y, longest=1)
+        (learn, sweeps), (posterior, log_z, log_z_sweep) = sums(chain, True)
+        line(f"chain counts, Y={Y}", "E3 / E1+E2", posterior, sweeps)
+        line(f"chain ln Z, Y={Y}", "E3 / E1", log_z, log_z_sweep)
+        line(f"chain counts, Y={Y}", "L2+L4 / E1+E2", learn, sweeps)
+        line(f"chain counts, Y={Y}", "E3 / L2+L4", posterior, learn)
+        line(f"chain best, Y={Y}", "L6 / E1", *best(chain))
+    for name, longest in (("bounded", 6), ("unbounded", 0)):
+        segments = Twin(100, 30, 10, longest=longest, spans=True)
+        line(f"segments {name} counts", "L1+L3 / E1+E2", *sums(segments, False)[0])
+        line(f"segments {name} best", "L5 / E1", *best(segments))
+    high = Twin(60, 20, 6, longest=0, spans=True, order=2)
+    line("label patterns counts", "L7+L8 / E1+E2", *sums(high, False)[0])
+    line("label patterns best", "L9 / E1", *best(high))
+    print("milliseconds for a batch; ratio: how much faster the first is")
+    print(table(["question", "recursions", "first", "second", "ratio"], rows))
+
+
+if __name__ == "__main__":
+    main()

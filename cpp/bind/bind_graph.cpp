@@ -1,0 +1,126 @@
+// Span graphs: check, release the GIL, call.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "bind/bindings.hpp"
+#include "infer/graph_answers.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace caesura;
+
+namespace {
+
+void make_graph(OwnedSpanGraph* self, int length, int n_labels, int rule,
+                Matrix<std::int32_t> spans, Vector<double> scores, Matrix<double> transition,
+                Vector<double> start, Vector<double> end, Matrix<std::int32_t> arcs,
+                Vector<double> arc_scores) {
+  SpanGraphInput in;
+  in.T = length;
+  in.Y = n_labels;
+  in.rule = static_cast<ArcRule>(rule);
+  const std::size_t n = spans.shape(0), Y = n_labels;
+  require(n_labels > 0 && length >= 0, "labels, length: out of range");
+  require(spans.shape(1) == 3 && scores.shape(0) == n, "spans: wrong shape");
+  require(transition.shape(0) == Y && transition.shape(1) == Y, "transition: wrong shape");
+  require(start.shape(0) == Y && end.shape(0) == Y, "start, end: wrong shape");
+  require(arcs.shape(1) == 2 && arcs.shape(0) == arc_scores.shape(0), "arcs: wrong shape");
+  for (std::size_t i = 0; i < n; ++i) {
+    const Span span{spans(i, 0), spans(i, 1), spans(i, 2), scores(i)};
+    require(span.start >= 0 && span.start < span.end && span.end <= length && span.label >= 0 &&
+                span.label < n_labels,
+            "spans: out of range");
+    in.spans.push_back(span);
+  }
+  for (std::size_t i = 0; i < arcs.shape(0); ++i) {
+    const SpanArc arc{arcs(i, 0), arcs(i, 1), arc_scores(i)};
+    require(arc.from >= 0 && arc.to >= 0 && arc.from < static_cast<int>(n) &&
+                arc.to < static_cast<int>(n),
+            "arcs: out of range");
+    in.arcs.push_back(arc);
+  }
+  in.transition.assign(transition.data(), transition.data() + transition.size());
+  in.start = copied(start);
+  in.end = copied(end);
+  new (self) OwnedSpanGraph(std::move(in));
+}
+
+nb::list to_python(const std::vector<GraphPath>& paths, const OwnedSpanGraph& self) {
+  nb::list out;
+  for (const GraphPath& path : paths) {
+    nb::list items;
+    for (const std::int32_t item : path) items.append(item);
+    out.append(nb::make_tuple(items, self.score(path)));
+  }
+  return out;
+}
+
+template <class Ask>
+auto without_gil(Ask ask) {
+  const nb::gil_scoped_release release;
+  Workspace work;
+  return ask(work);
+}
+
+// ln Z, entropy; counts of spans, arcs, transitions, starts, ends
+nb::tuple posterior(const OwnedSpanGraph& self) {
+  GraphPosterior p = without_gil(
+      [&](Workspace& work) { return graph_posterior(self.graph(), self.n_arcs(), work); });
+  return nb::make_tuple(p.log_z, p.entropy, given(std::move(p.spans)), given(std::move(p.arcs)),
+                        given(std::move(p.transitions)), given(std::move(p.starts)),
+                        given(std::move(p.ends)));
+}
+
+}  // namespace
+
+void caesura::bind_graph(nb::module_& m) {
+  nb::class_<OwnedSpanGraph>(m, "SpanGraph", "A graph of labelled spans, indexed for the kernels.")
+      .def("__init__", &make_graph, "length"_a, "n_labels"_a, "rule"_a, "spans"_a, "scores"_a,
+           "transition"_a, "start"_a, "end"_a, "arcs"_a, "arc_scores"_a)
+      .def_prop_ro("broken_arc", &OwnedSpanGraph::broken_arc)
+      .def_prop_ro("invalid_score", &OwnedSpanGraph::invalid_score)
+      .def("score", &OwnedSpanGraph::score, "path"_a)
+      .def("log_partition",
+           [](const OwnedSpanGraph& self) {
+             return without_gil(
+                 [&](Workspace& work) { return graph_log_partition(self.graph(), work); });
+           })
+      .def("posterior", &posterior,
+           nb::sig("def posterior(self) -> tuple[float, float, NDArray[numpy.float64], "
+                   "NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], "
+                   "NDArray[numpy.float64]]"))
+      .def(
+          "n_best",
+          [](const OwnedSpanGraph& self, int n) {
+            return to_python(
+                without_gil([&](Workspace& work) { return graph_n_best(self.graph(), work, n); }),
+                self);
+          },
+          "n"_a, nb::sig("def n_best(self, n: int) -> list[tuple[list[int], float]]"))
+      .def(
+          "sample",
+          [](const OwnedSpanGraph& self, int n, std::uint64_t seed) {
+            return to_python(without_gil([&](Workspace& work) {
+                               return graph_samples(self.graph(), work, n, seed);
+                             }),
+                             self);
+          },
+          "n"_a, "seed"_a,
+          nb::sig("def sample(self, n: int, seed: int) -> list[tuple[list[int], float]]"))
+      .def(
+          "tally",
+          [](const OwnedSpanGraph& self) {
+            GraphTally tally;
+            without_gil(
+                [&](Workspace& work) { return graph_log_partition(self.graph(), work, &tally); });
+            nb::dict out;
+            out["spans"] = tally.spans;
+            out["arcs"] = tally.arcs;
+            out["rows"] = tally.rows;
+            out["steps"] = tally.steps;
+            return out;
+          },
+          nb::sig("def tally(self) -> dict[str, int]"));
+}
