@@ -127,7 +127,7 @@ def test_every_character_beside_others() -> None:
         assert not wrong, (column, wrong[:5])
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(st.lists(text, min_size=1, max_size=8))
 @example(["", "ΣΊΣΥΦΟΣ", "σίσυφοσ", "ǅabc", "AǅB", "1ǅ", "Ab1", "A1b", "aaaaaaaa" * 9])
 def test_columns_of_words(words: list[str]) -> None:
@@ -228,7 +228,7 @@ def test_tokenisers_at_every_character(name: str) -> None:
         assert CHARACTERS.spans(whole, name) == regex_spans(name, whole), frame
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(st.sampled_from(["words", "whitespace", "characters"]), text)
 @example("words", "'a''b'c’ ’d’’e_f\u0301g'\u0301h")
 def test_tokenisers(name: str, given: str) -> None:
@@ -270,7 +270,7 @@ patterns = st.recursive(st.sampled_from(_SETS), _repeat, max_leaves=8)
 words_to_match = st.text(st.sampled_from("aabbc1٣ .-ß\n]+_\u0301\ud800"), max_size=7)
 
 
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(patterns, st.lists(words_to_match, min_size=1, max_size=6))
 def test_patterns_are_those_of_python(source: str, words: list[str]) -> None:
     made = _kernels.Pattern.compile(source)
@@ -280,7 +280,7 @@ def test_patterns_are_those_of_python(source: str, words: list[str]) -> None:
         assert found == [expected.fullmatch(w) is not None for w in words]
 
 
-@settings(max_examples=1500)
+@settings(max_examples=600)
 @given(st.text(r"ab-]^[\dWs.()|?*+{}2,:#$n ", max_size=12), st.lists(words_to_match, max_size=6))
 def test_any_text_as_a_pattern(source: str, words: list[str]) -> None:
     """What is compiled is a correct expression, and means the same."""
