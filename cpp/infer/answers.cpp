@@ -78,6 +78,17 @@ Posterior make_posterior(const Problem& problem, const Lattice& g) {
   return out;
 }
 
+// The better score first; of equal ones, the order of ties.hpp.
+bool comes_first(const Answer& a, const Answer& b) {
+  if (a.score != b.score) return a.score > b.score;
+  auto x = a.segments.rbegin(), y = b.segments.rbegin();
+  for (; x != a.segments.rend() && y != b.segments.rend(); ++x, ++y) {
+    if (x->label != y->label) return x->label < y->label;
+    if (x->start != y->start) return x->start > y->start;
+  }
+  return false;
+}
+
 void clear(Posterior& out) {
   const double* end = out.patterns + out.n_patterns;
   std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
@@ -168,7 +179,7 @@ bool answer_n_best_limited(const Problem& problem, Method method, Workspace& wor
   const Walk walk(problem, g, tables);
   std::vector<std::vector<LabelledSegment>> found;
   if (std::all_of(limit.begin(), limit.end(), [](std::uint8_t x) { return x == 0; })) {
-    found = n_best(walk, n);
+    found = n_best(walk, back, n);
   } else if (!n_best_limited(walk, n, limit, most_entries, found)) {
     return false;
   }
@@ -176,8 +187,7 @@ bool answer_n_best_limited(const Problem& problem, Method method, Workspace& wor
     const double score = problem.score(segments);
     out.push_back({true, score, std::move(segments)});
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Answer& a, const Answer& b) { return a.score > b.score; });
+  std::stable_sort(out.begin(), out.end(), comes_first);
   return true;
 }
 

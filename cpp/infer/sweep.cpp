@@ -105,7 +105,8 @@ struct LogSum {
   }
 };
 
-// Takes the largest of the rows, and where it came from.
+// Takes the largest of the rows, and where it came from.  Rows come with the latest start first, so
+// of equal ones the first stays (see ties.hpp).
 struct Best {
   int stride;
   double* most;  // [stride]
@@ -310,7 +311,7 @@ struct Forward {
     const bool edges = arcs.has_edges(e);
     if (edges) arcs.patch(e);
     if constexpr (kBest) {
-      arcs.forward_best(alpha, hat(e), back->previous + static_cast<std::ptrdiff_t>(e) * g.stride);
+      arcs.forward_best(alpha, hat(e), e, *back);
     } else {
       arcs.forward(alpha, hat(e));
     }
@@ -349,7 +350,9 @@ double best(const Lattice& g, Workspace& work, Tables* tables, Back& back, int* 
   sweep.run();
   *last = 0;
   for (int q = 1; q < g.Q; ++q) {
-    if (sweep.final_value(q) > sweep.final_value(*last)) *last = q;
+    const double value = sweep.final_value(q), most = sweep.final_value(*last);
+    const bool tied = value == most && value > kMinusInfinity;
+    if (value > most || (tied && precedes(g, back, g.T, q, *last))) *last = q;
   }
   const double value = sweep.final_value(*last);
   if (value == kMinusInfinity) return kMinusInfinity;

@@ -171,9 +171,6 @@ std::uint64_t Random::next() {
 
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-namespace {
-
-// The segments of a path of nodes from the final one to the start.
 std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path) {
   std::vector<LabelledSegment> segments;
   int end = g.T;
@@ -186,10 +183,6 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
   std::reverse(segments.begin(), segments.end());
   return segments;
 }
-
-bool at_start(const Node& node) { return node.kind == NodeKind::kBegun && node.at == 0; }
-
-}  // namespace
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
   std::vector<Node> path{{NodeKind::kFinal, walk.lattice().T, 0}};
@@ -214,67 +207,6 @@ std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
     path.push_back(terms[chosen].from);
   }
   return segments_of(walk.lattice(), path);
-}
-
-// Each segmentation but the best deviates from an earlier one at some node, and follows the best
-// terms from there on; what it loses is the sum of what its deviations lose.  So candidates are
-// taken from a heap by their loss, each gives one whole path, and its own deviations are put on the
-// heap.
-std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n) {
-  struct Candidate {
-    double loss;
-    std::int32_t parent;  // path deviated from, -1 for none
-    std::int32_t place;   // node of that path
-    std::int32_t choice;  // rank of the term taken there
-  };
-  auto worse = [](const Candidate& a, const Candidate& b) { return a.loss > b.loss; };
-  std::priority_queue<Candidate, std::vector<Candidate>, decltype(worse)> heap(worse);
-
-  // Terms of a node, best first, made once.
-  std::unordered_map<std::uint64_t, std::vector<Term>> known;
-  auto sorted_terms = [&](const Node& node) -> const std::vector<Term>& {
-    const std::uint64_t key =
-        (static_cast<std::uint64_t>(node.at) * walk.lattice().Q + node.state) * 4 +
-        static_cast<std::uint64_t>(node.kind);
-    auto [found, added] = known.try_emplace(key);
-    if (added) {
-      walk.terms(node, found->second);
-      std::stable_sort(found->second.begin(), found->second.end(),
-                       [](const Term& a, const Term& b) { return a.value > b.value; });
-    }
-    return found->second;
-  };
-
-  std::vector<std::vector<Node>> paths;
-  std::vector<std::vector<LabelledSegment>> results;
-  const Node final{NodeKind::kFinal, walk.lattice().T, 0};
-  if (!sorted_terms(final).empty()) heap.push({0.0, -1, 0, 0});
-  while (!heap.empty() && static_cast<int>(results.size()) < n) {
-    const Candidate taken = heap.top();
-    heap.pop();
-    std::vector<Node> path;
-    if (taken.parent < 0) {
-      path.push_back(final);
-    } else {
-      const auto& parent = paths[taken.parent];
-      path.assign(parent.begin(), parent.begin() + taken.place + 1);
-    }
-    const int number = static_cast<int>(paths.size());
-    int choice = taken.choice;
-    while (!at_start(path.back())) {
-      const std::vector<Term>& terms = sorted_terms(path.back());
-      if (choice + 1 < static_cast<int>(terms.size())) {
-        const double loss = terms[choice].value - terms[choice + 1].value;
-        heap.push(
-            {taken.loss + loss, number, static_cast<std::int32_t>(path.size()) - 1, choice + 1});
-      }
-      path.push_back(terms[choice].from);
-      choice = 0;
-    }
-    results.push_back(segments_of(walk.lattice(), path));
-    paths.push_back(std::move(path));
-  }
-  return results;
 }
 
 namespace {

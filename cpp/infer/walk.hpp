@@ -25,6 +25,9 @@ struct Node {
   std::int32_t state;
 };
 
+// Whether a path ends here: nothing comes before the first segment.
+inline bool at_start(const Node& node) { return node.kind == NodeKind::kBegun && node.at == 0; }
+
 struct Term {
   Node from;
   double value;  // log weight, comparable among the terms of one node
@@ -34,7 +37,7 @@ class Walk {
  public:
   Walk(const Problem& problem, const Lattice& lattice, const Tables& tables);
 
-  // The terms of a node, impossible ones left out.
+  // The terms of a node, impossible ones left out; segments with later starts come first.
   void terms(const Node& node, std::vector<Term>& out) const;
 
   // ln P(a segment [s, end) in the state, given that one in this state ends at `end`), for the
@@ -75,10 +78,14 @@ class Random {
   std::uint64_t state_[4];
 };
 
+// The segments of a path of nodes from the final one to the start.
+std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path);
+
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 
-// At most n distinct segmentations, best first, from tables of the best sweep.
-std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n);
+// At most n distinct segmentations, best first and equal ones in the order of ties.hpp, from the
+// tables and the back-pointers of the best sweep.
+std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n);
 
 // The same among the segmentations that keep limits which the automaton does not track: limit[y] is
 // 0 for none, 1 for at most once, 2 for exactly once.  False: more than `most_entries` would have

@@ -80,6 +80,12 @@ class Encoder:
         """The attributes met so far, and which of them come together."""
         return self._extractor
 
+    def copy(self) -> Encoder:
+        """Return an encoder that knows the same attributes by the same numbers."""
+        twin = Encoder(self.features)
+        twin.restore(self.state(np.arange(len(self), dtype=np.int32)))
+        return twin
+
     def forget(self) -> None:
         """Forget the words seen, but not their numbers."""
         self._words = Words()

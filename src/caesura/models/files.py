@@ -18,10 +18,11 @@ from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.answers import Answers
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
+from caesura.models.compact import PAIRS, nonzero
 from caesura.models.estimator import Features
 from caesura.models.patterns import SHORTEST
 from caesura.models.semi import LONGEST, SemiCRF
-from caesura.models.structure import Fitted, Structure, blocks_of, scorer_of
+from caesura.models.structure import Fitted, Structure, scorer_of
 from caesura.models.training import feature_name
 from caesura.segments import TAG_SCHEMES
 
@@ -34,7 +35,6 @@ WRONG = (  # what reading plain data that is not what it should be can raise
 )
 Arrays = dict[str, npt.NDArray[Any]]
 LARGEST = 1e100  # weight
-PAIRS = ("attribute", "label", "edge_attribute", "edge_pair", "transition", "start", "end")
 BARS: dict[str, type[np.generic]] = {
     "bounds": np.int32,
     "barred": np.uint8,
@@ -61,40 +61,9 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     """Return what fitting left behind, but for the features, as plain data."""
     fitted, calibration = model._known, model._calibration
-    structure, parameters, w = fitted.structure, fitted.parameters, fitted.w
-    blocks = blocks_of(parameters)
-    kept, kept_edges = w[blocks.rows] != 0.0, w[blocks.edges] != 0.0
-    attribute, edge = parameters.attribute[kept], parameters.edge_attribute[kept_edges]
-    attributes, places = np.unique(np.concatenate([attribute, edge]), return_inverse=True)
-    Y, used = len(structure.states), _Used(parameters, w[blocks.patterns])
-    rows, labels = places[: len(attribute)], used.renumbered(parameters.label[kept], Y)
-    edges = places[len(attribute) :]
-    pairs = used.renumbered(parameters.edge_pair[kept_edges], Y * Y)
-    order, edge_order = np.lexsort((labels, rows)), np.lexsort((pairs, edges))
-    weights = [w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]]
-    ends = {}
-    for name, block in (
-        ("transition", blocks.transitions),
-        ("patterns", blocks.patterns),
-        ("start", blocks.starts),
-        ("end", blocks.ends),
-    ):
-        values = w[block]
-        if name != "patterns":
-            ends[name] = getattr(parameters, name)[values != 0.0]
-        weights.append(values[values != 0.0])
-    arrays: Arrays = {
-        "weights": np.concatenate(weights),
-        "attribute": rows[order].astype(np.int32),
-        "label": labels[order],
-        "edge_attribute": edges[edge_order].astype(np.int32),
-        "edge_pair": pairs[edge_order],
-        **ends,
-        **used.arrays(),
-    }
+    structure = fitted.structure
+    arrays, n_plain = nonzero(fitted)
     arrays |= {name: getattr(structure, name) for name in BARS}
-    state = fitted.encoder.state(attributes.astype(np.int32))
-    arrays |= {f"encoder.{name}": array for name, array in state.items()}
     if calibration is not None:
         arrays["calibration"] = np.stack([calibration.knots, calibration.values])
         arrays["calibration.held_out"] = np.stack([calibration.seen, calibration.right])
@@ -102,39 +71,11 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "states": list(structure.states),
         "labels": list(fitted.labels),
         "scheme": fitted.scheme,
-        "plain_patterns": used.n_plain,
+        "plain_patterns": n_plain,
         "calibration": None if calibration is None else calibration.method,
         "calibration_bias": None if calibration is None else calibration.outside_bias,
     }
     return header, arrays
-
-
-class _Used:
-    """The patterns of a model that have weights other than zero, the plain ones first."""
-
-    def __init__(self, parameters: _kernels.Parameters, weights: npt.NDArray[np.float64]) -> None:
-        self.all, self.kept = parameters.patterns, np.flatnonzero(weights).tolist()
-        self.n_plain = len(self.kept)
-
-    def renumbered(self, codes: npt.NDArray[np.int32], first: int) -> npt.NDArray[np.int32]:
-        """Return codes with the new numbers of their patterns, which count from `first`."""
-        known = set(self.kept)
-        self.kept += [k for k in np.unique(codes - first).tolist() if k >= 0 and k not in known]
-        places = np.zeros(len(self.all), np.int32)
-        places[self.kept] = np.arange(len(self.kept))
-        if not len(places):
-            return codes
-        moved = first + places[np.maximum(codes - first, 0)]
-        return np.where(codes < first, codes, moved).astype(np.int32)
-
-    def arrays(self) -> Arrays:
-        """Return them as arrays."""
-        sizes = [len(self.all[k]) for k in self.kept]
-        labels = [y for k in self.kept for y in self.all[k]]
-        return {
-            "patterns": np.array(labels, np.int32),
-            "pattern_sizes": np.array(sizes, np.int32),
-        }
 
 
 def _options(model: Answers) -> dict[str, Any]:
