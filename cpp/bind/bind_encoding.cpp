@@ -265,7 +265,7 @@ void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
   for (std::size_t k = 0; k < starts.shape(0); ++k) {
     firings.push_back({starts(k), ends(k), flags(k), sources(k), ids(k), values(k)});
   }
-  const nb::gil_scoped_release release;
+  const Released release;
   self.extract(offsets.data(), n, views, firings, grow, corpus);
 }
 
@@ -308,7 +308,7 @@ void bind_encoding(nb::module_& m) {
             }
             Trie::Found found;
             {
-              const nb::gil_scoped_release release;
+              const Released release;
               found =
                   self.scan(keys.data(), offsets.data(), static_cast<int>(offsets.shape(0)) - 1);
             }

@@ -111,7 +111,7 @@ struct BoundObjective {
     std::vector<double> gradient(w.shape(0));
     double loss;
     {
-      const nb::gil_scoped_release release;
+      const Released release;
       const std::int32_t* chosen = some ? some->data() : nullptr;
       std::vector<double> part;
       if (some) part = parameters->count(*design, *gold, objective->weight.data(), chosen, count);
@@ -193,7 +193,7 @@ std::vector<Answer> answers_of(const Scorer& self, const Design& d, int n_thread
       d.site.empty() && d.edge_ptr.empty() && d.planes == 1 && self.layout->histories == nullptr &&
       std::all_of(bounds.begin(), bounds.end(), [](std::int32_t bound) { return bound == 1; });
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     for_each(n, n_threads, [&](int i, Workspace& work) {
       if (d.length(i) == 0) return;
       if (chain) {
@@ -355,7 +355,7 @@ void bind_learning(nb::module_& m) {
              add_patterns(layout, patterns, patterns.size(), 3);
              Planes planes = attributes.planes();
              if (ends) add_ends(layout);
-             const nb::gil_scoped_release release;
+             const Released release;
              Pairs pairs = observed_pairs(corpus, gold,
                                           {n_labels, min_frequency, all_states, all_transitions},
                                           planes, layout);
@@ -417,7 +417,7 @@ void bind_learning(nb::module_& m) {
       .def(
           "compile",
           [](const Parameters& self, const Corpus& corpus) {
-            const nb::gil_scoped_release release;
+            const Released release;
             return std::const_pointer_cast<Design>(self.compile(corpus));
           },
           "corpus"_a)

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/interrupt.hpp"
 #include "infer/walk.hpp"
 
 namespace caesura {
@@ -67,6 +68,7 @@ class Enumeration {
     const auto [at, added] = known_.try_emplace(key);
     Ways& made = at->second;
     if (!added) return made;
+    check_interrupt();
     walk_.terms(node, made.terms);
     for (const Term& term : made.terms) made.most = std::max(made.most, term.value);
     for (std::size_t i = 0; i < made.terms.size(); ++i)
@@ -188,7 +190,12 @@ class Enumeration {
 std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n) {
   std::vector<std::vector<LabelledSegment>> results;
   Enumeration every(walk, back);
-  while (static_cast<int>(results.size()) < n && every.extend()) results.push_back(every.last());
+  SegmentCount count;
+  while (static_cast<int>(results.size()) < n && every.extend()) {
+    check_interrupt();
+    results.push_back(every.last());
+    count.add(results.back().size());
+  }
   return results;
 }
 

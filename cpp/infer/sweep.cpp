@@ -14,6 +14,7 @@
 #include <initializer_list>
 #include <type_traits>
 
+#include "base/interrupt.hpp"
 #include "infer/arcs.hpp"
 #include "infer/kernels.hpp"
 #include "lattice/rows.hpp"
@@ -326,6 +327,7 @@ struct Forward {
   void run() {
     begin();
     for (int e = 1; e <= g.T; ++e) {
+      if (e % 16 == 0) check_interrupt();
       sum(e);
       normalise(e, e < g.T ? window_of(g, e + 1).low : e);
     }

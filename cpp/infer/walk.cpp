@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
+#include <stdexcept>
 #include <unordered_map>
+
+#include "base/interrupt.hpp"
 
 namespace caesura {
 
@@ -184,11 +187,17 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
   return segments;
 }
 
+void SegmentCount::add(std::size_t segments) {
+  total_ += std::max<std::int64_t>(static_cast<std::int64_t>(segments), 1);
+  if (total_ > kMostSegments) throw std::overflow_error("segments");
+}
+
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
   std::vector<Node> path{{NodeKind::kFinal, walk.lattice().T, 0}};
   std::vector<Term> terms;
   std::vector<double> weights;
   while (!at_start(path.back())) {
+    if (path.size() % 16 == 0) check_interrupt();
     walk.terms(path.back(), terms);
     double most = kMinusInfinity, total = 0.0;
     for (const Term& term : terms) most = std::max(most, term.value);
@@ -274,6 +283,7 @@ bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& li
   std::unordered_map<Place, std::int32_t, PlaceHash> taken;
   std::vector<Term> terms;
   while (!heap.empty() && static_cast<int>(out.size()) < n) {
+    if (entries.size() % 16 == 0) check_interrupt();
     const Candidate best = heap.top();
     heap.pop();
     const Place place = entries[best.entry].place;

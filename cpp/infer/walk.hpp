@@ -83,6 +83,19 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 
+// Answers of more segments than this together are refused: as Python lists they would take some
+// gigabytes.
+constexpr std::int64_t kMostSegments = 100'000'000;
+
+// Counts the segments of answers; throws std::overflow_error where there are too many.
+class SegmentCount {
+ public:
+  void add(std::size_t segments);
+
+ private:
+  std::int64_t total_ = 0;
+};
+
 // At most n distinct segmentations, best first and equal ones in the order of ties.hpp, from the
 // tables and the back-pointers of the best sweep.
 std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n);

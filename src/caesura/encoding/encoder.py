@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +26,7 @@ FARTHEST = 1_000_000  # tokens that a template may look away
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 30 MB
 FIRED = (np.int32, np.int32, np.uint8, np.int32, np.int32, np.float64)  # as the kernels take them
 State = Mapping[str, npt.NDArray[Any]]
+_ALL: WeakSet[Encoder] = WeakSet()
 
 
 class Encoder:
@@ -68,6 +71,7 @@ class Encoder:
             else _kernels.Extractor(self._plans)
         )
         self._lock = Lock()
+        _ALL.add(self)
         per_word = [column for column in self.columns if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
         self.forget()
@@ -249,6 +253,21 @@ class Encoder:
             else:
                 out[mine] = len(self.columns) + self._segments.index(source)
         return out
+
+
+def _unlock_in_child() -> None:
+    """Replace the locks that other threads held at a fork: these threads do not exist any more.
+
+    A lock that says it is free may still be taken, by a thread that waits for the GIL.
+    """
+    for encoder in list(_ALL):
+        if encoder._lock.locked():
+            encoder.forget()  # the tables of words may be half written
+        encoder._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_child)
 
 
 def _check_offsets(template: Template) -> None:

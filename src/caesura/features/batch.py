@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
 from itertools import chain, islice
 from typing import NamedTuple
 
@@ -68,12 +67,17 @@ class Batch:
         self.words = words
         lengths = [len(document) for document in documents]
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *lengths], dtype=np.int64)
+        self._types: npt.NDArray[np.int32] | None = None
 
-    @cached_property
+    @property
     def types(self) -> npt.NDArray[np.int32]:
         """The type of each token, of shape (N,): an index into words.words."""
-        tokens = chain.from_iterable(document.tokens for document in self.documents)
-        return np.array(self.words.types(tokens), np.int32)
+        # Not a cached_property: before Python 3.12 all instances share a lock, which a forked child
+        # may find taken for ever.
+        if self._types is None:
+            tokens = chain.from_iterable(document.tokens for document in self.documents)
+            self._types = np.array(self.words.types(tokens), np.int32)
+        return self._types
 
 
 class Firings(NamedTuple):

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, persistence
+from caesura.checks import check_scores
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
@@ -34,7 +35,7 @@ WRONG = (  # what reading plain data that is not what it should be can raise
     *(RecursionError, OverflowError, re.error),
 )
 Arrays = dict[str, npt.NDArray[Any]]
-LARGEST = 1e100  # weight
+ROUNDING = 1e-6  # by so much a sum of probabilities may be above 1
 BARS: dict[str, type[np.generic]] = {
     "bounds": np.int32,
     "barred": np.uint8,
@@ -191,8 +192,8 @@ def _restored(
         n_plain=n_plain,
     )
     w = _array(arrays, "weights", np.float64)
-    fits = len(w) == len(parameters) and bool((np.abs(w) <= LARGEST).all())  # NaN is not
-    _require(fits, "weights: wrong")
+    _require(len(w) == len(parameters), "weights: wrong length")
+    check_scores("weights", w)
     scorer = scorer_of(parameters, w, structure)
     fitted = Fitted(structure, labels, scheme, encoder, parameters, w, scorer)
     bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
@@ -278,6 +279,9 @@ def _calibration(method: str | None, bias: Any, arrays: Arrays) -> Calibration |
     if method is None:
         return None
     knots, values = _array(arrays, "calibration", np.float64, 2)
+    if len(knots) and knots.max() <= 1.0 + ROUNDING:  # as earlier versions wrote them
+        last = np.append(np.minimum(knots, 1.0)[:-1] < 1.0, True)
+        knots, values = np.minimum(knots[last], 1.0), values[last]
     seen, right = _array(arrays, "calibration.held_out", np.float64, 2)
     numbers = np.concatenate([knots, values, seen, right])
     shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # NaN is not
