@@ -12,8 +12,9 @@ from toys import addresses
 
 import caesura
 from caesura import ChainCRF, InvalidInput, Potentials, SemiCRF, TooLarge
-from caesura.features import lower, shape
+from caesura.features import edge, history, lower, shape
 from caesura.models.calibration import calibrate
+from caesura.models.structure import blocks_of
 from caesura.persistence import read, write
 
 X, Y = addresses(30, seed=1)
@@ -169,7 +170,44 @@ def test_odd_scores_and_lengths() -> None:
         p.emission = "x"
 
 
+def test_minimum_risk_of_too_many_segments() -> None:
+    with pytest.raises(TooLarge, match=r"20,000 tokens have 2,000,000,000 segments"):
+        caesura.minimum_risk(Potentials(20_000, 5))
+    assert caesura.minimum_risk(Potentials(2_000, 5, max_length=2)).segments
+
+
 def test_too_many_labels_are_not_blamed_on_histories() -> None:
     p = Potentials(2, 8000)
     with pytest.raises(TooLarge, match=r"^labels: 8,000 labels have 64,000,000 transitions"):
         caesura.log_partition(p)
+
+
+# -- what a model says of itself -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("order", [1, 2])
+def test_top_features_list_edges(kind: Any, order: int) -> None:
+    features = [*FEATURES, edge(lower[0]), *([history(edge(shape[0]), 2)] if order > 1 else [])]
+    model = kind(features, order=order, c2=0.1, max_iterations=30).fit(X, Y)
+    parameters, blocks = model._known.parameters, blocks_of(model._known.parameters)
+    top = model.top_features(n=10**6)
+    of_edges = [one for one in top if one.feature.startswith(("edge:", "history2:edge:"))]
+    assert len(of_edges) == len(parameters.edge_attribute) > 0
+    states = model._known.structure.states
+    Y_ = len(states)
+    names = model._known.encoder.names(parameters.edge_attribute.tolist())
+    expected = {
+        (name, " > ".join(states[y] for y in _pair(code, Y_, parameters.patterns)), float(w))
+        for name, code, w in zip(
+            names, parameters.edge_pair.tolist(), model._known.w[blocks.edges], strict=True
+        )
+    }
+    assert {tuple(one) for one in of_edges} == expected
+    mine = model.top_features("town", n=10**6)
+    assert any(one in of_edges for one in mine)
+    assert all(one.label.split(" > ")[-1].endswith("town") for one in mine)
+
+
+def _pair(code: int, n: int, patterns: list[list[int]]) -> list[int]:
+    return list(divmod(code, n)) if code < n * n else patterns[code - n * n]

@@ -108,11 +108,20 @@ def _plain(value: Any) -> Any:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is executed.  A feature that is a user's function is found again by its
-    import name, and an error says so if it is not there.
+    Nothing in the file is executed, and no module that it names is imported unless `trust` is True.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trust : bool
+        Whether to import the modules of functions that the file names, for models with features
+        that are functions of your own.  Importing runs a module's code, so only do this with files
+        from a source that you trust.  It is not needed if a feature has been made of the function
+        in this process, as in ``function(f)``.
 
     Examples
     --------
@@ -126,7 +135,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = persistence.read(path, "model")
     try:
-        return _built(header, arrays)
+        return _built(header, arrays, trust)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
     except WRONG as error:
@@ -135,10 +144,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise InvalidInput(message("path", str(path), expected, remedy)) from error
 
 
-def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
+def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
     """Return the model in a file."""
     kind = KINDS[header["model"]]
-    features = _features(arrays)
+    features = _features(arrays, trust)
     known = set(kind._names())
     options = {name: value for name, value in header["options"].items() if name in known}
     if isinstance(options["features"], list):
@@ -154,7 +163,7 @@ def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
     return model
 
 
-def _features(arrays: Arrays) -> Features:
+def _features(arrays: Arrays, trust: bool) -> Features:
     prefix = "lexicon."
     lexicons = {
         name.removeprefix(prefix): Lexicon(
@@ -163,7 +172,7 @@ def _features(arrays: Arrays) -> Features:
         for name, packed in arrays.items()
         if name.startswith(prefix)
     }
-    return from_spec(persistence.unpack(arrays["features"]), lexicons)
+    return from_spec(persistence.unpack(arrays["features"]), lexicons, trust)
 
 
 def _restored(
