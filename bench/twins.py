@@ -40,6 +40,7 @@ class Twin(Case):
         self.offsets = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
         self.bounds = np.full(Y, longest, np.int32)
         self.barred, self.cost = np.zeros((Y, Y), np.uint8), None
+        self.barred_start = np.zeros(Y, np.uint8)
         self.extractor = _kernels.Extractor([([(0, 0)], 0), ([], 0)], None)
         self.corpus = _kernels.Corpus()
         self.extract_words(spans)
@@ -129,16 +130,13 @@ def sums(twin: Twin, chain: bool) -> tuple[list[float], list[float]]:
 def best(twin: Twin) -> list[float]:
     potentials = general(twin, False)
     problems = [problem_of(p) for p in potentials]
-    automaton = _kernels.Automaton(twin.Y, [], [], True, 1000)
-    order = np.arange(twin.Y, dtype=np.int32)
-    scorer = _kernels.Scorer(twin.parameters, twin.w, None, None, None, automaton, order)
-    design = twin.parameters.compile(twin.corpus)
-    found = scorer.best(design, 1)
+    scorer, design = twin.scorer(), twin.parameters.compile(twin.corpus)
+    found = scorer.best(design, None, 1).segments(tuple, list(range(twin.Y)))
     for p, path, answer in zip(potentials, found, _kernels.best(problems, 0, 1), strict=True):
         assert answer is not None
         assert np.isclose(caesura.score(p, path), answer[1], rtol=1e-9)
     return [
-        best_seconds(lambda: scorer.best(design, 1)),
+        best_seconds(lambda: scorer.best(design, None, 1)),
         best_seconds(lambda: _kernels.best(problems, 0, 1)),
     ]
 
@@ -157,7 +155,7 @@ def main() -> None:
         line(f"chain ln Z, Y={Y}", "E3 / E1", log_z, log_z_sweep)
         line(f"chain counts, Y={Y}", "L2+L4 / E1+E2", learn, sweeps)
         line(f"chain counts, Y={Y}", "E3 / L2+L4", posterior, learn)
-        line(f"chain best, Y={Y}", "L6 / E1", *best(chain))
+        line(f"chain best, Y={Y}", "L5 / E1", *best(chain))
     for name, longest in (("bounded", 6), ("unbounded", 0)):
         segments = Twin(100, 30, 10, longest=longest, spans=True)
         line(f"segments {name} counts", "L1+L3 / E1+E2", *sums(segments, False)[0])

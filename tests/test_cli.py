@@ -116,7 +116,7 @@ def test_missing_files_are_named(folder: Path) -> None:
 
 
 def test_a_bug_is_one_line_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(path: object) -> None:
+    def broken(path: object, trust: bool = False) -> None:
         raise TypeError("oh")
 
     monkeypatch.setattr("caesura.models.load", broken)

@@ -207,7 +207,8 @@ def test_a_function_is_found_by_its_name(tmp_path: Path) -> None:
         "m = caesura.SemiCRF([function(mine.size)[0]]).fit([['a', 'b']], [[(0, 1, 'x')]])\n"
         "m.save('model')\n"
     )
-    ask = "import caesura; print(caesura.load('model').predict([['a', 'b']]))"
+    ask = "import caesura; print(caesura.load('model', trust=True).predict([['a', 'b']]))"
+    used = "import mine; from caesura.features import function; function(mine.size); "
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
 
     def run(code: str) -> Any:
@@ -218,6 +219,7 @@ def test_a_function_is_found_by_its_name(tmp_path: Path) -> None:
 
     assert run(make).returncode == 0
     assert "label='x'" in run(ask).stdout
+    assert "label='x'" in run(used + ask.replace("trust=True", "trust=False")).stdout
     (tmp_path / "mine.py").unlink()
     missing = run(ask)
     assert missing.returncode == 1
@@ -225,6 +227,47 @@ def test_a_function_is_found_by_its_name(tmp_path: Path) -> None:
         missing.stderr
     )
     assert "install or write the module that has it" in missing.stderr
+
+
+def test_no_module_is_imported_without_trust(tmp_path: Path) -> None:
+    """Neither by load nor by a command; both say which function it is, and how to allow it."""
+    (tmp_path / "evil.py").write_text(
+        "open('imported', 'w').close()\ndef size(document, t):\n    return str(t)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    make = (
+        "import caesura, evil, os\nfrom caesura.features import function\n"
+        "m = caesura.SemiCRF([function(evil.size)[0]]).fit([['a', 'b']], [[(0, 1, 'x')]])\n"
+        "m.save('model')\nos.remove('imported')\n"
+    )
+    (tmp_path / "gold.conll").write_text("a B-x\nb O\n")
+
+    def run(*words: str) -> Any:
+        command = [sys.executable, *words]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    assert run("-c", make).returncode == 0
+    commands = [
+        ["inspect", "model"],
+        ["explain", "model", "a b"],
+        ["segment", "model", "gold.conll", "-o", "out.jsonl"],
+        ["evaluate", "model", "gold.conll"],
+        ["compare", "gold.conll", "model", "model"],
+        ["train", "gold.conll", "-o", "new.model", "--warm-start", "model", "-q"],
+    ]
+    for words in [["-c", "import caesura; caesura.load('model')"]] + [
+        ["-m", "caesura", *words] for words in commands
+    ]:
+        refused = run(*words)
+        assert refused.returncode != 0, words
+        assert "function: got 'evil:size'" in refused.stderr
+        assert "--trust" in refused.stderr
+        assert not (tmp_path / "imported").exists(), words
+        if words[0] == "-m":
+            assert run(*words, "--trust").returncode == 0, words
+            (tmp_path / "imported").unlink()
 
 
 def test_functions_without_a_name_cannot_be_saved(tmp_path: Path) -> None:
@@ -245,12 +288,14 @@ def test_files_name_only_functions_of_their_own_module(name: str, tmp_path: Path
     assert "test_model_files:size" in text
     arrays["features"] = persistence.pack(json.loads(text.replace("test_model_files:size", name)))
     persistence.write(tmp_path / "model", "model", header, arrays)
+    with pytest.raises(InvalidInput, match=r"function: got .*trust=True"):
+        caesura.load(tmp_path / "model")
     if name in ("os:system", "builtins:eval"):  # they are called by other names, or refuse to work
         with pytest.raises((InvalidInput, TypeError)):
-            caesura.load(tmp_path / "model").predict(X)
+            caesura.load(tmp_path / "model", trust=True).predict(X)
         return
     with pytest.raises(InvalidInput, match="function: got"):
-        caesura.load(tmp_path / "model")
+        caesura.load(tmp_path / "model", trust=True)
 
 
 # -- files that are wrong --------------------------------------------------------------------------

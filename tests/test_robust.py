@@ -35,14 +35,14 @@ def test_a_refused_bound_changes_nothing() -> None:
     assert caesura.log_partition(p) == before
 
 
-@pytest.mark.parametrize("score", [1e308, -1e308])
+@pytest.mark.parametrize("score", [1e308, -1e308, 1e11, -1e11])
 def test_scores_whose_sum_would_overflow_are_refused(score: float) -> None:
     p = caesura.Potentials(4, 2)
     p.emission[:] = score
     for ask in (caesura.log_partition, caesura.marginals, caesura.viterbi):
-        with pytest.raises(caesura.InvalidInput, match=r"emission: .*1e300"):
+        with pytest.raises(caesura.InvalidInput, match=r"emission: .*1e10"):
             ask(p)
-    with pytest.raises(caesura.InvalidInput, match=r"score: .*1e\+300"):
+    with pytest.raises(caesura.InvalidInput, match=r"score: .*1e10"):
         p.add(0, 1, 0, score)
 
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/interrupt.hpp"
+
 namespace caesura {
 namespace {
 
@@ -175,6 +177,7 @@ Automaton Automaton::build(int Y, const std::vector<std::vector<std::int32_t>>& 
   std::vector<std::int32_t> starts(Y);
   for (int y = 0; y < Y; ++y) starts[y] = visit(0, 0, y);
   for (std::size_t i = 0; i < found.size(); ++i) {
+    if (i % 256 == 0) check_interrupt();
     for (int y = 0; y < Y; ++y) {
       const Found state = found[i];
       const bool barred = !same_label_adjacent && suffixes.last[state.node] == y;

@@ -4,6 +4,10 @@
 #include <mutex>
 #include <vector>
 
+#ifndef _WIN32
+#include <pthread.h>
+#endif
+
 namespace caesura {
 namespace {
 
@@ -27,9 +31,22 @@ struct Pool {
   }
 };
 
+Pool& pool();
+
+// A child that is forked while another thread holds the lock would wait for it for ever.
+void lock() { pool().guard.lock(); }
+void unlock() { pool().guard.unlock(); }
+
+Pool* make() {
+#ifndef _WIN32
+  pthread_atfork(&lock, &unlock, &unlock);
+#endif
+  return new Pool;
+}
+
 // Never destroyed: results may outlive everything else when the interpreter ends.
 Pool& pool() {
-  static Pool* const shared = new Pool;
+  static Pool* const shared = make();
   return *shared;
 }
 

@@ -94,7 +94,7 @@ void make_batch(OwnedBatch<Real>* self, int n_labels, std::int64_t n_rows,
 template <class Ask>
 auto ask(Ask ask) {
   try {
-    const nb::gil_scoped_release release;
+    const Released release;
     return ask();
   } catch (const InvalidBatch& error) {
     throw nb::value_error((std::string(error.what()) + " of sequence " +

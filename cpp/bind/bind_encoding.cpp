@@ -117,7 +117,7 @@ void extract(Extractor& self, Corpus& corpus, Vector<std::int64_t> offsets,
                 f.start < f.end && f.end <= n_tokens,
             "firings: out of range");
   }
-  const nb::gil_scoped_release release;
+  const Released release;
   if (words == nullptr) {
     self.extract(offsets.data(), n, views, firings, grow, corpus);
     return;
@@ -182,7 +182,7 @@ void bind_encoding(nb::module_& m) {
             }
             Trie::Found found;
             {
-              const nb::gil_scoped_release release;
+              const Released release;
               found =
                   self.scan(keys.data(), offsets.data(), static_cast<int>(offsets.shape(0)) - 1);
             }

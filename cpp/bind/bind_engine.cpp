@@ -8,7 +8,9 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <array>
 #include <stdexcept>
+#include <unordered_map>
 
 #include "bind/bindings.hpp"
 #include "infer/answers.hpp"
@@ -39,7 +41,7 @@ std::shared_ptr<Automaton> make_automaton(
     for (const std::int32_t y : history)
       require(y >= 0 && y < n_labels, "histories: label out of range");
   }
-  const nb::gil_scoped_release release;
+  const Released release;
   return std::make_shared<Automaton>(
       Automaton::build(n_labels, histories, made, same_label_adjacent, most_states));
 }
@@ -116,7 +118,9 @@ void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton,
 }
 
 constexpr const char* kInvalidScore =
-    ": holds NaN, +inf or a number beyond 1e300, expected finite numbers or -inf to forbid";
+    ": holds NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, where sums "
+    "are "
+    "exact enough for probabilities, or -inf to forbid";
 
 using Problems = std::vector<OwnedProblem*>;
 
@@ -128,7 +132,7 @@ void ask(const Problems& problems, int method, int n_threads, Work work) {
   const int count = static_cast<int>(problems.size());
   std::vector<std::string> invalid(count);
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     for_each(count, n_threads, [&](int i, Workspace& workspace) {
       try {
         work(i, *problems[i]->problem, chosen, workspace);
@@ -144,6 +148,32 @@ void ask(const Problems& problems, int method, int n_threads, Work work) {
   }
 }
 
+// Segments as tuples.  Many answers about one sequence share most of their segments, and so share
+// the tuples.
+class SegmentTuples {
+ public:
+  nb::list operator()(const std::vector<LabelledSegment>& segments) {
+    nb::list out;
+    for (const LabelledSegment& s : segments) {
+      nb::object& made = made_[{s.start, s.end, s.label}];
+      if (!made.is_valid()) made = nb::make_tuple(s.start, s.end, s.label);
+      out.append(made);
+    }
+    return out;
+  }
+
+ private:
+  using Key = std::array<std::int32_t, 3>;
+  struct Hash {
+    std::size_t operator()(const Key& key) const {
+      std::uint64_t h = 0;
+      for (const std::int32_t part : key) h = (h ^ part) * 0x9e3779b97f4a7c15;
+      return static_cast<std::size_t>(h ^ (h >> 32));
+    }
+  };
+  std::unordered_map<Key, nb::object, Hash> made_;
+};
+
 nb::list to_python(const std::vector<LabelledSegment>& segments) {
   nb::list out;
   for (const LabelledSegment& s : segments) out.append(nb::make_tuple(s.start, s.end, s.label));
@@ -155,9 +185,17 @@ nb::object to_python(const Answer& answer) {
   return nb::make_tuple(to_python(answer.segments), answer.score);
 }
 
+// The best answers about several sequences, and several answers about one.
 nb::list to_python(const std::vector<Answer>& answers) {
   nb::list out;
   for (const Answer& answer : answers) out.append(to_python(answer));
+  return out;
+}
+nb::list ranked_to_python(const std::vector<Answer>& answers) {
+  SegmentTuples tuples;
+  nb::list out;
+  for (const Answer& answer : answers)
+    out.append(nb::make_tuple(tuples(answer.segments), answer.score));
   return out;
 }
 
@@ -194,7 +232,7 @@ nb::list best_n(const Problems& problems, int n, int method, int n_threads) {
     answers[i] = answer_n_best(p, m, w, n);
   });
   nb::list out;
-  for (const auto& list : answers) out.append(to_python(list));
+  for (const auto& list : answers) out.append(ranked_to_python(list));
   return out;
 }
 
@@ -208,7 +246,7 @@ nb::object best_n_limited(OwnedProblem& problem, int n, Vector<std::uint8_t> lim
   ask({&problem}, method, 1, [&](int, const Problem& p, Method m, Workspace& w) {
     found = answer_n_best_limited(p, m, w, n, limit, most_entries, answers);
   });
-  return found ? nb::object(to_python(answers)) : nb::none();
+  return found ? nb::object(ranked_to_python(answers)) : nb::none();
 }
 
 nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_t>& seeds,
@@ -221,7 +259,8 @@ nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_
   nb::list out;
   for (const auto& list : answers) {
     nb::list drawn;
-    for (const Answer& answer : list) drawn.append(to_python(answer.segments));
+    SegmentTuples tuples;
+    for (const Answer& answer : list) drawn.append(tuples(answer.segments));
     out.append(drawn);
   }
   return out;
@@ -275,6 +314,7 @@ Array view(nb::handle self, double* data, std::initializer_list<std::size_t> sha
 NB_MODULE(_kernels, m) {
   nb::set_leak_warnings(false);  // the cache of automata lives until the interpreter ends
   m.doc() = "Compiled kernels; use them through caesura's functions.";
+  watch_interpreter();
   kernels();  // a bad CAESURA_KERNELS is an error now, not later
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
 
@@ -355,7 +395,7 @@ NB_MODULE(_kernels, m) {
             auto& owned = nb::cast<OwnedProblem&>(problem);
             owned.problem->prepare(static_cast<Method>(method));
             new (self) OwnedLookup{nb::borrow(problem), nullptr};
-            const nb::gil_scoped_release release;
+            const Released release;
             try {
               self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
             } catch (const InvalidScore& error) {
@@ -369,19 +409,19 @@ NB_MODULE(_kernels, m) {
           [](const OwnedLookup& self, int start, int end, int label) {
             return self.lookup->segment(start, end, label);
           },
-          "start"_a, "end"_a, "label"_a, nb::call_guard<nb::gil_scoped_release>())
+          "start"_a, "end"_a, "label"_a, nb::call_guard<Released>())
       .def(
           "transition",
           [](const OwnedLookup& self, int position, int previous, int label) {
             return self.lookup->transition(position, previous, label);
           },
-          "position"_a, "previous"_a, "label"_a, nb::call_guard<nb::gil_scoped_release>())
+          "position"_a, "previous"_a, "label"_a, nb::call_guard<Released>())
       .def(
           "segments",
           [](const OwnedLookup& self, double min_probability) {
             std::vector<Lookup::Found> all;
             {
-              const nb::gil_scoped_release release;
+              const Released release;
               all = self.lookup->segments(min_probability);
             }
             nb::list out;

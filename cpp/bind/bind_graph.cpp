@@ -59,7 +59,7 @@ nb::list to_python(const std::vector<GraphPath>& paths, const OwnedSpanGraph& se
 
 template <class Ask>
 auto without_gil(Ask ask) {
-  const nb::gil_scoped_release release;
+  const Released release;
   Workspace work;
   return ask(work);
 }

@@ -111,7 +111,7 @@ struct BoundObjective {
     std::vector<double> gradient(w.shape(0));
     double loss;
     {
-      const nb::gil_scoped_release release;
+      const Released release;
       const std::int32_t* chosen = some ? some->data() : nullptr;
       std::vector<double> part;
       if (some) part = parameters->count(*design, *gold, objective->weight.data(), chosen, count);
@@ -188,7 +188,7 @@ void bind_learning(nb::module_& m) {
              add_patterns(layout, patterns, patterns.size(), 3);
              Planes planes = attributes.planes();
              if (ends) add_ends(layout);
-             const nb::gil_scoped_release release;
+             const Released release;
              Pairs pairs = observed_pairs(corpus, gold,
                                           {n_labels, min_frequency, all_states, all_transitions},
                                           planes, layout);
@@ -250,7 +250,7 @@ void bind_learning(nb::module_& m) {
       .def(
           "compile",
           [](const Parameters& self, const Corpus& corpus) {
-            const nb::gil_scoped_release release;
+            const Released release;
             return std::const_pointer_cast<Design>(self.compile(corpus));
           },
           "corpus"_a)

@@ -239,19 +239,19 @@ void bind_scorer(nb::module_& m) {
           [](const Scorer& self, const Design& d, const Reading* reading, int n_threads) {
             return self.best(d, reading, n_threads);
           },
-          "design"_a, "reading"_a.none(), "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+          "design"_a, "reading"_a.none(), "n_threads"_a, nb::call_guard<Released>())
       .def(
           "confident",
           [](const Scorer& self, const Design& d, const Reading& reading, int n_threads) {
             return self.confident(d, reading, n_threads);
           },
-          "design"_a, "reading"_a, "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+          "design"_a, "reading"_a, "n_threads"_a, nb::call_guard<Released>())
       .def(
           "posterior",
           [](const Scorer& self, const Design& d, bool want_entropy, int n_threads) {
             std::vector<Posterior> rows;
             {
-              const nb::gil_scoped_release release;
+              const Released release;
               rows = self.posterior(d, want_entropy, n_threads);
             }
             nb::list out;
@@ -264,13 +264,13 @@ void bind_scorer(nb::module_& m) {
           [](const Scorer& self, const Design& d, int n_threads) {
             return self.log_partition(d, n_threads);
           },
-          "design"_a, "n_threads"_a, nb::call_guard<nb::gil_scoped_release>())
+          "design"_a, "n_threads"_a, nb::call_guard<Released>())
       .def(
           "n_best",
           [](const Scorer& self, const Design& d, int n, int n_threads) {
             std::vector<std::vector<Answer>> answers;
             {
-              const nb::gil_scoped_release release;
+              const Released release;
               answers = self.n_best(d, n, n_threads);
             }
             return ranked(answers);
@@ -281,7 +281,7 @@ void bind_scorer(nb::module_& m) {
           [](const Scorer& self, const Design& d, int n, std::uint64_t seed, int n_threads) {
             std::vector<std::vector<Answer>> answers;
             {
-              const nb::gil_scoped_release release;
+              const Released release;
               answers = self.samples(d, n, seed, n_threads);
             }
             return ranked(answers);

@@ -26,7 +26,7 @@ std::vector<std::int64_t> checked_offsets(const Vector<std::int64_t>& offsets, s
 Trie::Found find(const EntryFinder& self, Vector<std::int32_t> keys, Vector<std::int64_t> offsets,
                  bool marks) {
   checked_offsets(offsets, static_cast<std::int64_t>(keys.shape(0)));
-  const nb::gil_scoped_release release;
+  const Released release;
   return self.find(keys.data(), offsets.data(), static_cast<int>(offsets.shape(0)) - 1, marks);
 }
 
@@ -76,7 +76,7 @@ void add_shapes(Firings& self, int source, Vector<std::int32_t> numbers,
   const auto checked = checked_offsets(offsets, static_cast<std::int64_t>(numbers.shape(0)));
   for (std::size_t t = 0; t < numbers.shape(0); ++t)
     require(numbers(t) >= 0 && numbers(t) < said.size(), "numbers: out of range");
-  const nb::gil_scoped_release release;
+  const Released release;
   shapes.fire(numbers.data(), checked, said, values, source, self);
 }
 
@@ -88,7 +88,7 @@ void add_pattern(Firings& self, int source, const TokenBatch& batch, const Token
   std::vector<char32_t> between(PyUnicode_GET_LENGTH(joiner.ptr()));
   for (std::size_t k = 0; k < between.size(); ++k)
     between[k] = PyUnicode_ReadChar(joiner.ptr(), static_cast<Py_ssize_t>(k));
-  const nb::gil_scoped_release release;
+  const Released release;
   fire_pattern(batch, types, pattern, between, max_length, id, source, self);
 }
 

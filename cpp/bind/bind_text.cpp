@@ -149,7 +149,7 @@ std::shared_ptr<TokenBatch> read_texts(TokenTypes& self, nb::sequence texts,
   views.reserve(held.size());
   for (nb::handle text : held) views.push_back(view_of(text));
   auto out = std::make_shared<TokenBatch>();
-  const nb::gil_scoped_release release;
+  const Released release;
   for (const TextView& view : views) self.add_text(view, how, *out);
   return out;
 }
@@ -181,7 +181,7 @@ std::vector<TakenColumn> take_columns(const TokenTypes& self, const std::vector<
     require(self.values(column).n_types == self.size(), "columns: some types have no values yet");
   }
   {
-    const nb::gil_scoped_release release;
+    const Released release;
     for (const int column : columns) taken.push_back(take(self.values(column), batch.types));
   }
   std::vector<TakenColumn> out;
@@ -244,7 +244,7 @@ void bind_types(nb::module_& m) {
           [](TokenTypes& self, int first, int last, bool grow) {
             require(first >= 0 && first <= last && last <= self.n_columns(),
                     "first, last: out of range");
-            const nb::gil_scoped_release release;
+            const Released release;
             self.extend(first, last, grow);
           },
           "first"_a, "last"_a, "grow"_a,

@@ -41,7 +41,7 @@ double bound_direction(In gradient, const std::vector<In>& s, const std::vector<
     y_data.push_back(y[i].data());
   }
   const Penalty l1 = penalty_of(c1, n);
-  const nb::gil_scoped_release release;
+  const Released release;
   return direction(gradient.data(), s_data.data(), y_data.data(), rho.data(),
                    static_cast<int>(s.size()), l1, n, n_threads, out.data());
 }
@@ -53,7 +53,7 @@ void caesura::bind_vectors(nb::module_& m) {
       "dot",
       [](In a, In b, int n_threads) {
         const std::int64_t n = size_of(a, b);
-        const nb::gil_scoped_release release;
+        const Released release;
         return dot(a.data(), b.data(), n, n_threads);
       },
       "a"_a, "b"_a, "n_threads"_a, "a.b, the same on any number of threads.");
@@ -72,7 +72,7 @@ void caesura::bind_vectors(nb::module_& m) {
         const Penalty l1 = penalty_of(c1, n), l2 = penalty_of(c2, n);
         Penalised found;
         {
-          const nb::gil_scoped_release release;
+          const Released release;
           found = penalise(w.data(), gradient.data(), l1, l2, n, n_threads, out.data());
         }
         return std::make_tuple(found.penalty, found.ww, found.gg, found.active);
@@ -85,7 +85,7 @@ void caesura::bind_vectors(nb::module_& m) {
       [](In w, In gradient, In c1, int n_threads, Out out) {
         const std::int64_t n = size_of(w, gradient, out);
         const Penalty l1 = penalty_of(c1, n);
-        const nb::gil_scoped_release release;
+        const Released release;
         pseudo_gradient(w.data(), gradient.data(), l1, n, n_threads, out.data());
       },
       "w"_a, "gradient"_a, "c1"_a, "n_threads"_a, "out"_a.noconvert(),
@@ -95,7 +95,7 @@ void caesura::bind_vectors(nb::module_& m) {
       [](In w, In d, double step, In gradient, In c1, int n_threads, Out out) {
         const std::int64_t n = size_of(w, d, gradient, out);
         const Penalty l1 = penalty_of(c1, n);
-        const nb::gil_scoped_release release;
+        const Released release;
         return move(w.data(), d.data(), step, gradient.data(), l1, n, n_threads, out.data());
       },
       "w"_a, "d"_a, "step"_a, "gradient"_a, "c1"_a, "n_threads"_a, "out"_a.noconvert(),
@@ -104,7 +104,7 @@ void caesura::bind_vectors(nb::module_& m) {
       "subtract",
       [](In a, In b, int n_threads, Out out) {
         const std::int64_t n = size_of(a, b, out);
-        const nb::gil_scoped_release release;
+        const Released release;
         return subtract(a.data(), b.data(), n, n_threads, out.data());
       },
       "a"_a, "b"_a, "n_threads"_a, "out"_a.noconvert(), "out = a - b; returns out.out.");
@@ -114,7 +114,7 @@ void caesura::bind_vectors(nb::module_& m) {
          int n_threads) {
         const std::int64_t n = size_of(w, average, gradient);
         const Penalty l2 = penalty_of(c2, n);
-        const nb::gil_scoped_release release;
+        const Released release;
         sgd_update(w.data(), average.data(), gradient.data(), rate, fraction, l2, weight, n,
                    n_threads);
       },
@@ -126,7 +126,7 @@ void caesura::bind_vectors(nb::module_& m) {
          double weight, int n_threads) {
         const std::int64_t n = size_of(w, average, squares, gradient);
         const Penalty l1 = penalty_of(c1, n), l2 = penalty_of(c2, n);
-        const nb::gil_scoped_release release;
+        const Released release;
         adagrad_update(w.data(), average.data(), squares.data(), gradient.data(), rate, fraction,
                        l1, l2, weight, n, n_threads);
       },

@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "bind/release.hpp"
 #include "learn/objective.hpp"
 
 namespace caesura {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <system_error>
@@ -50,9 +52,30 @@ Posterior empty_posterior(const Problem& problem, const Lattice& g) {
                         static_cast<int>(in.static_targets.size()));
 }
 
+// The better score first; of equal ones, the order of ties.hpp.
+bool comes_first(const Answer& a, const Answer& b) {
+  if (a.score != b.score) return a.score > b.score;
+  auto x = a.segments.rbegin(), y = b.segments.rbegin();
+  for (; x != a.segments.rend() && y != b.segments.rend(); ++x, ++y) {
+    if (x->label != y->label) return x->label < y->label;
+    if (x->start != y->start) return x->start > y->start;
+  }
+  return false;
+}
+
 void clear(Posterior& out) {
   const double* end = out.patterns + out.n_patterns;
   std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
+}
+
+// Rounding may leave a probability just above 1.  Expected numbers of pairs and patterns may be
+// larger.
+void clamp(Posterior& out) {
+  auto limit = [](double* begin, const double* end) {
+    for (; begin != end; ++begin) *begin = std::min(*begin, 1.0);
+  };
+  limit(out.counts.tokens, out.counts.transitions);
+  limit(out.counts.starts, out.patterns);
 }
 
 }  // namespace
@@ -109,7 +132,10 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
     out.counts.boundaries[0] = 1.0;
     return out;
   }
-  if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) return out;
+  if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) {
+    clamp(out);
+    return out;
+  }
   check_scores(problem);
   clear(out);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
@@ -124,6 +150,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
   out.entropy = std::max(0.0, out.counts.entropy);  // a share may be rounded to just above 1
   if (out.n_patterns > 0) problem.static_counts(out.counts.entered, out.patterns);
   out.counts.entered = nullptr;
+  clamp(out);
   return out;
 }
 
@@ -173,7 +200,7 @@ bool answer_n_best_limited(const Problem& problem, Method method, Workspace& wor
   const Walk walk(problem, g, tables);
   std::vector<std::vector<LabelledSegment>> found;
   if (std::all_of(limit.begin(), limit.end(), [](std::uint8_t x) { return x == 0; })) {
-    found = n_best(walk, n);
+    found = n_best(walk, back, n);
   } else if (!n_best_limited(walk, n, limit, most_entries, found)) {
     return false;
   }
@@ -181,8 +208,7 @@ bool answer_n_best_limited(const Problem& problem, Method method, Workspace& wor
     const double score = problem.score(segments);
     out.push_back({true, score, std::move(segments)});
   }
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Answer& a, const Answer& b) { return a.score > b.score; });
+  std::stable_sort(out.begin(), out.end(), comes_first);
   return true;
 }
 
@@ -199,6 +225,7 @@ std::vector<Answer> answer_samples(const Problem& problem, Method method, Worksp
   check_scores(problem);
   std::vector<Answer> answers;
   if (g.T == 0) {
+    SegmentCount().add(n);
     if (empty_log_z(problem) == 0.0) answers.assign(n, {true, 0.0, {}});
     return answers;
   }
@@ -206,7 +233,11 @@ std::vector<Answer> answer_samples(const Problem& problem, Method method, Worksp
   if (kernels().log_partition(g, work, &tables, nullptr) == kMinusInfinity) return {};
   const Walk walk(problem, g, tables);
   Random random(seed);
-  for (int i = 0; i < n; ++i) answers.push_back({true, 0.0, sample_one(walk, random)});
+  SegmentCount count;
+  for (int i = 0; i < n; ++i) {
+    answers.push_back({true, 0.0, sample_one(walk, random)});
+    count.add(answers.back().segments.size());
+  }
   return answers;
 }
 
@@ -260,7 +291,7 @@ double Lookup::transition(int position, int previous, int label) const {
       for (int k = g_.in_ptr[q]; k < g_.in_ptr[q + 1]; ++k) add(g_.in_state[k]);
     }
   }
-  return total;
+  return std::min(total, 1.0);
 }
 
 // Tags are taken from the last to the first: P(state of t - 1 | state of t) is the share of an arc,
@@ -328,6 +359,7 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
       return total * (1.0 + 1e-9);
     };
     for (int e = 1; e <= g_.T; ++e) {
+      check_interrupt();
       const double ends = mass(posterior_.counts.closed, e);
       if (ends == 0.0 || ends < min_probability) continue;
       int low = e;
@@ -346,7 +378,7 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
       }
       for (int i = 0; i < e - low; ++i) {
         if (totals[i] > 0.0 && totals[i] >= min_probability)
-          found.push_back({{e - 1 - i, e, y}, totals[i]});
+          found.push_back({{e - 1 - i, e, y}, std::min(totals[i], 1.0)});
       }
     }
   }
@@ -355,43 +387,99 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
   return found;
 }
 
+namespace {
+
+// Takes the blocks of a workspace back, also where an exception is thrown.
+struct Cleared {
+  Workspace& workspace;
+  ~Cleared() { workspace.clear(); }
+};
+
+// Threads that help with a call; the caller waits for them and still hears an interrupt.
+class Helpers {
+ public:
+  template <class Body>
+  Helpers(int count, Body body) {
+    CallScope* caller = CallScope::current();
+    try {
+      for (int i = 0; i < count; ++i) {
+        threads_.emplace_back([this, caller, body] {
+          {
+            const CallScope scope(caller);
+            body();
+          }
+          const std::lock_guard<std::mutex> lock(guard_);
+          ++ended_;
+          all_.notify_one();
+        });
+      }
+    } catch (const std::system_error&) {
+      // The system gives no more threads: those that there are do the work.
+    }
+  }
+  // Calls `check` every few milliseconds; it must not throw.
+  template <class Check>
+  void join(Check check) {
+    std::unique_lock<std::mutex> lock(guard_);
+    while (ended_ < threads_.size()) {
+      all_.wait_for(lock, std::chrono::milliseconds(20));
+      lock.unlock();
+      check();
+      lock.lock();
+    }
+    lock.unlock();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable all_;
+  std::size_t ended_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace
+
 void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work) {
   // Few or long sequences are taken one by one, many in chunks.
-  const int chunk = count >= 64 * n_threads ? 4 : 1;
+  const int chunk = count >= 64 * std::int64_t{n_threads} ? 4 : 1;
   n_threads = std::min(n_threads, count);
   if (n_threads <= 1) {
     static thread_local Workspace workspace;
     for (int i = 0; i < count; ++i) {
+      const Cleared cleared{workspace};
+      check_interrupt();
       work(i, workspace);
-      workspace.clear();
     }
     return;
   }
   std::atomic<int> next{0};
   std::exception_ptr error;
   std::mutex guard;
+  auto guarded = [&](auto&& some) {
+    try {
+      some();
+    } catch (...) {
+      const std::lock_guard<std::mutex> lock(guard);
+      if (!error) error = std::current_exception();
+      next = count;  // nothing new is begun
+    }
+  };
   auto body = [&] {
     Workspace workspace;
-    try {
+    guarded([&] {
       for (int begin = next.fetch_add(chunk); begin < count; begin = next.fetch_add(chunk)) {
         for (int i = begin; i < std::min(begin + chunk, count); ++i) {
+          check_interrupt();
           work(i, workspace);
           workspace.clear();
         }
       }
-    } catch (...) {
-      const std::lock_guard<std::mutex> lock(guard);
-      if (!error) error = std::current_exception();
-    }
+    });
   };
-  std::vector<std::thread> threads;
-  try {
-    for (int i = 1; i < n_threads; ++i) threads.emplace_back(body);
-  } catch (const std::system_error&) {
-    // The system gives no more threads: those that there are do the work.
-  }
+  Helpers helpers(n_threads - 1, body);
   body();
-  for (std::thread& thread : threads) thread.join();
+  helpers.join([&] { guarded(check_interrupt); });
   if (error) std::rethrow_exception(error);
 }
 

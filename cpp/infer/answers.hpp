@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "base/pool.hpp"
 #include "infer/kernels.hpp"
 #include "infer/walk.hpp"
@@ -15,7 +16,7 @@
 
 namespace caesura {
 
-// A score is NaN, +inf or beyond 1e300; what() is the name of the array.
+// A score is NaN, +inf or beyond 1e10; what() is the name of the array.
 struct InvalidScore : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -83,10 +84,11 @@ class Lookup {
 void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work);
 
 // Calls work(begin, end) for the blocks of a long vector, which are the same for any number of
-// threads.
+// threads.  It is not interrupted, so a vector is never changed in part.
 template <class Work>
 void for_blocks(std::int64_t size, int n_threads, Work work) {
   constexpr std::int64_t kBlock = 1 << 15;
+  const CallScope whole(CallScope::Asked{nullptr});
   for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads,
            [&](int b, Workspace&) { work(b * kBlock, std::min(size, (b + 1) * kBlock)); });
 }

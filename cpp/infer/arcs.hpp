@@ -100,14 +100,15 @@ inline void add_outer(const double* left, const double* right, int count, int n,
 
 struct Arcs {
   const Lattice& g;
-  int n;               // labels
-  int stride;          // of the label matrices
-  double* log_weight;  // [Y][stride] transition[order[i], order[j]]
-  double* weight;      // [Y][stride] exp(log_weight - top)
-  double* transposed;  // [stride][stride] its transpose
-  double top = 0.0;    // the largest transition
-  double* linear;      // [row stride] exp(alpha)
-  double* sums;        // [row stride]
+  int n;                   // labels
+  int stride;              // of the label matrices
+  double* log_weight;      // [Y][stride] transition[order[i], order[j]]
+  double* weight;          // [Y][stride] exp(log_weight - top)
+  double* transposed;      // [stride][stride] its transpose
+  double top = 0.0;        // the largest transition
+  double* linear;          // [row stride] exp(alpha)
+  double* sums;            // [row stride]
+  std::int32_t* by_label;  // [Y] label -> rank
 
   Arcs(const Lattice& lattice, Workspace& work)
       : g(lattice), n(lattice.Y), stride(lattice.label_stride) {
@@ -117,6 +118,8 @@ struct Arcs {
     transposed = work.doubles(size);
     linear = work.doubles(g.stride);
     sums = work.doubles(g.stride);
+    by_label = work.ints(n);
+    for (int r = 0; r < n; ++r) by_label[g.order[r]] = r;
     fill(log_weight, static_cast<int>(size), kMinusInfinity);
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) {
@@ -250,13 +253,18 @@ struct Arcs {
     }
   }
 
-  // The same with the maximum in place of the sum; previous[q] is the best source.
-  void forward_best(const double* alpha, double* hat, std::int32_t* previous) const {
+  // The same with the maximum in place of the sum: previous[q] is the best source.  Of equal ones
+  // it is that with the smallest label, and then the one that comes_first(a, b).
+  template <class First>
+  void forward_best(const double* alpha, double* hat, std::int32_t* previous,
+                    First comes_first) const {
     if (g.in_ptr == nullptr) {
-      // Over the vectors of q: the source is a plain number, exact in a double.
+      // Over the vectors of q: the source is a plain number, exact in a double.  Sources come by
+      // label, so that the first of equal ones stays.
       for (int q = 0; q < stride; q += W) {
         vec best = splat(kMinusInfinity), from = vec{};
-        for (int p = 0; p < n; ++p) {
+        for (int y = 0; y < n; ++y) {
+          const int p = by_label[y];
           const vec value = alpha[p] + load(log_weight + p * stride + q);
           const ivec better = value > best;
           best = better ? value : best;
@@ -274,7 +282,8 @@ struct Arcs {
       for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
         const int p = g.in_state[k];
         const double value = alpha[p] + pair(p, q);
-        if (value > best) best = value, from = p;
+        const bool tied = value == best && value > kMinusInfinity;
+        if (value > best || (tied && comes_first(p, from))) best = value, from = p;
       }
       hat[q] = best + entry(q);
       previous[q] = from;

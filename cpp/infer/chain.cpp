@@ -26,6 +26,7 @@ namespace {
 
 constexpr double kLowest = -230.0;  // exp of it is 1e-100
 constexpr double kLeast = 1e-100;
+constexpr double kLarge = 1e9;  // scores of this size are left to the general sweeps, and checked
 constexpr double kNear =
     60.0;  // exp of it is 1e26: products of three such numbers and kLeast are safe
 
@@ -180,6 +181,7 @@ struct Chain {
     if (!scaled_exp(g.end, n, stride, last, &most_end)) return false;
     log_z.add(most_start);
     log_z.add(most_end);
+    if (std::abs(most_start) > kLarge || std::abs(most_end) > kLarge) return false;
     return g.T == 1 || transitions(work);
   }
 
@@ -213,7 +215,7 @@ struct Chain {
       facts[0] = 1.0;
     }
     top = facts[2];
-    return true;
+    return std::abs(top) <= kLarge;
   }
 
   // x[t]; apart from the recursion, so that the processor can work on many tokens at once.  Most
@@ -228,6 +230,7 @@ struct Chain {
           !scaled_exp(row, n, stride, at(x, t), &most)) {
         return false;
       }
+      if (!(std::abs(most) <= kLarge)) return false;
       log_z.add(most);
     }
     return true;

@@ -153,7 +153,11 @@ struct GraphForward {
     const double shift = max_of(most);
     if (shift == kMinusInfinity) return;
     for (int q = 0; q < t.stride; q += W) store(row + q, load(sums + q) - shift);
-    Semiring::step(arcs, row, begun, previous);
+    if constexpr (Semiring::kSelects) {
+      Semiring::step(arcs, row, begun, previous, [](int, int) { return false; });
+    } else {
+      Semiring::step(arcs, row, begun);
+    }
     for (int y = 0; y < g.Y; ++y) begun[y] += shift;
     for (int q = g.Y; q < t.stride; ++q) begun[q] = kMinusInfinity;
     if (tally != nullptr) ++tally->steps;

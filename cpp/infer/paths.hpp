@@ -13,10 +13,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <queue>
 #include <unordered_map>
 #include <vector>
 
+#include "base/interrupt.hpp"
 #include "lattice/lattice.hpp"
 
 namespace caesura {
@@ -53,6 +53,7 @@ std::vector<Node> sample_path(const Walker& walk, Random& random) {
   std::vector<Term> terms;
   std::vector<double> weights;
   while (!walk.is_start(path.back())) {
+    if (path.size() % 16 == 0) check_interrupt();
     walk.terms(path.back(), terms);
     double most = kMinusInfinity, total = 0.0;
     for (const Term& term : terms) most = std::max(most, term.value);
@@ -73,62 +74,144 @@ std::vector<Node> sample_path(const Walker& walk, Random& random) {
   return path;
 }
 
-// At most n different paths, best first.  The walker lists the tables of a Maximum sweep.
+// One way to a node: through a term, and by the rank-th way to the node that it comes from.
+struct Way {
+  double loss;
+  std::int32_t term, rank;
+};
+
+struct Ways {
+  std::vector<Term> terms;
+  double most = kMinusInfinity;
+  std::vector<Way> found;  // best first
+  std::vector<Way> heap;   // the next way through each term
+  bool advanced = true;    // what follows found.back() is in the heap
+  bool exhausted = false;  // there are no more than `found`
+};
+
+// The n best paths, by the recursive enumeration of Jimenez and Marzal (1999); the walker lists the
+// tables of a Maximum sweep.
 //
-// Each path but the best deviates from an earlier one at some node, and follows the best terms from
-// there on; what it loses is the sum of what its deviations lose.  So candidates are taken from a
-// heap by their loss, each gives one whole path, and its own deviations are put on the heap.
-template <class Walker>
-std::vector<std::vector<Node>> n_best_paths(const Walker& walk, int n) {
-  struct Candidate {
-    double loss;
-    std::int32_t parent;  // path deviated from, -1 for none
-    std::int32_t place;   // node of that path
-    std::int32_t choice;  // rank of the term taken there
-  };
-  auto worse = [](const Candidate& a, const Candidate& b) { return a.loss > b.loss; };
-  std::priority_queue<Candidate, std::vector<Candidate>, decltype(worse)> heap(worse);
+//   loss(v, k) = k-th smallest of  most(v) - value(term)  +  loss(from(term), rank)
+//
+// over the terms of node v and the ranks of the nodes that they come from.  loss(v, 0) = 0, so only
+// what an answer asks for is computed: the (k + 1)-th way to a node needs, of all terms, only the
+// next way through the term that the k-th went through.  Ways are shared between paths, as each
+// names its term and a rank.
+//
+// order(enumeration, node, ways, a, b): whether of two ways of equal loss a comes after b.
+template <class Walker, class Order>
+class Enumeration {
+ public:
+  Enumeration(const Walker& walk, Order order) : walk_(walk), order_(order) {}
 
-  // Terms of a node, best first, made once.
-  std::unordered_map<std::uint64_t, std::vector<Term>> known;
-  auto sorted_terms = [&](const Node& node) -> const std::vector<Term>& {
-    auto [found, added] = known.try_emplace(walk.key(node));
-    if (added) {
-      walk.terms(node, found->second);
-      std::stable_sort(found->second.begin(), found->second.end(),
-                       [](const Term& a, const Term& b) { return a.value > b.value; });
-    }
-    return found->second;
-  };
-
-  std::vector<std::vector<Node>> paths;
-  const Node final = walk.final();
-  if (!sorted_terms(final).empty()) heap.push({0.0, -1, 0, 0});
-  while (!heap.empty() && static_cast<int>(paths.size()) < n) {
-    const Candidate taken = heap.top();
-    heap.pop();
-    std::vector<Node> path;
-    if (taken.parent < 0) {
-      path.push_back(final);
-    } else {
-      const auto& parent = paths[taken.parent];
-      path.assign(parent.begin(), parent.begin() + taken.place + 1);
-    }
-    const int number = static_cast<int>(paths.size());
-    int choice = taken.choice;
-    while (!walk.is_start(path.back())) {
-      const std::vector<Term>& terms = sorted_terms(path.back());
-      if (choice + 1 < static_cast<int>(terms.size())) {
-        const double loss = terms[choice].value - terms[choice + 1].value;
-        heap.push(
-            {taken.loss + loss, number, static_cast<std::int32_t>(path.size()) - 1, choice + 1});
-      }
-      path.push_back(terms[choice].from);
-      choice = 0;
-    }
-    paths.push_back(std::move(path));
+  // Finds one more way to the final node; false: there is none.
+  bool extend() {
+    const std::size_t before = ways(final_).found.size();
+    extend(final_);
+    return ways(final_).found.size() > before;
   }
-  return paths;
-}
+
+  // The last path that was found, from the final node to the start.
+  const std::vector<Node>& last() {
+    path_.assign(1, final_);
+    Way way = ways(final_).found.back();
+    for (Node node = final_; !walk_.is_start(node);) {
+      node = ways(node).terms[way.term].from;
+      path_.push_back(node);
+      if (!walk_.is_start(node)) way = found(node, way.rank);
+    }
+    return path_;
+  }
+
+  Ways& ways(const Node& node) {
+    const auto [at, added] = known_.try_emplace(walk_.key(node));
+    Ways& made = at->second;
+    if (!added) return made;
+    check_interrupt();
+    walk_.terms(node, made.terms);
+    for (const Term& term : made.terms) made.most = std::max(made.most, term.value);
+    for (std::size_t i = 0; i < made.terms.size(); ++i)
+      made.heap.push_back({made.most - made.terms[i].value, static_cast<std::int32_t>(i), 0});
+    std::make_heap(made.heap.begin(), made.heap.end(), Later{*this, node, made});
+    return made;
+  }
+
+  // Of a rank that is known, or 0.
+  Way found(const Node& node, std::int32_t rank) {
+    Ways& all = ways(node);
+    if (all.found.empty()) take(node, all);
+    return all.found[rank];
+  }
+
+ private:
+  const Walker& walk_;
+  Order order_;
+  const Node final_ = walk_.final();
+  std::unordered_map<std::uint64_t, Ways> known_;
+  std::vector<Node> stack_, path_;
+
+  // The best of the heap becomes the next way.
+  void take(const Node& node, Ways& all) {
+    all.exhausted = all.heap.empty();
+    if (all.exhausted) return;
+    std::pop_heap(all.heap.begin(), all.heap.end(), Later{*this, node, all});
+    all.found.push_back(all.heap.back());
+    all.heap.pop_back();
+    all.advanced = false;
+  }
+
+  // One more way to a node.  Each may need one more to the node that its last way came from, so
+  // those wait on a stack: paths are as long as the sequence.
+  void extend(const Node& goal) {
+    stack_.assign(1, goal);
+    while (!stack_.empty()) {
+      const Node node = stack_.back();
+      Ways& all = ways(node);
+      if (!all.advanced && !advance(node, all)) continue;
+      take(node, all);
+      stack_.pop_back();
+    }
+  }
+
+  // Puts the next way through the term of the last one into the heap.  False: a way to the node
+  // that it comes from is missing, and that node is on the stack.
+  bool advance(const Node& node, Ways& all) {
+    const Way last = all.found.back();
+    const Term& term = all.terms[last.term];
+    all.advanced = true;
+    if (walk_.is_start(term.from)) return true;
+    Ways& before = ways(term.from);
+    if (before.found.empty()) take(term.from, before);
+    const std::int32_t rank = last.rank + 1;
+    if (static_cast<std::int32_t>(before.found.size()) <= rank) {
+      if (before.exhausted) return true;
+      all.advanced = false;
+      stack_.push_back(term.from);
+      return false;
+    }
+    all.heap.push_back({all.most - term.value + before.found[rank].loss, last.term, rank});
+    std::push_heap(all.heap.begin(), all.heap.end(), Later{*this, node, all});
+    return true;
+  }
+
+  // Heaps keep on top what comes later than nothing else.
+  struct Later {
+    Enumeration& self;
+    const Node& node;
+    const Ways& all;
+    bool operator()(const Way& a, const Way& b) const {
+      return a.loss != b.loss ? a.loss > b.loss : self.order_(self, node, all, a, b);
+    }
+  };
+};
+
+// Ways of equal loss in the order of their terms.
+struct ByTerm {
+  template <class Every>
+  bool operator()(Every&, const Node&, const Ways&, const Way& a, const Way& b) const {
+    return a.term != b.term ? a.term > b.term : a.rank > b.rank;
+  }
+};
 
 }  // namespace caesura

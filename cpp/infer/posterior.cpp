@@ -34,6 +34,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "base/interrupt.hpp"
 #include "infer/arcs_back.hpp"
 #include "infer/kernels.hpp"
 #include "lattice/rows.hpp"
@@ -389,6 +390,7 @@ struct Backward {
     begin();
     counts.boundaries[0] = 1.0;
     for (int e = g.T; e >= 1; --e) {
+      if (e % 16 == 0) check_interrupt();
       double total = 0.0;
       for (int q = 0; q < g.Q; ++q) total += closed[q];
       counts.boundaries[e] = total;

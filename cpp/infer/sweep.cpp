@@ -12,8 +12,10 @@
 
 #include <initializer_list>
 
+#include "base/interrupt.hpp"
 #include "infer/arcs.hpp"
 #include "infer/kernels.hpp"
+#include "infer/ties.hpp"
 #include "lattice/rows.hpp"
 #include "lattice/semirings.hpp"
 
@@ -180,9 +182,13 @@ struct Forward {
     const double top = arcs.top;
     const bool edges = arcs.has_edges(e);
     if (edges) arcs.patch(e);
-    std::int32_t* previous =
-        kBest ? back->previous + static_cast<std::ptrdiff_t>(e) * g.stride : nullptr;
-    Semiring::step(arcs, alpha, hat(e), previous);
+    if constexpr (kBest) {
+      Semiring::step(arcs, alpha, hat(e),
+                     back->previous + static_cast<std::ptrdiff_t>(e) * g.stride,
+                     [&](int a, int b) { return precedes(g, *back, e, a, b); });
+    } else {
+      Semiring::step(arcs, alpha, hat(e));
+    }
     if (edges) arcs.unpatch(e, top);
   }
 
@@ -194,6 +200,7 @@ struct Forward {
   void run() {
     begin();
     for (int e = 1; e <= g.T; ++e) {
+      if (e % 16 == 0) check_interrupt();
       sum(e);
       normalise(e, e < g.T ? window_of(g, e + 1).low : e);
     }
@@ -201,11 +208,18 @@ struct Forward {
 };
 
 // The plus of the values of ending in each state, added to the base; *last is the state that was
-// selected, where the semiring selects.
+// selected, where the semiring selects: of equal ones the first in the order of ties.hpp.
 template <class Semiring>
 double total(Forward<Semiring>& sweep, int* last) {
   typename Semiring::Sum sum;
-  for (int q = 0; q < sweep.g.Q; ++q) sum.add(sweep.final_value(q), q);
+  for (int q = 0; q < sweep.g.Q; ++q) {
+    const double value = sweep.final_value(q);
+    if constexpr (Semiring::kSelects) {
+      const bool tied = value == sum.most && value > kMinusInfinity;
+      if (tied && precedes(sweep.g, *sweep.back, sweep.g.T, q, sum.chosen)) sum.chosen = q;
+    }
+    sum.add(value, q);
+  }
   if (last != nullptr) *last = sum.from();
   if (sum.most == Semiring::kZero) return Semiring::kZero;
   sweep.base.add(sum.most);

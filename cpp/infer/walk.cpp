@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <queue>
+#include <stdexcept>
 #include <unordered_map>
+
+#include "base/interrupt.hpp"
 
 namespace caesura {
 
@@ -172,9 +175,6 @@ std::uint64_t Random::next() {
 
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
-namespace {
-
-// The segments of a path of nodes from the final one to the start.
 std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path) {
   std::vector<LabelledSegment> segments;
   int end = g.T;
@@ -188,18 +188,13 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
   return segments;
 }
 
-}  // namespace
+void SegmentCount::add(std::size_t segments) {
+  total_ += std::max<std::int64_t>(static_cast<std::int64_t>(segments), 1);
+  if (total_ > kMostSegments) throw std::overflow_error("segments");
+}
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
   return segments_of(walk.lattice(), sample_path(walk, random));
-}
-
-std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n) {
-  std::vector<std::vector<LabelledSegment>> results;
-  for (const std::vector<Node>& path : n_best_paths(walk, n)) {
-    results.push_back(segments_of(walk.lattice(), path));
-  }
-  return results;
 }
 
 namespace {
@@ -267,6 +262,7 @@ bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& li
   std::unordered_map<Place, std::int32_t, PlaceHash> taken;
   std::vector<Term> terms;
   while (!heap.empty() && static_cast<int>(out.size()) < n) {
+    if (entries.size() % 16 == 0) check_interrupt();
     const Candidate best = heap.top();
     heap.pop();
     const Place place = entries[best.entry].place;

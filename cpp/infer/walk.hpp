@@ -22,7 +22,7 @@ class Walk {
  public:
   Walk(const Problem& problem, const Lattice& lattice, const Tables& tables);
 
-  // The walker's interface, see paths.hpp.
+  // The walker's interface, see paths.hpp.  Terms of segments with later starts come first.
   Node final() const { return {NodeKind::kFinal, g_.T, 0}; }
   bool is_start(const Node& node) const { return node.kind == NodeKind::kBegun && node.at == 0; }
   std::uint64_t key(const Node& node) const {
@@ -58,10 +58,27 @@ class Walk {
   std::vector<double> base_high_, base_low_;  // [T + 1]
 };
 
+// The segments of a path of nodes from the final one to the start.
+std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path);
+
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 
-// At most n distinct segmentations, best first, from tables of the best sweep.
-std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, int n);
+// Answers of more segments than this together are refused: as Python lists they would take some
+// gigabytes.
+constexpr std::int64_t kMostSegments = 100'000'000;
+
+// Counts the segments of answers; throws std::overflow_error where there are too many.
+class SegmentCount {
+ public:
+  void add(std::size_t segments);
+
+ private:
+  std::int64_t total_ = 0;
+};
+
+// At most n distinct segmentations, best first and equal ones in the order of ties.hpp, from the
+// tables and the back-pointers of the best sweep.
+std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n);
 
 // The same among the segmentations that keep limits which the automaton does not track: limit[y] is
 // 0 for none, 1 for at most once, 2 for exactly once.  False: more than `most_entries` would have

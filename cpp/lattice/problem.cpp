@@ -19,8 +19,11 @@ std::vector<std::int32_t> offsets(int groups, int count, Key key) {
   return ptr;
 }
 
-// Beyond this, sums would overflow.
-constexpr double kLargestScore = 1e300;
+// Larger scores are refused, as their sums have lost the digits that probabilities need.  Against
+// exact rational sums over all segmentations, for 2 labels and 5 tokens whose large scores nearly
+// cancel, the largest error of a segment's probability was 3e-10 for scores of 1e6, 8e-6 for 1e10,
+// 5e-4 for 1e12 and 0.4 for 1e15.
+constexpr double kLargestScore = 1e10;
 
 [[gnu::always_inline]] inline bool is_bad(double x) {
   return !(x <= kLargestScore) || (x < -kLargestScore && x > kMinusInfinity);

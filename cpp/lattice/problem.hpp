@@ -53,7 +53,7 @@ class Problem {
   const ProblemInput& input() const { return input_; }
   const Automaton& automaton() const { return *automaton_; }
 
-  // Where a score is NaN, +inf or beyond 1e300: the name of the array, else an empty string.
+  // Where a score is NaN, +inf or beyond 1e10: the name of the array, else an empty string.
   std::string invalid_score() const;
 
   // Sum of all potentials of a whole segmentation; -inf where a rule is broken.

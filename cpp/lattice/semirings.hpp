@@ -21,8 +21,9 @@
 //                reset(); add(a, b, shift, range, from) adds the row a + b + shift, where `from` is
 //                the same for all states; add_open(a, b, range, froms), where each state has its
 //                own; finish(out, froms) writes the result, kZero where nothing was added
-//   step(arcs, alpha, hat, previous)
-//              hat[q] = entry[q] + plus over the arcs (p, q) of alpha[p] + transition[p, q]
+//   step(arcs, alpha, hat[, previous, comes_first])
+//              hat[q] = entry[q] + plus over the arcs (p, q) of alpha[p] + transition[p, q]; where
+//              kSelects, previous[q] is the chosen p, and comes_first(a, b) decides between equals
 #pragma once
 
 #include <cmath>
@@ -151,7 +152,7 @@ struct LogSum {
   };
 
   template <class Arcs>
-  static void step(const Arcs& arcs, const double* alpha, double* hat, std::int32_t*) {
+  static void step(const Arcs& arcs, const double* alpha, double* hat) {
     arcs.forward(alpha, hat);
   }
 };
@@ -212,9 +213,10 @@ struct Maximum {
     }
   };
 
-  template <class Arcs>
-  static void step(const Arcs& arcs, const double* alpha, double* hat, std::int32_t* previous) {
-    arcs.forward_best(alpha, hat, previous);
+  template <class Arcs, class First>
+  static void step(const Arcs& arcs, const double* alpha, double* hat, std::int32_t* previous,
+                   First comes_first) {
+    arcs.forward_best(alpha, hat, previous, comes_first);
   }
 };
 

@@ -156,11 +156,13 @@ struct FeatureRows {
     const bool values = !d.sparse_value.empty();
     for (std::int64_t r = 0; r < rows; ++r) {
       real *even = out + r * wide, *odd = second + r * wide;
-      for (std::int64_t k = d.sparse_ptr[first + r]; k < d.sparse_ptr[first + r + 1]; ++k) {
+      const std::int64_t begin = d.sparse_ptr[first + r];
+      for (std::int64_t k = begin; k < d.sparse_ptr[first + r + 1]; ++k) {
         __builtin_prefetch(w.sparse + d.sparse[k + Design::kFarAhead]);
         real weight = w.sparse[d.sparse[k]];
         if (values) weight *= static_cast<real>(d.sparse_value[k]);
-        (k % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
+        // Counted from the row's own first weight: sums do not depend on the rest of the batch.
+        ((k - begin) % 2 == 0 ? even : odd)[d.sparse_lane[k]] += weight;
       }
     }
     caesura::CAESURA_ISA::add(out, second, rows * wide);

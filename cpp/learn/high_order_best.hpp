@@ -47,11 +47,12 @@ class BestHistory {
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));
     }
+    for (int q = 0; q < n; ++q) {
+      if (h.label[q] >= 0) alpha[q] += w.log_last[h.label[q]];
+    }
     int state = h.single[0];
     for (int q = 0; q < n; ++q) {
-      if (h.label[q] < 0) continue;
-      alpha[q] += w.log_last[h.label[q]];
-      if (alpha[q] > alpha[state]) state = q;
+      if (h.label[q] >= 0 && wins(T, alpha[q], q, alpha[state], state)) state = q;
     }
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
@@ -165,12 +166,30 @@ class BestHistory {
     fill(entering, n, -kInfinity);
   }
 
+  // Whether the best way to end at e in state a comes before that in state b; see infer/ties.hpp.
+  bool precedes(int e, int a, int b) const {
+    while (a != b) {
+      if (h.label[a] != h.label[b]) return h.label[a] < h.label[b];
+      const real s = states(start, e)[a];
+      if (s != states(start, e)[b]) return s > states(start, e)[b];
+      if (s == 0) return false;
+      e = static_cast<int>(s);
+      a = static_cast<int>(states(previous, e)[a]);
+      b = static_cast<int>(states(previous, e)[b]);
+    }
+    return false;
+  }
+  // Whether the way that ends at e in state a is better than that in b, or as good and before it.
+  bool wins(int e, real score, int a, real other, int b) const {
+    return score > other || (score == other && score > -kInfinity && precedes(e, a, b));
+  }
+
   // From alpha[e] to hat[e].
   void enter(int e, const real* entry) {
     std::memcpy(endings, alpha, sizeof(real) * n);
     for (int q = 0; q < n; ++q) who[q] = q;
     auto take_longer = [&](std::int32_t q, std::int32_t from) {
-      if (endings[from] <= endings[q]) return;
+      if (!wins(e, endings[from], who[from], endings[q], who[q])) return;
       endings[q] = endings[from];
       who[q] = who[from];
     };
@@ -179,7 +198,7 @@ class BestHistory {
     fill(to, n, -kInfinity);
     fill(before, n, 0);
     auto enter_from = [&](std::int32_t q, real score, std::int32_t state) {
-      if (score <= to[q]) return;
+      if (!wins(e, score, state, to[q], static_cast<int>(before[q]))) return;
       to[q] = score;
       before[q] = static_cast<real>(state);
     };

@@ -153,6 +153,7 @@ double Objective::add_batches(std::vector<int>& codes, const Weights<Real>& w,
   std::stable_sort(codes.begin(), codes.end(), [&](int a, int b) { return length(a) < length(b); });
   double loss = 0.0;
   for (std::size_t first = 0; first < codes.size(); first += kernel.width) {
+    check_interrupt();
     const int count = static_cast<int>(std::min<std::size_t>(kernel.width, codes.size() - first));
     constexpr int kWidest = 16;
     std::int32_t sequences[kWidest];
@@ -220,6 +221,7 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
     }
     for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
       const int i = sequence(k);
+      if (k % 8 == 0) check_interrupt();
       double loss = 0.0;
       const bool good = near && kernel.evaluate(*design_, weights.view(), i, known_of(i, false),
                                                 weight[i], &loss, g, work);
@@ -243,6 +245,7 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
   for (Buffer<Real>& buffer : buffers) {
     loss += buffer.loss;
     for (const int code : buffer.failed) {
+      check_interrupt();
       ++n_careful_;
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;

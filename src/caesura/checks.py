@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, TooLarge
 
-__all__ = ["LARGEST_SCORE", "assign", "check_scores", "integers", "label_names", "whole"]
+__all__ = ["LARGEST_SCORE", "MOST_TOKENS", "assign", "check_scores", "integers", "label_names"]
+__all__ += ["number", "numbers", "whole", "zeros"]
 
 Floats = npt.NDArray[np.float64]
-LARGEST_SCORE = 1e300  # beyond it, sums would overflow
+LARGEST_SCORE = 1e10  # cpp/lattice/problem.cpp says why
+MOST_TOKENS = 2**31 - 2  # boundaries are counted in 32 bits
+MOST_LABELS = 1_000_000
 
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> int:
@@ -32,10 +36,42 @@ def integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return array.astype(np.int64)
 
 
+def numbers(name: str, values: npt.ArrayLike) -> Floats:
+    """Return scores as an array of checked numbers, or say what is wrong with them."""
+    try:
+        array = np.asarray(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        shown = reprlib.repr(values)
+        raise InvalidInput(
+            f"{name}: got {shown}, expected finite numbers or -inf to forbid"
+        ) from None
+    check_scores(name, array)
+    return array
+
+
+def number(name: str, value: object) -> float:
+    """Return one checked score."""
+    array = numbers(name, value)  # type: ignore[arg-type]
+    if array.ndim:
+        raise InvalidInput(f"{name}: got {reprlib.repr(value)}, expected one number")
+    return float(array)
+
+
+def zeros(name: str, *shape: int) -> Floats:
+    """Return an array of zeros, or say that there is no memory for it."""
+    try:
+        return np.zeros(shape)
+    except (MemoryError, ValueError):  # NumPy raises ValueError for sizes beyond any memory
+        size = " x ".join(f"{n:,}" for n in shape)
+        raise TooLarge(
+            f"{name}: there is not enough memory for {size} scores; use fewer tokens or labels"
+        ) from None
+
+
 def label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
     """Return the names of labels, or their indices where only a number is given."""
     if isinstance(labels, int | np.integer):
-        return tuple(range(whole("labels", labels, 1)))  # type: ignore[arg-type]
+        return tuple(range(whole("labels", labels, 1, MOST_LABELS)))  # type: ignore[arg-type]
     if not isinstance(labels, Iterable):
         raise InvalidInput(f"labels: got {labels!r}, expected a list of names or a number")
     labels = labels if isinstance(labels, str) else list(labels)
@@ -55,15 +91,14 @@ def check_scores(name: str, scores: npt.NDArray[np.float64] | np.float64) -> Non
     usable = np.isneginf(scores) | (np.abs(scores) <= LARGEST_SCORE)  # NaN is not
     if not usable.all():
         raise InvalidInput(
-            f"{name}: got NaN, +inf or a number beyond {LARGEST_SCORE:g}, expected finite numbers "
-            "or -inf to forbid"
+            f"{name}: got NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, "
+            "where sums are exact enough for probabilities, or -inf to forbid"
         )
 
 
 def assign(name: str, array: Floats, value: npt.ArrayLike) -> None:
     """Write checked scores into an array of the same shape."""
-    given = np.asarray(value, np.float64)
+    given = numbers(name, value)
     if given.shape != array.shape:
         raise InvalidInput(f"{name}: got shape {given.shape}, expected {array.shape}")
-    check_scores(name, given)
     array[...] = given

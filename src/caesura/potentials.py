@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, render
-from caesura.checks import assign, check_scores, integers, label_names, whole
+from caesura.checks import MOST_TOKENS, assign, integers, label_names, number, numbers, whole, zeros
 from caesura.constraints import BARRED, FORCED, Constraints
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
@@ -77,7 +77,7 @@ class Potentials:
         same_label_adjacent: bool = True,
         tokens: Sequence[str] | None = None,
     ) -> None:
-        self.length = whole("length", length, 0)
+        self.length = whole("length", length, 0, MOST_TOKENS)
         self.labels: tuple[str, ...] = label_names(labels)
         self._index = {name: y for y, name in enumerate(self.labels)}
         T, Y = self.length, len(self.labels)
@@ -85,8 +85,8 @@ class Potentials:
             raise InvalidInput(f"tokens: got {len(tokens)} tokens, expected length={T} of them")
         self.tokens = None if tokens is None else tuple(tokens)
 
-        self._emission: Floats = np.zeros((T, Y))
-        self._transition: Floats = np.zeros((Y, Y))
+        self._emission: Floats = zeros("length, labels", T, Y)
+        self._transition: Floats = zeros("labels", Y, Y)
         self._start: Floats = np.zeros(Y)
         self._end: Floats = np.zeros(Y)
         self._spans: Floats | None = None
@@ -152,7 +152,7 @@ class Potentials:
                     f"got max_length={self.max_length!r}; give max_length, or add single spans"
                 )
             longest = min(int(bounds.max(initial=0)), self.length)
-            self._spans = np.zeros((self.length, longest, len(self.labels)))
+            self._spans = zeros("spans", self.length, longest, len(self.labels))
             self._problem = None
         return self._spans
 
@@ -227,7 +227,8 @@ class Potentials:
         >>> p.add(0, 2, "person", 1.5, open_end=True)  # "starts with Prof. Dr."
         >>> p.add(3, 4, ("other", "person"), 1.0, open_start=True, open_end=True)
         """
-        self.add_many([start], [end], [label], [score], open_start, open_end)
+        value = number("score", score)
+        self.add_many([start], [end], [label], [value], open_start, open_end)
 
     def add_many(
         self,
@@ -252,7 +253,7 @@ class Potentials:
             integers("starts", starts),
             integers("ends", ends),
             targets,
-            np.asarray(scores, np.float64),
+            numbers("score", scores),
             np.asarray(open_start, bool),
             np.asarray(open_end, bool),
         )
@@ -271,7 +272,6 @@ class Potentials:
                 f"start, end: potential {i} has the span [{s[i]}, {e[i]}), expected "
                 f"0 <= start < end <= {self.length} (end is exclusive)"
             )
-        check_scores("score", w)
         flags = (OPEN_START * opens + OPEN_END * opene).astype(np.uint8).ravel()
         self._added.append(
             (s.astype(np.int32), e.astype(np.int32), z.ravel().copy(), w.copy(), flags)
@@ -295,9 +295,9 @@ class Potentials:
                 f"position: got {position}, expected an inner boundary, 1 to {self.length - 1}; "
                 "the first and the last label have scores in start and end"
             )
-        check_scores("score", np.float64(score))
+        value = number("score", score)
         pair = (self._label("previous", previous), self._label("label", label))
-        self._edges.append((int(position), *pair, float(score)))
+        self._edges.append((int(position), *pair, value))
         self._problem = None
 
     def add_pattern(
@@ -320,12 +320,12 @@ class Potentials:
         if isinstance(labels, str):
             raise InvalidInput(f"labels: got the string {labels!r}, expected a list of labels")
         target = self._target("labels", tuple(labels))
-        check_scores("score", np.float64(score))
+        value = number("score", score)
         s = -1 if start is None else whole("start", start, 0, self.length - 1)
         e = -1 if end is None else whole("end", end, 1, self.length)
         if start is not None and end is not None and s >= e:
             raise InvalidInput(f"start, end: got [{s}, {e}), expected start < end")
-        self._patterns.append((target, float(score), s, e))
+        self._patterns.append((target, value, s, e))
         self._problem = None
 
     # -- constraints -------------------------------------------------------------------------

@@ -56,11 +56,13 @@ class System:
         One or the other.
     threads : int, optional
         Of a model.
+    trust : bool
+        Whether to import the functions that a model names.
     """
 
-    def __init__(self, path: str, threads: int | None = None) -> None:
+    def __init__(self, path: str, threads: int | None = None, trust: bool = False) -> None:
         self.path = path
-        self.model: Any = load_model(path, threads) if is_model(path) else None
+        self.model: Any = load_model(path, threads, trust=trust) if is_model(path) else None
 
     def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
         """Return what a model says, and how sure it is of each segment."""

@@ -9,7 +9,7 @@ import typer
 from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say, table
-from caesura.cli.reading import Reading
+from caesura.cli.reading import Reading, Trust
 
 __all__ = ["compare"]
 
@@ -27,6 +27,7 @@ def compare(
     rounds: Annotated[int, typer.Option(min=1, help="How often answers are swapped.")] = 9999,
     seed: Annotated[int, typer.Option(min=0, help="Of the swaps.")] = 0,
     reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Compare two systems on the same sequences, by approximate randomisation.
@@ -36,7 +37,7 @@ def compare(
     """
     from caesura.evaluation import compare as compared
 
-    systems = [System(a), System(b)]
+    systems = [System(path, trust=trust) for path in (a, b)]
     documents = gold_of(gold, reading, *systems)
     of_a, of_b = [system.segments(documents, gold, reading) for system in systems]
     truth = [document.segments or () for document in documents]

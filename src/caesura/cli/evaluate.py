@@ -11,7 +11,7 @@ from caesura.cli import measuring
 from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
-from caesura.cli.reading import Reading, is_model
+from caesura.cli.reading import Reading, Trust, is_model
 from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
@@ -44,6 +44,7 @@ class Showing(NamedTuple):
     ] = None
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads of a model.")] = None
+    trust: Trust = False
 
 
 @command(
@@ -70,7 +71,7 @@ def evaluate(
     share = showing.confidence
     _check(showing)
     check_apart((showing.html,), (first, second, showing.train))
-    asked = System(system, showing.threads)
+    asked = System(system, showing.threads, showing.trust)
     gold = gold_of(name, reading, asked)
     chances = None
     if asked.model is not None and (showing.details or showing.html):

@@ -9,7 +9,7 @@ import typer
 
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say, table
-from caesura.cli.reading import load_model, naming, tokeniser_of
+from caesura.cli.reading import Trust, load_model, naming, tokeniser_of
 from caesura.cli.writing import as_written, field_text
 from caesura.documents import Document
 from caesura.errors import InvalidInput
@@ -29,10 +29,11 @@ def explain(
     tokeniser: Annotated[
         str | None, typer.Option(help="How to cut the text; else as the model does.")
     ] = None,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Say which features made each segment win, against the best answer without it."""
-    loaded = load_model(model)
+    loaded = load_model(model, trust=trust)
     if text == "-":
         text = typer.get_text_stream("stdin").read()
     document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser)

@@ -12,7 +12,7 @@ import typer
 
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say, table
-from caesura.cli.reading import load_model
+from caesura.cli.reading import Trust, load_model
 from caesura.errors import InvalidInput
 
 __all__ = ["inspect"]
@@ -38,10 +38,11 @@ def inspect(
     features: Annotated[
         bool, typer.Option("--features", help="Show every declared feature.")
     ] = False,
+    trust: Trust = False,
     json: Json = False,
 ) -> None:
     """Show what is in a model: labels, features, size, the largest weights, lengths."""
-    loaded = load_model(model)
+    loaded = load_model(model, trust=trust)
     families = _families(loaded)
     facts = _facts(loaded, model, families)
     best = _weights(loaded, label, top)

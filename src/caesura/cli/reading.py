@@ -21,6 +21,7 @@ from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
     "Reading",
+    "Trust",
     "base_name",
     "is_model",
     "labelled",
@@ -33,6 +34,9 @@ __all__ = [
     "write_corpus",
 ]
 
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Import the Python functions that the model file names.")
+]
 PANEL = "Reading"
 TOKENISERS = ("words", "whitespace", "characters")
 PACKED = (".gz", ".bz2", ".xz")
@@ -271,7 +275,9 @@ def is_model(path: str | Path) -> bool:
         return False
 
 
-def load_model(path: str | Path, threads: int | None = None, **changed: Any) -> Any:
+def load_model(
+    path: str | Path, threads: int | None = None, *, trust: bool = False, **changed: Any
+) -> Any:
     """Return the model in a file, with some parameters changed."""
     from caesura.models import load
 
@@ -279,7 +285,7 @@ def load_model(path: str | Path, threads: int | None = None, **changed: Any) -> 
         raise InvalidInput(f"{path}: no such file; give a model that caesura train wrote")
     if not is_model(path):
         raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
-    model = load(path)
+    model = load(path, trust)
     given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
     return model.set_params(n_threads=_threads(threads), verbose=False, **given)
 

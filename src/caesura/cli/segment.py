@@ -16,7 +16,7 @@ import typer
 
 from caesura.cli.declare import command
 from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
-from caesura.cli.reading import Reading, load_model, naming, read, report_notes
+from caesura.cli.reading import Reading, Trust, load_model, naming, read, report_notes
 from caesura.cli.rules import Rules
 from caesura.cli.writing import Answer, Style, beside, form_of, line_of, write
 from caesura.corpora.files import writing
@@ -63,6 +63,7 @@ class Asking(NamedTuple):
         int, typer.Option("--batch", min=1, help="Sequences to hold in memory at a time.")
     ] = 1000
     threads: Annotated[int | None, typer.Option(help="Threads; all cores where not given.")] = None
+    trust: Trust = False
 
 
 @command(
@@ -90,7 +91,7 @@ def segment(
     """
     form, review = _checked(asking, output, json)
     check_apart((output, review), (model, input, asking.constraints))
-    loaded = load_model(model, asking.threads, outside_bias=asking.outside_bias)
+    loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text")
     run = _Run(loaded, asking, input, reading.skip_errors)
     began = time.perf_counter()

@@ -15,7 +15,7 @@ import typer
 from caesura.cli import data, measuring
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
-from caesura.cli.reading import Reading, labelled, load_model, naming, read_all
+from caesura.cli.reading import Reading, Trust, labelled, load_model, naming, read_all
 from caesura.cli.settings import Choices, Settings, chosen, estimator
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document, Tokeniser
@@ -54,6 +54,7 @@ class Run(NamedTuple):
     near: Annotated[
         bool, typer.Option("--near", help="Stay near these weights: for new data without the old.")
     ] = False
+    trust: Trust = False
     calibrate: Annotated[
         Path | None,
         typer.Option(help="Held-out sequences from which probabilities learn what they mean."),
@@ -175,7 +176,7 @@ def _model(choices: Choices, run: Run) -> Any:
             "--warm-start: got a model and --model, --preset or --gazetteer, expected one; leave "
             "them out: the model has features of its own"
         )
-    model = load_model(run.warm_start)
+    model = load_model(run.warm_start, trust=run.trust)
     cutter = choices.get("tokeniser", model.tokeniser)
     if Tokeniser.of(cutter) != Tokeniser.of(model.tokeniser):
         remedy = "leave it out: the model has learnt from such tokens"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +27,7 @@ __all__ = ["Encoder"]
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
 _NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
 State = Mapping[str, npt.NDArray[Any]]
+_ALL: WeakSet[Encoder] = WeakSet()
 
 
 class Encoder:
@@ -69,6 +72,7 @@ class Encoder:
             else _kernels.Extractor(self._plans)
         )
         self._lock = Lock()
+        _ALL.add(self)
         per_word = [column for column in self.columns if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
         self._readers = [
@@ -98,6 +102,12 @@ class Encoder:
     def attributes(self) -> _kernels.Extractor:
         """The attributes met so far, and which of them come together."""
         return self._extractor
+
+    def copy(self) -> Encoder:
+        """Return an encoder that knows the same attributes by the same numbers."""
+        twin = Encoder(self.features)
+        twin.restore(self.state(np.arange(len(self), dtype=np.int32)))
+        return twin
 
     def forget(self) -> None:
         """Forget the words seen, but not the numbers of their values."""
@@ -356,6 +366,21 @@ class Encoder:
             else:
                 out[mine] = len(self.columns) + self._segments.index(source)
         return out
+
+
+def _unlock_in_child() -> None:
+    """Replace the locks that other threads held at a fork: these threads do not exist any more.
+
+    A lock that says it is free may still be taken, by a thread that waits for the GIL.
+    """
+    for encoder in list(_ALL):
+        if encoder._lock.locked():
+            encoder.forget()  # the tables of words may be half written
+        encoder._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_in_child)
 
 
 def _check_offsets(template: Template) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -126,29 +125,36 @@ class Batch:
         tokens: _kernels.TokenBatch | None = None,
     ) -> None:
         self._documents, self.first, self.words = documents, first, words
-        if tokens is not None:
-            self.tokens = tokens
+        self._tokens = tokens
 
-    @cached_property
+    # Nothing here is a cached_property: before Python 3.12 all instances share a lock, which a
+    # forked child may find taken for ever.
+
+    @property
     def documents(self) -> Sequence[Document]:
         """The documents; made now if there were only texts."""
-        return self._documents() if callable(self._documents) else self._documents
+        if callable(self._documents):
+            self._documents = self._documents()
+        return self._documents
 
-    @cached_property
+    @property
     def tokens(self) -> _kernels.TokenBatch:
         """The type of each token, as the kernels have them."""
-        return self.words.types.read_tokens([document.tokens for document in self.documents])
+        if self._tokens is None:
+            rows = [document.tokens for document in self.documents]
+            self._tokens = self.words.types.read_tokens(rows)
+        return self._tokens
 
-    @cached_property
+    @property
     def types(self) -> npt.NDArray[np.int32]:
         """The type of each token, of shape (N,): an index into words.words."""
         return self.tokens.types
 
-    @cached_property
+    @property
     def offsets(self) -> npt.NDArray[np.int64]:
         """Where each document begins, and where the last one ends, of shape (n + 1,)."""
-        if "tokens" in self.__dict__:
-            return self.tokens.offsets
+        if self._tokens is not None:
+            return self._tokens.offsets
         lengths = [len(document) for document in self.documents]
         return np.cumsum([0, *lengths], dtype=np.int64)
 

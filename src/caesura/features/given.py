@@ -192,6 +192,9 @@ class FunctionColumn(Column):
     name: str
     per_word: ClassVar[bool] = False
 
+    def __post_init__(self) -> None:
+        remember(self.function)
+
     def of_document(
         self, document: Document
     ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
@@ -233,6 +236,21 @@ def function(
         remedy = "pass f(document, t)"
         raise InvalidInput(message("f", f, "a function", remedy))
     return FunctionColumn(f, name or str(getattr(f, "__name__", type(f).__name__)))
+
+
+_USED: dict[str, Callable[..., Any]] = {}  # by import name: functions that features were made of
+
+
+def remember(function: Callable[..., Any]) -> None:
+    """Note that the user has made a feature of a function, so that model files may name it."""
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module and name:
+        _USED[f"{module}:{name}"] = function
+
+
+def remembered(full: str) -> Callable[..., Any] | None:
+    """Return the function of an import name, if the user has made a feature of it."""
+    return _USED.get(full)
 
 
 def answered(function: Callable[..., Any], where: str, *arguments: Any) -> Any:

@@ -24,7 +24,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.batch import OPEN_END, OPEN_START, Batch, Firings
 from caesura.features.columns import check_pattern, short_shape
-from caesura.features.given import answered
+from caesura.features.given import answered, remember
 from caesura.features.spans import Fired, SegmentFeature, check_max_length, rooms, spans
 from caesura.features.templates import Column
 
@@ -352,6 +352,7 @@ class SegmentFunction(SegmentFeature):
         if not callable(self.function):
             remedy = "pass f(document, start, end)"
             raise InvalidInput(message("function", self.function, "a function", remedy))
+        remember(self.function)
         own = getattr(self.function, "__name__", type(self.function).__name__)
         object.__setattr__(self, "name", self.name or str(own))
 

@@ -24,6 +24,7 @@ from caesura.features.given import (
     GivenColumn,
     PositionColumn,
     RepeatColumn,
+    remembered,
 )
 from caesura.features.history import SegmentHistory
 from caesura.features.lexicons import Lexicon
@@ -150,7 +151,7 @@ def to_spec(features: Iterable[Template | SegmentFeature]) -> list[Any]:
 
 
 def from_spec(
-    spec: Iterable[Any], lexicons: Mapping[str, Lexicon] | None = None
+    spec: Iterable[Any], lexicons: Mapping[str, Lexicon] | None = None, trust: bool = False
 ) -> list[Template | SegmentFeature]:
     """Return the features that `to_spec` wrote.
 
@@ -160,6 +161,9 @@ def from_spec(
         What `to_spec` returned.
     lexicons : mapping from str to Lexicon
         The lexicons by name, as `lexicons_of` gives them.
+    trust : bool
+        Whether to import the modules of functions that the spec names.  Functions of this library,
+        and those that a feature was made of in this process, need no trust.
 
     Raises
     ------
@@ -174,7 +178,7 @@ def from_spec(
     >>> from_spec(to_spec(features), lexicons_of(features)) == features
     True
     """
-    return _checked(_read(one, lexicons or {}) for one in spec)
+    return _checked(_read(one, lexicons or {}, trust) for one in spec)
 
 
 def lexicons_of(features: Iterable[Any]) -> dict[str, Lexicon]:
@@ -254,14 +258,14 @@ def _resolved(full: str) -> Any:
         return None
 
 
-def _read(value: Any, lexicons: Mapping[str, Lexicon]) -> Any:
+def _read(value: Any, lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
     """Return what plain data stands for."""
     if isinstance(value, list):
-        return tuple(_read(one, lexicons) for one in value)
+        return tuple(_read(one, lexicons, trust) for one in value)
     if not isinstance(value, Mapping):
         return value
     if "type" in value:
-        return _made(value, lexicons)
+        return _made(value, lexicons, trust)
     if set(value) == {"lexicon"}:
         if value["lexicon"] not in lexicons:
             known = ", ".join(lexicons) or "none"
@@ -269,7 +273,7 @@ def _read(value: Any, lexicons: Mapping[str, Lexicon]) -> Any:
             raise InvalidInput(message("lexicon", value["lexicon"], expected, "give it too"))
         return lexicons[value["lexicon"]]
     if set(value) == {"function"} and isinstance(value["function"], str):
-        return _function(value["function"])
+        return _function(value["function"], trust)
     raise InvalidInput(message("spec", value, "what to_spec writes", "write it again"))
 
 
@@ -292,24 +296,31 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, origin or hint)
 
 
-def _function(full: str) -> Any:
+def _function(full: str, trust: bool) -> Any:
     """Return the function of an import name, if that is its own: not one that a module imports."""
+    used, module = remembered(full), full.partition(":")[0]
+    if used is not None:
+        return used
+    if not trust and module.partition(".")[0] != "caesura":
+        expected = "a function that a feature has been made of, or one of this library"
+        remedy = "pass trust=True (--trust on the command line) to import it, if you trust the file"
+        raise InvalidInput(message("function", full, expected, remedy))
     function = _resolved(full)
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
-    if not callable(function) or f"{module}:{name}" != full:
+    own = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if not callable(function) or ":".join(map(str, own)) != full:
         expected = "a function that can be imported here"
         remedy = "install or write the module that has it, under the same name"
         raise InvalidInput(message("function", full, expected, remedy))
     return function
 
 
-def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon]) -> Any:
+def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
     """Return a feature or a column of its type and fields."""
     kind = _TYPES.get(str(value["type"]))
     if kind is None:
         remedy = "a newer version may have written it: update the library"
         raise InvalidInput(message("type", value["type"], ", ".join(_TYPES), remedy))
-    parts = {name: _read(part, lexicons) for name, part in value.items() if name != "type"}
+    parts = {name: _read(part, lexicons, trust) for name, part in value.items() if name != "type"}
     known = set(_arguments(kind))
     try:
         if not parts.keys() <= known:

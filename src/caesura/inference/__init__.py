@@ -21,11 +21,12 @@ from caesura import _kernels
 from caesura.errors import InvalidInput
 from caesura.inference import divergence, lazy, reference, risk
 from caesura.inference.door import (
+    answer_count,
     answer_path,
+    answer_paths,
     as_indices,
     as_list,
     called,
-    check_count,
     each,
     kernel_number,
     on_threads,
@@ -216,6 +217,10 @@ def viterbi(
 ) -> Any:
     """Return the best segmentation and its score.
 
+    Of several with the same score, it is the one whose last segment has the smallest label index,
+    then the one whose last segment starts latest, then the one whose remaining segments come first
+    in the same order.
+
     Examples
     --------
     >>> import caesura
@@ -254,7 +259,8 @@ def n_best(
 ) -> Any:
     """Return the n best segmentations with their scores, all different, the best first.
 
-    There are fewer where fewer are possible.
+    There are fewer where fewer are possible.  Segmentations with the same score come in the order
+    that `viterbi` describes.
 
     Examples
     --------
@@ -265,7 +271,7 @@ def n_best(
     >>> [path.score for path in caesura.n_best(p, 3)]
     [2.0, 1.0, 0.0]
     """
-    check_count("n", n)
+    n = answer_count(n)
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
         answers = split(
@@ -274,8 +280,7 @@ def n_best(
             lambda one: lazy.n_best(one, n, number),
         )
         return [
-            [answer_path(one, answer) for answer in found] or None
-            for one, found in zip(problems, answers, strict=True)
+            answer_paths(one, found) or None for one, found in zip(problems, answers, strict=True)
         ]
 
     return each(
@@ -315,7 +320,7 @@ def sample(
     >>> len(caesura.sample(p, 100, seed=1))
     100
     """
-    check_count("n", n)
+    n = answer_count(n)
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidInput(f"seed: got {seed!r}, expected a whole number, at least 0")
 
@@ -330,8 +335,9 @@ def sample(
             for i, one in enumerate(problems)
             if len(one._constraints.once) > MOST_TRACKED
         }
+        shared: list[dict[tuple[int, int, int], Segment]] = [{} for _ in problems]
         return [
-            [named(segments, one) for segments in drawn[i]] or None
+            [named(segments, one, shared[i]) for segments in drawn[i]] or None
             for i, one in enumerate(problems)
         ]
 

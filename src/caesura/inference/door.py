@@ -9,14 +9,18 @@ from typing import Any, TypeVar
 import numpy as np
 
 from caesura import _kernels
-from caesura.errors import CaesuraError, Impossible, InvalidInput
+from caesura.checks import whole
+from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Path
 from caesura.potentials import Potentials
+from caesura.segments import Segment
 
 __all__ = [
     "METHODS",
+    "answer_count",
     "answer_path",
+    "answer_paths",
     "as_indices",
     "as_list",
     "called",
@@ -30,6 +34,8 @@ __all__ = [
     "threads_of",
 ]
 
+MOST_THREADS = 1024
+MOST_ANSWERS = 2**31 - 1  # about one sequence: the kernels count in 32 bits
 MOST_AT_ONCE = 8  # labels with a limit: with more, to track those that break it is faster
 
 S = TypeVar("S")
@@ -48,14 +54,24 @@ def threads_of(n_threads: int | None) -> int:
     """Return how many threads to use: all cores where not given."""
     if n_threads is None:
         return os.cpu_count() or 1
-    check_count("n_threads", n_threads)
-    return int(n_threads)
+    return whole("n_threads", n_threads, 1, MOST_THREADS)
 
 
 def check_count(name: str, value: object) -> None:
     """Refuse what is not a whole number of at least 1."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InvalidInput(f"{name}: got {value!r}, expected a whole number, at least 1")
+
+
+def answer_count(value: Any) -> int:
+    """Return how many answers about each sequence are asked for, or say why that cannot be."""
+    check_count("n", value)
+    if value > MOST_ANSWERS:
+        raise TooLarge(
+            f"n: got {value!r}, expected {MOST_ANSWERS:,} answers or fewer for a sequence; "
+            "ask for fewer"
+        )
+    return int(value)
 
 
 def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Potentials]:
@@ -75,6 +91,11 @@ def called(function: Callable[..., T], *arguments: Any) -> T:
         return function(*arguments)
     except CaesuraError:
         raise
+    except OverflowError:  # std::overflow_error, see walk.hpp
+        raise TooLarge(
+            "n: got so many answers that they have more than 100,000,000 segments together, "
+            "expected fewer; ask for fewer, or for fewer sequences at a time"
+        ) from None
     except ValueError as error:
         raise InvalidInput(str(error)) from None
 
@@ -146,6 +167,14 @@ def answer_path(
 ) -> Path | None:
     """Return the kernels' answer as a `Path`."""
     return None if answer is None else Path.of(p, *answer)
+
+
+def answer_paths(
+    p: Potentials, answers: Sequence[tuple[list[tuple[int, int, int]], float]]
+) -> list[Path]:
+    """Return several answers about one sequence, which share their segments."""
+    known: dict[tuple[int, int, int], Segment] = {}
+    return [Path.of(p, segments, score, known) for segments, score in answers]
 
 
 def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:

@@ -160,6 +160,11 @@ def _automaton(
             most_states=MOST_ARCS // len(order),
         )
     except ValueError as error:  # std::length_error
+        if not histories and not rules:
+            raise TooLarge(
+                f"labels: {len(order):,} labels have {len(order) ** 2:,} transitions, expected "
+                f"{MOST_ARCS:,} or fewer; use fewer labels"
+            ) from error
         raise TooLarge(
             f"constrain, add_pattern: label histories and rules would need more than {MOST_ARCS:,} "
             "arcs; limit fewer labels or use shorter patterns"

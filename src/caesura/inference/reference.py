@@ -142,10 +142,17 @@ class Enumeration:
         return ReferenceMarginals(self.model, self.log_partition, counts)
 
     def n_best(self, n: int) -> list[tuple[list[Segment], float]]:
-        """Sort by score; of equal ones the first listed comes first."""
+        """Sort by score, and equal ones by their last segment: by label, then the latest start.
+
+        Where last segments are equal too, those before them decide.
+        """
         self.probabilities  # noqa: B018 - raises if nothing is possible
-        order = np.argsort(-self.scores, kind="stable")[:n]
-        best = [i for i in order.tolist() if self.scores[i] > -np.inf]
+
+        def key(i: int) -> tuple[float, list[tuple[int, int]]]:
+            return -float(self.scores[i]), [(y, -start) for start, _, y in reversed(self.paths[i])]
+
+        order = sorted(range(len(self.paths)), key=key)[:n]
+        best = [i for i in order if self.scores[i] > -np.inf]
         return [(self.model.named(self.paths[i]), float(self.scores[i])) for i in best]
 
     def sample(self, n: int, seed: int) -> list[list[Segment]]:

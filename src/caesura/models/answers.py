@@ -82,7 +82,8 @@ class Answers(Predictor):
                 paths, marginals, asked.potentials, asked.rules, strict=True
             ):
                 segments = self._named(path.segments)
-                yield segments, self._chances(m, p, segments), rules == Rules()
+                chances = [min(chance, 1.0) for chance in self._chances(m, p, segments)]
+                yield segments, chances, rules == Rules()
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         """Return the probabilities of segments."""

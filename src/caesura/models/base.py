@@ -32,6 +32,7 @@ from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
 from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
+from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
@@ -105,9 +106,14 @@ class Model(Estimator):
         training = self._training(self._read(X, y, before), sample_weight, before)
         development = None if X_dev is None else Development(self, training, X_dev, y_dev)
         result = train(self, training, development, checkpoint, callbacks, sample_weight)
-        training.encoder.forget()
-        self._set_fitted(training.fitted(result.w))
-        self.history_, self.status_ = list(result.history), result.status
+        fitted = compacted(training.fitted(result.w))
+        fitted.encoder.forget()
+        self._set_fitted(
+            fitted,
+            n_features_=len(result.w),
+            history_=list(result.history),
+            status_=result.status,
+        )
         return self
 
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
@@ -131,7 +137,7 @@ class Model(Estimator):
         if before is None and learns:
             some = list(some)  # these must see all segments first
             features = self._learnt(features, some)
-        encoder = before.encoder if before else Encoder(features)
+        encoder = before.encoder.copy() if before else Encoder(features)
         corpus = _kernels.Corpus()
         targets: list[Target] = []
         for first, documents, ys in some:

@@ -69,6 +69,7 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     """
     if len(probabilities) == 0:
         raise InvalidInput("X: got no predicted segments, expected some to learn from")
+    probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may be rounded to just above 1
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)
     else:

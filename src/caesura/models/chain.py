@@ -273,7 +273,7 @@ class ChainCRF(Answers):
             return
         for segments, share in chain.segmentations():  # of those that may break the rules
             if rules.kept_by(segments, p.length, self.outside):
-                yield segments, share * float(np.exp(chain.log_z - log_z))
+                yield segments, min(share * float(np.exp(chain.log_z - log_z)), 1.0)
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         if not segments:

@@ -226,13 +226,21 @@ class Estimator:
         labels = self._labels_of_states(states, scheme)
         return [k for k, label in enumerate(labels) if label == self.outside]
 
-    def _set_fitted(self, fitted: Fitted, calibration: Calibration | None = None) -> None:
-        """Become a fitted model."""
-        self._fitted, self._calibration = fitted, calibration
-        self._outside = self.outside
-        self.features_ = fitted.encoder.features
-        self.labels_ = list(fitted.labels)
-        self.n_features_ = len(fitted.parameters)
+    def _set_fitted(
+        self, fitted: Fitted, calibration: Calibration | None = None, **learnt: Any
+    ) -> None:
+        """Become a fitted model, all at once: another thread may be predicting."""
+        self.__dict__.update(
+            {
+                "_fitted": fitted,
+                "_calibration": calibration,
+                "_outside": self.outside,
+                "features_": fitted.encoder.features,
+                "labels_": list(fitted.labels),
+                "n_features_": len(fitted.parameters),
+                **learnt,
+            }
+        )
 
 
 def _equal(value: Any, default: Any) -> bool:

@@ -276,14 +276,13 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
             expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"
             raise InvalidInput(message("label", label, expected, "correct it"))
         chosen = np.flatnonzero(np.isin(shown.last[codes], mine))
-    blocks = blocks_of(parameters)
-    w = np.concatenate([fitted.w[blocks.rows], fitted.w[blocks.patterns]])
+    blocks, attributes = blocks_of(parameters), shown.attributes
+    w = np.concatenate([fitted.w[block] for block in (blocks.rows, blocks.edges, blocks.patterns)])
     order = chosen[np.argsort(-np.abs(w[chosen]), kind="stable")][: whole("n", n, 0)]
-    rows = order[order < len(parameters.attribute)]
-    names = iter(fitted.encoder.names(parameters.attribute[rows].tolist()))
+    names = iter(fitted.encoder.names(attributes[order[order < len(attributes)]].tolist()))
     return [
         TopFeature(
-            next(names) if k < len(parameters.attribute) else "pattern",
+            next(names) if k < len(attributes) else "pattern",
             shown.name(int(codes[k])),
             float(w[k]),
         )
@@ -292,17 +291,24 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
 
 
 class _Codes:
-    """What weights go with: states, and from Y on patterns."""
+    """What weights go with: states, from Y on patterns, and after those pairs of states."""
 
     def __init__(self, states: Sequence[str], parameters: Any) -> None:
         self.states, self.patterns = states, parameters.patterns
         Y = len(states)
-        ends = [*range(Y), *(pattern[-1] for pattern in self.patterns)]
+        self.pairs = Y + len(self.patterns)  # code of the first pair
+        ends = [*range(Y), *(pattern[-1] for pattern in self.patterns), *[*range(Y)] * Y]
         self.last = np.array(ends, np.int32)  # the state in which each ends
+        pair = parameters.edge_pair
+        edges = np.where(pair < Y * Y, self.pairs + pair, Y + pair - Y * Y)
         plain = Y + np.arange(parameters.n_plain)
-        self.of_weights = np.concatenate([parameters.label, plain])  # of rows, then patterns
+        # Of rows, then edges, then patterns; the first two belong to attributes.
+        self.of_weights = np.concatenate([parameters.label, edges, plain])
+        self.attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
 
     def name(self, code: int) -> str:
         """Return the name of one."""
         Y = len(self.states)
+        if code >= self.pairs:
+            return named(divmod(code - self.pairs, Y), self.states)
         return self.states[code] if code < Y else named(self.patterns[code - Y], self.states)

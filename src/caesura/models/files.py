@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels, persistence
+from caesura.checks import check_scores
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
@@ -18,10 +19,11 @@ from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.answers import Answers
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
+from caesura.models.compact import PAIRS, nonzero
 from caesura.models.estimator import Features
 from caesura.models.patterns import SHORTEST
 from caesura.models.semi import LONGEST, SemiCRF
-from caesura.models.structure import Fitted, Structure, blocks_of
+from caesura.models.structure import Fitted, Structure
 from caesura.models.training import feature_name
 from caesura.segments import TAG_SCHEMES
 
@@ -33,8 +35,7 @@ WRONG = (  # what reading plain data that is not what it should be can raise
     *(RecursionError, OverflowError, re.error),
 )
 Arrays = dict[str, npt.NDArray[Any]]
-LARGEST = 1e100  # weight
-PAIRS = ("attribute", "label", "edge_attribute", "edge_pair", "transition", "start", "end")
+ROUNDING = 1e-6  # by so much a sum of probabilities may be above 1
 BARS: dict[str, type[np.generic]] = {
     "bounds": np.int32,
     "barred": np.uint8,
@@ -61,40 +62,9 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     """Return what fitting left behind, but for the features, as plain data."""
     fitted, calibration = model._known, model._calibration
-    structure, parameters, w = fitted.structure, fitted.parameters, fitted.w
-    blocks = blocks_of(parameters)
-    kept, kept_edges = w[blocks.rows] != 0.0, w[blocks.edges] != 0.0
-    attribute, edge = parameters.attribute[kept], parameters.edge_attribute[kept_edges]
-    attributes, places = np.unique(np.concatenate([attribute, edge]), return_inverse=True)
-    Y, used = len(structure.states), _Used(parameters, w[blocks.patterns])
-    rows, labels = places[: len(attribute)], used.renumbered(parameters.label[kept], Y)
-    edges = places[len(attribute) :]
-    pairs = used.renumbered(parameters.edge_pair[kept_edges], Y * Y)
-    order, edge_order = np.lexsort((labels, rows)), np.lexsort((pairs, edges))
-    weights = [w[blocks.rows][kept][order], w[blocks.edges][kept_edges][edge_order]]
-    ends = {}
-    for name, block in (
-        ("transition", blocks.transitions),
-        ("patterns", blocks.patterns),
-        ("start", blocks.starts),
-        ("end", blocks.ends),
-    ):
-        values = w[block]
-        if name != "patterns":
-            ends[name] = getattr(parameters, name)[values != 0.0]
-        weights.append(values[values != 0.0])
-    arrays: Arrays = {
-        "weights": np.concatenate(weights),
-        "attribute": rows[order].astype(np.int32),
-        "label": labels[order],
-        "edge_attribute": edges[edge_order].astype(np.int32),
-        "edge_pair": pairs[edge_order],
-        **ends,
-        **used.arrays(),
-    }
+    structure = fitted.structure
+    arrays, n_plain = nonzero(fitted)
     arrays |= {name: getattr(structure, name) for name in BARS}
-    state = fitted.encoder.state(attributes.astype(np.int32))
-    arrays |= {f"encoder.{name}": array for name, array in state.items()}
     if calibration is not None:
         arrays["calibration"] = np.stack([calibration.knots, calibration.values])
         arrays["calibration.held_out"] = np.stack([calibration.seen, calibration.right])
@@ -102,39 +72,11 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "states": list(structure.states),
         "labels": list(fitted.labels),
         "scheme": fitted.scheme,
-        "plain_patterns": used.n_plain,
+        "plain_patterns": n_plain,
         "calibration": None if calibration is None else calibration.method,
         "calibration_bias": None if calibration is None else calibration.outside_bias,
     }
     return header, arrays
-
-
-class _Used:
-    """The patterns of a model that have weights other than zero, the plain ones first."""
-
-    def __init__(self, parameters: _kernels.Parameters, weights: npt.NDArray[np.float64]) -> None:
-        self.all, self.kept = parameters.patterns, np.flatnonzero(weights).tolist()
-        self.n_plain = len(self.kept)
-
-    def renumbered(self, codes: npt.NDArray[np.int32], first: int) -> npt.NDArray[np.int32]:
-        """Return codes with the new numbers of their patterns, which count from `first`."""
-        known = set(self.kept)
-        self.kept += [k for k in np.unique(codes - first).tolist() if k >= 0 and k not in known]
-        places = np.zeros(len(self.all), np.int32)
-        places[self.kept] = np.arange(len(self.kept))
-        if not len(places):
-            return codes
-        moved = first + places[np.maximum(codes - first, 0)]
-        return np.where(codes < first, codes, moved).astype(np.int32)
-
-    def arrays(self) -> Arrays:
-        """Return them as arrays."""
-        sizes = [len(self.all[k]) for k in self.kept]
-        labels = [y for k in self.kept for y in self.all[k]]
-        return {
-            "patterns": np.array(labels, np.int32),
-            "pattern_sizes": np.array(sizes, np.int32),
-        }
 
 
 def _options(model: Answers) -> dict[str, Any]:
@@ -166,11 +108,20 @@ def _plain(value: Any) -> Any:
 # ---- reading -------------------------------------------------------------------------------------
 
 
-def load(path: str | os.PathLike[str]) -> Any:
+def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is executed.  A feature that is a user's function is found again by its
-    import name, and an error says so if it is not there.
+    Nothing in the file is executed, and no module that it names is imported unless `trust` is True.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    trust : bool
+        Whether to import the modules of functions that the file names, for models with features
+        that are functions of your own.  Importing runs a module's code, so only do this with files
+        from a source that you trust.  It is not needed if a feature has been made of the function
+        in this process, as in ``function(f)``.
 
     Examples
     --------
@@ -184,7 +135,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     header, arrays = persistence.read(path, "model")
     try:
-        return _built(header, arrays)
+        return _built(header, arrays, trust)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
     except WRONG as error:
@@ -193,10 +144,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise InvalidInput(message("path", str(path), expected, remedy)) from error
 
 
-def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
+def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
     """Return the model in a file."""
     kind = KINDS[header["model"]]
-    features = _features(arrays)
+    features = _features(arrays, trust)
     known = set(kind._names())
     options = {name: value for name, value in header["options"].items() if name in known}
     if isinstance(options["features"], list):
@@ -212,7 +163,7 @@ def _built(header: dict[str, Any], arrays: Arrays) -> Answers:
     return model
 
 
-def _features(arrays: Arrays) -> Features:
+def _features(arrays: Arrays, trust: bool) -> Features:
     prefix = "lexicon."
     lexicons = {
         name.removeprefix(prefix): Lexicon(
@@ -221,7 +172,7 @@ def _features(arrays: Arrays) -> Features:
         for name, packed in arrays.items()
         if name.startswith(prefix)
     }
-    return from_spec(persistence.unpack(arrays["features"]), lexicons)
+    return from_spec(persistence.unpack(arrays["features"]), lexicons, trust)
 
 
 def _restored(
@@ -250,8 +201,8 @@ def _restored(
         n_plain=n_plain,
     )
     w = _array(arrays, "weights", np.float64)
-    fits = len(w) == len(parameters) and bool((np.abs(w) <= LARGEST).all())  # NaN is not
-    _require(fits, "weights: wrong")
+    _require(len(w) == len(parameters), "weights: wrong length")
+    check_scores("weights", w)
     fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w)
     bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
     return fitted, _calibration(header["calibration"], bias, arrays)
@@ -336,6 +287,9 @@ def _calibration(method: str | None, bias: Any, arrays: Arrays) -> Calibration |
     if method is None:
         return None
     knots, values = _array(arrays, "calibration", np.float64, 2)
+    if len(knots) and knots.max() <= 1.0 + ROUNDING:  # as earlier versions wrote them
+        last = np.append(np.minimum(knots, 1.0)[:-1] < 1.0, True)
+        knots, values = np.minimum(knots[last], 1.0), values[last]
     seen, right = _array(arrays, "calibration.held_out", np.float64, 2)
     numbers = np.concatenate([knots, values, seen, right])
     shares = bool(((numbers >= 0) & (numbers <= 1)).all())  # NaN is not

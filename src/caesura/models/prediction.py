@@ -319,7 +319,10 @@ class Predictor(Model):
         log_z = asked.log_partitions(self.n_threads)
         ranked = asked.of(inference.n_best, n, n_threads=self.n_threads)
         return [
-            [(self._named(path.segments), float(np.exp(path.score - total))) for path in paths]
+            [
+                (self._named(path.segments), min(float(np.exp(path.score - total)), 1.0))
+                for path in paths
+            ]
             for paths, total in zip(ranked, log_z, strict=True)
         ]
 

@@ -1,0 +1,33 @@
+// The order of segmentations with equal scores.
+//
+// Of two of them the one whose last segment has the smaller label comes first, then the one whose
+// last segment starts later, then the one that comes first without its last segment.  It depends
+// on labels alone, so adding states to the automaton never changes an answer.
+#pragma once
+
+#include <cstddef>
+
+#include "lattice/lattice.hpp"
+
+namespace caesura {
+
+// Whether the best way to end at e in state a comes before that in state b, by their back-pointers.
+// Always inlined, as Total is.
+[[gnu::always_inline]] inline bool precedes(const Lattice& g, const Back& back, int e, int a,
+                                            int b) {
+  while (a != b) {
+    const int y = g.order[g.rank[a]], z = g.order[g.rank[b]];
+    if (y != z) return y < z;
+    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(e) * g.stride;
+    const int s = back.start[row + a];
+    if (s != back.start[row + b]) return s > back.start[row + b];
+    if (s == 0) return false;
+    const std::ptrdiff_t before = static_cast<std::ptrdiff_t>(s) * g.stride;
+    a = back.previous[before + a];
+    b = back.previous[before + b];
+    e = s;
+  }
+  return false;
+}
+
+}  // namespace caesura

@@ -1,0 +1,213 @@
+"""Input that is too large or too extreme, and numbers at the edge of what is possible."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from toys import addresses
+
+import caesura
+from caesura import ChainCRF, InvalidInput, Potentials, SemiCRF, TooLarge
+from caesura.features import edge, history, lower, shape
+from caesura.models.calibration import calibrate
+from caesura.models.structure import blocks_of
+from caesura.persistence import read, write
+
+X, Y = addresses(30, seed=1)
+FEATURES = [lower[0], shape[0]]
+
+
+# -- probabilities ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_probabilities_are_at_most_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    T, n = int(rng.integers(2, 30)), int(rng.integers(2, 6))
+    p = Potentials(T, n, max_length=None if seed % 3 else 4)
+    p.emission[:] = 30 * rng.normal(size=(T, n))
+    p.transition[:] = 3 * rng.normal(size=(n, n))
+    p.add(0, 2, 0, 5.0, open_end=True)
+    if seed % 3 == 0:
+        p.spans[:] = rng.normal(size=p.spans.shape)
+    m = caesura.marginals(p)
+    for array in (m.tokens, m.boundaries, m.starts, m.ends, m.potentials, m.edges, m.spans):
+        assert array is None or array.max(initial=0.0) <= 1.0
+    assert all(chance <= 1.0 for _, chance in m.segments(0.0))
+    for start, end, label in caesura.viterbi(p).segments:
+        assert m.segment(start, end, label) <= 1.0
+    before, after = (
+        caesura.viterbi(p).segments[:2]
+        if len(caesura.viterbi(p).segments) > 1
+        else (
+            (0, 1, 0),
+            (1, 2, 0),
+        )
+    )
+    assert m.transition(before[1], before[2], after[2]) <= 1.0
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("method", ["isotonic", "temperature"])
+def test_a_certain_model_can_be_calibrated_and_saved(
+    kind: Any, method: Any, tmp_path: Path
+) -> None:
+    model = kind(FEATURES, c2=0.0, max_iterations=200, epsilon=1e-12, delta=1e-14).fit(X, Y)
+    sure = [one.probability for some in model.predict_confident(X) for one in some]
+    assert 0.999 < max(sure) <= 1.0
+    required = [{"required": y[:1]} for y in Y]
+    for some in model.predict_confident(X, constraints=required):
+        assert all(one.probability <= 1.0 for one in some)
+    assert all(chance <= 1.0 for [(_, chance), *_] in model.predict_n_best(X, 2))
+    model.calibrate(X, Y, method).save(tmp_path / "model")
+    again = caesura.load(tmp_path / "model")
+    assert again.predict_confident(X) == model.predict_confident(X)
+    assert pickle.loads(pickle.dumps(model)).predict_confident(X) == model.predict_confident(X)
+
+
+def test_files_with_probabilities_just_above_one_are_read(tmp_path: Path) -> None:
+    model: Any = SemiCRF(FEATURES, c2=0.1, max_iterations=20).fit(X, Y).calibrate(X, Y)
+    knots, values = np.array([0.5, 1.0 + 2e-16, 1.0 + 4e-16]), np.array([0.2, 0.8, 0.9])
+    model._calibration = model._calibration._replace(knots=knots, values=values)
+    model.save(tmp_path / "model")
+    read_back = caesura.load(tmp_path / "model")._calibration
+    assert read_back.knots.tolist() == [0.5, 1.0]
+    assert read_back.values.tolist() == [0.2, 0.9]
+    model._calibration = model._calibration._replace(knots=np.array([0.5, 1.0, 1.1]))
+    model.save(tmp_path / "model")
+    with pytest.raises(InvalidInput, match="calibration: wrong"):
+        caesura.load(tmp_path / "model")
+
+
+def test_calibration_clamps_what_it_is_given() -> None:
+    made = calibrate(np.array([0.5, 1.0 + 4e-16]), np.array([False, True]), "isotonic")
+    assert made.knots.max() == 1.0
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e11, -1e12, 1e16, 1e300])
+def test_scores_too_large_for_exact_answers_are_refused(size: float) -> None:
+    for name in ("emission", "transition", "start", "end"):
+        for max_length in (None, 1):
+            p = Potentials(3, 2, max_length=max_length)
+            with pytest.raises(InvalidInput, match=f"{name}: .*1e10"):
+                setattr(p, name, np.full_like(getattr(p, name), size))
+            getattr(p, name)[...] = size  # written in place: seen when it is asked for
+            for ask in (caesura.log_partition, caesura.marginals, caesura.viterbi):
+                with pytest.raises(InvalidInput, match=f"{name}: .*1e10"):
+                    ask(p)
+    p = Potentials(3, 2)
+    with pytest.raises(InvalidInput, match=r"score: .*1e10"):
+        p.add(0, 1, 0, size)
+    with pytest.raises(InvalidInput, match=r"score: .*1e10"):
+        p.add_transition(1, 0, 1, size)
+    with pytest.raises(InvalidInput, match=r"score: .*1e10"):
+        p.add_pattern([0, 1], size)
+
+
+def test_the_largest_scores_have_right_answers() -> None:
+    """Scores of 1e10 that cancel but for 1: the probability is that of the difference."""
+    p = Potentials(2, 2)
+    p.emission[:] = [[1e10, 1e10 - 1.0], [-1e10, -1e10]]
+    expected = Potentials(2, 2)
+    expected.emission[:] = [[0.0, -1.0], [0.0, 0.0]]
+    assert np.allclose(caesura.marginals(p).tokens, caesura.marginals(expected).tokens, atol=1e-5)
+
+
+@pytest.mark.parametrize("weight", [1e11, -1e100, np.inf, np.nan])
+def test_weights_of_a_file_are_checked(weight: float, tmp_path: Path) -> None:
+    SemiCRF(FEATURES, max_iterations=5).fit(X, Y).save(tmp_path / "model")
+    header, arrays = read(tmp_path / "model", "model")
+    arrays["weights"] = arrays["weights"].copy()
+    arrays["weights"][3] = weight
+    write(tmp_path / "model", "model", header, arrays)
+    with pytest.raises(InvalidInput, match=r"weights: .*1e10"):
+        caesura.load(tmp_path / "model")
+
+
+# -- sizes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ask", [caesura.n_best, caesura.sample])
+def test_too_many_answers(ask: Any) -> None:
+    p = Potentials(3, 2)
+    for n in (2**40, 10**30):
+        with pytest.raises(TooLarge, match=r"^n: .*fewer"):
+            ask(p, n)
+    assert len(ask(p, 10)) == 10
+    with pytest.raises(InvalidInput, match=r"^n_threads: got 1000000000000, .*1024"):
+        ask(p, 1, n_threads=10**12)
+
+
+def test_more_answers_than_fit_into_memory() -> None:
+    with pytest.raises(TooLarge, match=r"^n: .*100,000,000 segments"):
+        caesura.sample(Potentials(0, 2), 2 * 10**9)
+
+
+def test_odd_scores_and_lengths() -> None:
+    with pytest.raises((InvalidInput, TooLarge), match="length"):
+        Potentials(10**12, 2)
+    with pytest.raises((InvalidInput, TooLarge), match="labels"):
+        Potentials(2, 10**12)
+    with pytest.raises((InvalidInput, TooLarge), match=r"labels|length"):
+        Potentials(2**31 - 2, 10**6)
+    p = Potentials(3, 2)
+    with pytest.raises(InvalidInput, match="score: got 'x'"):
+        p.add(0, 1, 0, "x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="score: got 'x'"):
+        p.add_transition(1, 0, 1, "x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="score: got 'x'"):
+        p.add_pattern([0, 1], "x")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="score: got"):
+        p.add_pattern([0, 1], [1.0, 2.0])  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="emission: got"):
+        p.emission = "x"
+
+
+def test_minimum_risk_of_too_many_segments() -> None:
+    with pytest.raises(TooLarge, match=r"20,000 tokens have 2,000,000,000 segments"):
+        caesura.minimum_risk(Potentials(20_000, 5))
+    assert caesura.minimum_risk(Potentials(2_000, 5, max_length=2)).segments
+
+
+def test_too_many_labels_are_not_blamed_on_histories() -> None:
+    p = Potentials(2, 8000)
+    with pytest.raises(TooLarge, match=r"^labels: 8,000 labels have 64,000,000 transitions"):
+        caesura.log_partition(p)
+
+
+# -- what a model says of itself -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("order", [1, 2])
+def test_top_features_list_edges(kind: Any, order: int) -> None:
+    features = [*FEATURES, edge(lower[0]), *([history(edge(shape[0]), 2)] if order > 1 else [])]
+    model = kind(features, order=order, c2=0.1, max_iterations=30).fit(X, Y)
+    parameters, blocks = model._known.parameters, blocks_of(model._known.parameters)
+    top = model.top_features(n=10**6)
+    of_edges = [one for one in top if one.feature.startswith(("edge:", "history2:edge:"))]
+    assert len(of_edges) == len(parameters.edge_attribute) > 0
+    states = model._known.structure.states
+    Y_ = len(states)
+    names = model._known.encoder.names(parameters.edge_attribute.tolist())
+    expected = {
+        (name, " > ".join(states[y] for y in _pair(code, Y_, parameters.patterns)), float(w))
+        for name, code, w in zip(
+            names, parameters.edge_pair.tolist(), model._known.w[blocks.edges], strict=True
+        )
+    }
+    assert {tuple(one) for one in of_edges} == expected
+    mine = model.top_features("town", n=10**6)
+    assert any(one in of_edges for one in mine)
+    assert all(one.label.split(" > ")[-1].endswith("town") for one in mine)
+
+
+def _pair(code: int, n: int, patterns: list[list[int]]) -> list[int]:
+    return list(divmod(code, n)) if code < n * n else patterns[code - n * n]
