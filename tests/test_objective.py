@@ -107,7 +107,7 @@ def test_shared_sums_change_nothing() -> None:
     parameters = _kernels.Parameters(
         whole, gold_of(0, n), Y, extractor, bounds, None, None, None, 0.0, False, True, True
     )
-    automaton = _kernels.Automaton(Y, [], [], True, 1000)
+    automaton = _kernels.Automaton(range(Y))
     order = np.arange(Y, dtype=np.int32)
 
     def objective(first: int, last: int) -> _kernels.Objective:
@@ -134,7 +134,7 @@ def test_shared_sums_change_nothing() -> None:
 def test_best_segments(seed: int) -> None:
     case = Case(seed)
     order = np.array(sorted(range(case.Y), key=lambda y: -(case.bounds[y] or 10**6)), np.int32)
-    automaton = _kernels.Automaton(case.Y, [], [], True, 1000)
+    automaton = _kernels.Automaton(range(case.Y))
     bars = case.barred, case.barred_start, None
     scorer = _kernels.Scorer(case.parameters, case.w, *bars, automaton, order)
     paths = scorer.best(case.parameters.compile(case.corpus), 1)

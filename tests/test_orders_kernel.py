@@ -17,9 +17,9 @@ SEEDS = st.integers(0, 10**6)
 
 
 @settings(max_examples=60, deadline=None)
-@given(SEEDS, st.integers(1, 4), st.booleans())
-def test_objective_and_gradient(seed: int, order: int, partial: bool) -> None:
-    case = Case(seed, partial=partial, order=order)
+@given(SEEDS, st.integers(0, 4), st.booleans(), st.booleans())
+def test_objective_and_gradient(seed: int, order: int, partial: bool, ruled: bool) -> None:
+    case = Case(seed, partial=partial, order=order, ruled=ruled)
     loss, gradient = case.objective().evaluate(case.w, None, False, 1)
     assert loss == pytest.approx(case.loss(case.w), rel=1e-9, abs=1e-9)
     chosen = case.rng.permutation(len(case.w))[:8]
@@ -27,9 +27,9 @@ def test_objective_and_gradient(seed: int, order: int, partial: bool) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(SEEDS, st.integers(1, 4), st.sampled_from([30.0, 300.0]))
-def test_scores_beyond_the_fast_range(seed: int, order: int, scale: float) -> None:
-    case = Case(seed, scale=scale, order=order)
+@given(SEEDS, st.integers(0, 4), st.sampled_from([30.0, 300.0]), st.booleans())
+def test_scores_beyond_the_fast_range(seed: int, order: int, scale: float, ruled: bool) -> None:
+    case = Case(seed, scale=scale, order=order, ruled=ruled)
     loss, gradient = case.objective().evaluate(case.w, None, False, 1)
     assert loss == pytest.approx(case.loss(case.w), rel=1e-9, abs=1e-7)
     assert np.isfinite(gradient).all()
@@ -46,12 +46,12 @@ def test_scores_beyond_the_fast_range_have_the_same_gradient(seed: int, order: i
 
 
 @settings(max_examples=100, deadline=None)
-@given(SEEDS, st.integers(1, 4))
-def test_best_segments(seed: int, order: int) -> None:
-    case = Case(seed, order=order)
+@given(SEEDS, st.integers(0, 4), st.booleans())
+def test_best_segments(seed: int, order: int, ruled: bool) -> None:
+    case = Case(seed, order=order, ruled=ruled)
     bars = (case.barred, case.barred_start, None)
     ranks = np.array(sorted(range(case.Y), key=lambda y: -(case.bounds[y] or 10**6)), np.int32)
-    automaton = _kernels.Automaton(case.Y, [], [], True, 1000)
+    automaton = _kernels.Automaton(range(case.Y))
     scorer = _kernels.Scorer(case.parameters, case.w, *bars, automaton, ranks)
     paths = scorer.best(case.parameters.compile(case.corpus), 1)
     for i, path in enumerate(paths):

@@ -415,6 +415,13 @@ void bind_learning(nb::module_& m) {
           },
           "bounds"_a, "transition"_a, "start"_a)
       .def(
+          "with_rules",
+          [](const Parameters& self, const NamedRules& rules,
+             const std::optional<Spelling>& spelling) {
+            return self.with_rules(rules_from(rules, self.layout()->Y, spelling));
+          },
+          "rules"_a, "spelling"_a.none(), "The same weights where every segmentation keeps rules.")
+      .def(
           "compile",
           [](const Parameters& self, const Corpus& corpus) {
             const nb::gil_scoped_release release;
@@ -463,8 +470,8 @@ void bind_learning(nb::module_& m) {
           nb::rv_policy::automatic)
       .def_prop_ro("n_states",
                    [](const Parameters& self) {
-                     return self.layout()->histories == nullptr ? self.layout()->Y
-                                                                : self.layout()->histories->Q;
+                     return self.layout()->program == nullptr ? self.layout()->Y
+                                                              : self.layout()->program->Q;
                    })
       .def_prop_ro(
           "start",

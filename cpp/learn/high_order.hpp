@@ -1,6 +1,6 @@
 // Forward-backward over segments and label histories, for learning with patterns of labels.
 //
-// As segmental.hpp, with states (histories.hpp) in place of labels where a segment begins or ends,
+// As segmental.hpp, with states (program.hpp) in place of labels where a segment begins or ends,
 // and with a sequence in each lane of a vector: what one state does to another is then the same for
 // all lanes.  What a segment from s to e gains of its own, term[s, e], is the same for all states
 // with one label, or for each state its own where features of its content look at the labels before
@@ -19,7 +19,7 @@
 // beyond[s]: what is ahead of a segment that has joined, a queue of its ends.
 #pragma once
 
-#include "automaton/histories.hpp"
+#include "automaton/program.hpp"
 #include "learn/segmental.hpp"
 
 namespace caesura::CAESURA_ISA {
@@ -49,7 +49,9 @@ class HighOrder {
   HighOrder(const Weights<real>& weights, const std::int32_t* lengths, const Known* known,
             const Site* sites, int n_sites, Workspace& workspace)
       : w(weights),
-        h(*weights.histories),
+        h(*weights.program),
+        n_classes(weights.histories->n_classes()),
+        shorter_class(weights.histories->shorter_class.data()),
         T(*std::max_element(lengths, lengths + W)),
         n(h.lanes),
         c(kByState ? h.lanes : h.Y),
@@ -72,7 +74,9 @@ class HighOrder {
 
  private:
   const Weights<real>& w;
-  const Histories& h;
+  const ArcProgram& h;
+  const int n_classes;
+  const std::int32_t* shorter_class;
   const int T, n, c;
   const std::int32_t* lengths;
   const Known* known;
@@ -87,8 +91,8 @@ class HighOrder {
   real* hat = nullptr;      // [T + 1][n]
   real* going = nullptr;    // [T + 1][n]
   real* alpha = nullptr;    // [n] of the current end,
-  real* endings = nullptr;  // [n] and right after it S
-  real* singles = nullptr;  // [T + 1][Y] S of single labels
+  real* endings = nullptr;  // [n] right after it S, and one zero
+  real* singles = nullptr;  // [T + 1][single labels] S of these
   real* gain = nullptr;     // [T + 1][c] g[e], with the scale
   real* grow = nullptr;  // [T + 1][c] and for segments that started before e - 1; where nothing is
                          // forced, the same

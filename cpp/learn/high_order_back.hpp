@@ -135,14 +135,14 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
 }
 
 // back[e] from what is entered at e, and the expected segments that start there: by state, and by
-// what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2][n] what goes to
+// what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2 n + 1] what goes to
 // alpha and to S
 template <bool kByState>
 void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back,
                                 real* entered) {
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
-                     *shorter = h.shorter.data(), *classes = h.entry_class.data();
-  const int count = static_cast<int>(h.rising.size()), width = h.n_classes() * W;
+                     *classes = h.entry_class.data();
+  const int count = static_cast<int>(h.rising.size()), width = n_classes * W;
   const real *gained = w.entry, *from = states(hat, e);
   real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width,
        *begun = classed;
@@ -159,25 +159,24 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     }
     store(into + q * W, value);
   }
-  for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k)
-    add(begun + h.shorter_class[k] * W, begun + k * W, W);
+  for (int k = n_classes - 1; own != nullptr && k > 0; --k)
+    add(begun + shorter_class[k] * W, begun + k * W, W);
   if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
-  fill(direct, 2 * n * W, 0);
+  fill(direct, (2 * n + 1) * W, 0);
   real* passed = direct + n * W;  // to S
   for (int k = 0; k < w.n_base; ++k) {
-    const Move& pair = w.base[k];
-    real* to = passed + h.single[pair.from] * W;
-    store(to, load(to) + load(ratio + h.single[pair.to] * W) *
-                             splat(w.transition[pair.from * w.stride + pair.to]));
+    const PairArc& arc = w.base[k];
+    real* to = passed + arc.from * W;
+    store(to, load(to) + load(ratio + arc.to * W) * splat(w.transition[arc.pair]));
   }
-  move_back(h.leading, into, passed);
+  move_back(h.leading, into, direct);
   for (int k = 0; k < count; ++k) {
     real* to = direct + source[rising[k]] * W;
     store(to, load(to) + load(into + rising[k] * W));
   }
-  for (int k = 0; k < count; ++k) {
-    real* to = passed + rising[k] * W;
-    store(to, load(to) + load(passed + shorter[rising[k]] * W));
+  for (auto one = h.longer.rbegin(); one != h.longer.rend(); ++one) {
+    real* to = passed + one->from * W;
+    store(to, load(to) + load(passed + one->to * W));
   }
   for (int q = 0; q < n * W; q += W) store(back + q, load(direct + q) + load(passed + q));
 }
@@ -247,7 +246,7 @@ void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
   const vec passes = without(e, kBarred);
   for (int y = 0; y < h.Y; ++y) {
     for (int q = h.first[y]; q < h.last[y]; ++q)
-      store(back + q * W, load(back + q * W) * passes + splat(w.last[y]) * ending);
+      store(back + q * W, load(back + q * W) * passes + splat(w.ending[q]) * ending);
   }
 }
 
@@ -255,8 +254,8 @@ template <bool kByState>
 void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   real *back = reals(work, static_cast<std::size_t>(kept) * n * W),
        *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
-  real *ratio = reals(work, n * W), *into = reals(work, n * W), *direct = reals(work, 2 * n * W),
-       *entered = reals(work, n * W);
+  real *ratio = reals(work, n * W), *into = reals(work, n * W),
+       *direct = reals(work, (2 * n + 1) * W), *entered = reals(work, n * W);
   real* pairs = reals(work, w.n_weighted * W + W);
   fill(entered, n * W, 0);
   fill(pairs, w.n_weighted * W, 0);
@@ -272,11 +271,9 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     const int s = e - 1;
     begin_back(s, back, ratio);
     if (s == 0) break;
+    const real* labels = singles + static_cast<std::ptrdiff_t>(s) * h.singles.size() * W;
     for (int k = 0; k < w.n_weighted; ++k) {
-      const vec into_label = load(ratio + h.single[w.weighted[k].to] * W);
-      const vec p =
-          load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) *
-          into_label;
+      const vec p = load(labels + w.weighted[k].from * W) * load(ratio + w.weighted[k].to * W);
       store(pairs + k * W, load(pairs + k * W) + p);
     }
     leave(s, ratio, into, direct, back_at(back, s), entered);
@@ -285,13 +282,13 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   const vec times = load(weight);
   auto total = [&](const real* values) { return sum(times != 0 ? load(values) * times : vec{}); };
   for (int y = 0; y < h.Y; ++y) {
-    real* start = hat + h.single[y] * W;
-    store(start, load(start) * load(ratio + h.single[y] * W));
+    if (h.start[y] < 0) continue;
+    real* start = hat + h.start[y] * W;
+    store(start, load(start) * load(ratio + h.start[y] * W));
     gradient.starts[y] += total(start);
   }
-  for (int k = 0; k < w.n_weighted; ++k)
-    gradient.outer[w.weighted[k].from * w.stride + w.weighted[k].to] += total(pairs + k * W);
-  for (const std::int32_t q : h.rising) gradient.entered[q] += total(entered + q * W);
+  for (int k = 0; k < w.n_weighted; ++k) gradient.outer[w.weighted[k].pair] += total(pairs + k * W);
+  for (const std::int32_t q : h.rising) gradient.entered[h.history[q]] += total(entered + q * W);
   row_counts(stops, times, gradient);
 }
 

@@ -2,7 +2,7 @@
 // over scores.
 #pragma once
 
-#include "automaton/histories.hpp"
+#include "automaton/program.hpp"
 #include "learn/best.hpp"
 
 namespace caesura::CAESURA_ISA {
@@ -16,7 +16,7 @@ class BestHistory {
   BestHistory(const Weights<real>& weights, int length, const Site* sites, int n_sites,
               const real* rows, Workspace& work)
       : w(weights),
-        h(*weights.histories),
+        h(*weights.program),
         T(length),
         n(h.lanes),
         c(kByState ? h.lanes : weights.stride),
@@ -27,10 +27,11 @@ class BestHistory {
     const std::size_t size = static_cast<std::size_t>(T + 1) * n;
     for (real** one : {&hat, &start, &previous}) *one = reals(work, size);
     live = reals(work, static_cast<std::size_t>(ring) * c);
-    for (real** one : {&alpha, &endings, &open, &open_start, &entering, &entering_start})
-      *one = reals(work, n);
+    alpha = reals(work, 2 * n);
+    endings = alpha + n;
+    for (real** one : {&open, &open_start, &entering, &entering_start}) *one = reals(work, n);
     for (real** one : {&gain, &close, &ended}) *one = reals(work, c);
-    who = work.ints(n);
+    who = work.ints(2 * n);
   }
 
   // entries(e): the scores of entering states at boundary e, [lanes].  Returns how many segments it
@@ -38,17 +39,18 @@ class BestHistory {
   template <class Entries>
   int run(Entries entries, LabelledSegment* out) {
     fill(hat, n, -kInfinity);
-    for (int y = 0; y < h.Y; ++y) hat[h.single[y]] = w.log_first[y];
+    for (int y = 0; y < h.Y; ++y) {
+      if (h.start[y] >= 0) hat[h.start[y]] = w.log_first[y];
+    }
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     for (int e = 1; e <= T; ++e) {
       step(e);
       if (e < T) enter(e, entries(e));
     }
-    int state = h.single[0];
+    int state = 0;
     for (int q = 0; q < n; ++q) {
-      if (h.label[q] < 0) continue;
-      alpha[q] += w.log_last[h.label[q]];
+      alpha[q] += w.log_ending[q];
       if (alpha[q] > alpha[state]) state = q;
     }
     if (alpha[state] == -kInfinity) return 0;
@@ -65,7 +67,7 @@ class BestHistory {
 
  private:
   const Weights<real>& w;
-  const Histories& h;
+  const ArcProgram& h;
   const int T, n, c;
   const Site* sites;
   const real* x;
@@ -73,11 +75,11 @@ class BestHistory {
   const int ring;
   real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
   real* live;                       // [ring][c]
-  real *alpha, *endings;            // [n] of the current end
+  real *alpha, *endings;            // [n] of the current end; S comes right after alpha
   real *open, *open_start;          // [n] segments that only go on, before this end
   real *entering, *entering_start;  // [n] and those that go on after it
   real *gain, *close, *ended;       // [c]
-  std::int32_t* who;                // [n] the state whose alpha is in endings
+  std::int32_t* who;                // [2 n] the state whose alpha is in alpha and in endings
 
   real* states(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * c; }
@@ -145,35 +147,28 @@ class BestHistory {
   // From alpha[e] to hat[e].
   void enter(int e, const real* entry) {
     std::memcpy(endings, alpha, sizeof(real) * n);
-    for (int q = 0; q < n; ++q) who[q] = q;
-    auto take_longer = [&](std::int32_t q, std::int32_t from) {
-      if (endings[from] <= endings[q]) return;
-      endings[q] = endings[from];
-      who[q] = who[from];
-    };
-    for (const Move& move : h.longer) take_longer(move.to, move.from);
+    for (int q = 0; q < n; ++q) who[q] = who[n + q] = q;
+    for (const Move& move : h.longer) {
+      if (endings[move.from] <= endings[move.to]) continue;
+      endings[move.to] = endings[move.from];
+      who[n + move.to] = who[n + move.from];
+    }
     real *to = states(hat, e), *before = states(previous, e);
     fill(to, n, -kInfinity);
     fill(before, n, 0);
-    auto enter_from = [&](std::int32_t q, real score, std::int32_t state) {
+    // from: a number in alpha and S together
+    auto enter_from = [&](std::int32_t q, std::int32_t from, real gained) {
+      const real score = alpha[from] + gained;
       if (score <= to[q]) return;
       to[q] = score;
-      before[q] = static_cast<real>(state);
+      before[q] = static_cast<real>(who[from]);
     };
-    for (int y = 0; y < h.Y; ++y) {
-      for (int last = 0; last < h.Y; ++last) {
-        enter_from(h.single[y], endings[h.single[last]] + w.log_transition[last * w.stride + y],
-                   who[h.single[last]]);
-      }
-    }
+    for (int k = 0; k < w.n_base; ++k)
+      enter_from(w.base[k].to, n + w.base[k].from, w.log_transition[w.base[k].pair]);
     for (const std::int32_t q : h.rising) {
-      const std::int32_t from = h.before[q];
-      if (h.source[q] == from)
-        enter_from(q, alpha[from], from);
-      else
-        enter_from(q, endings[from], who[from]);
+      if (h.source[q] < 2 * n) enter_from(q, h.source[q], 0);
     }
-    for (const Move& move : h.leading) enter_from(move.to, endings[move.from], who[move.from]);
+    for (const Move& move : h.leading) enter_from(move.to, move.from, 0);
     for (const std::int32_t q : h.rising) to[q] += entry[q];
   }
 };
