@@ -35,7 +35,7 @@ class Case:
         self.barred = (rng.random((self.Y, self.Y)) < 0.2).astype(np.uint8)
         np.fill_diagonal(self.barred, 0)
         self.barred_start = np.zeros(self.Y, np.uint8)
-        self.rules: dict[str, list[int]] = {}
+        self.rules: dict[str, Any] = {}
         if ruled:
             self.draw_rules()
         templates = self.templates()

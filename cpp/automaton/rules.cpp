@@ -91,16 +91,19 @@ RuleSet RuleSet::tracking(const std::vector<std::uint8_t>& tracked) const {
   return out;
 }
 
-bool RuleSet::kept_by(const std::vector<std::int32_t>& labels, int Y) const {
+bool RuleSet::keeps(const Rule& rule, const std::vector<std::int32_t>& labels, int Y) const {
   const int n = symbols(Y);
-  for (const Rule& rule : compiled(Y)) {
-    std::int32_t state = 0;
-    for_symbols(*this, labels, Y, [&](int symbol) {
-      if (state >= 0) state = rule.next[state * n + symbol];
-    });
-    if (state < 0 || !rule.accepting[state]) return false;
-  }
-  return true;
+  std::int32_t state = 0;
+  for_symbols(*this, labels, Y, [&](int symbol) {
+    if (state >= 0) state = rule.next[state * n + symbol];
+  });
+  return state >= 0 && rule.accepting[state];
+}
+
+bool RuleSet::kept_by(const std::vector<std::int32_t>& labels, int Y) const {
+  const std::vector<Rule> rules = compiled(Y);
+  return std::all_of(rules.begin(), rules.end(),
+                     [&](const Rule& rule) { return keeps(rule, labels, Y); });
 }
 
 std::vector<std::int32_t> RuleSet::broken_by(const std::vector<std::int32_t>& labels, int Y) const {

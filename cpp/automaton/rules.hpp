@@ -49,6 +49,8 @@ struct RuleSet {
   RuleSet tracking(const std::vector<std::uint8_t>& tracked) const;
   // Whether a whole sequence of labels keeps all rules.
   bool kept_by(const std::vector<std::int32_t>& labels, int Y) const;
+  // Whether it keeps one of the compiled rules.
+  bool keeps(const Rule& rule, const std::vector<std::int32_t>& labels, int Y) const;
   // The symbols whose limit a whole sequence of labels breaks.
   std::vector<std::int32_t> broken_by(const std::vector<std::int32_t>& labels, int Y) const;
 };

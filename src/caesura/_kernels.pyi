@@ -161,6 +161,11 @@ class Gold:
 
     def hint(self, i: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, boundary: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
+    def first_broken(self, rules: Sequence[tuple[str, Sequence[int]]], spelling: tuple[Sequence[int], Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None) -> tuple[int, int] | None:
+        """
+        The first fully labelled sequence that breaks a rule, and the number of that rule.
+        """
+
 class Design:
     """A corpus with the places of its weights."""
 

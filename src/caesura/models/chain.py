@@ -62,6 +62,8 @@ class ChainCRF(Answers):
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
         As in `SemiCRF`, of tags.
+    constraints : dict, optional
+        As in `SemiCRF`, about the segments that tags spell.
 
     Examples
     --------
@@ -109,6 +111,7 @@ class ChainCRF(Answers):
         verbose: bool | None = False,
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
+        constraints: Mapping[str, Any] | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -269,7 +272,8 @@ class ChainCRF(Answers):
             yield from chain.segmentations()
             return
         for segments, share in chain.segmentations():  # of those that may break the rules
-            if rules.kept_by(segments, p.length, self.outside):
+            both = (rules, self._known.rules)
+            if all(one.kept_by(segments, p.length, self.outside) for one in both):
                 yield segments, share * float(np.exp(chain.log_z - log_z))
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from caesura.features import SegmentFeature, Template
 from caesura.learning import Progress
 from caesura.models.calibration import Calibration
 from caesura.models.patterns import check_orders
-from caesura.models.rules import Rules
+from caesura.models.rules import Rules, StateRules, model_rules, state_rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Bytes, Hint, Rows, Target
 from caesura.potentials import Potentials
@@ -63,6 +63,7 @@ class Estimator:
     verbose: bool | None
     patterns: Sequence[Sequence[str] | str] | str | None
     pattern_min_freq: float
+    constraints: Mapping[str, Any] | None
 
     kind: ClassVar[str]
     features_: Features
@@ -131,6 +132,7 @@ class Estimator:
             if not _is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)
+        model_rules(self.constraints)
         for name, known in (("learner", LEARNERS), ("precision", PRECISIONS)):
             value = getattr(self, name)
             if value not in known:
@@ -198,6 +200,21 @@ class Estimator:
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         """Return the label of each state, the outside label where it is outside."""
         raise NotImplementedError
+
+    def _state_rules(self, labelling: Labelling | Fitted, rules: Rules) -> StateRules:
+        """Return rules that hold for every sequence in terms of states."""
+        states, scheme = labelling.structure.states, labelling.scheme
+        joined = self._segmenting(cast(Fitted, labelling))[1]
+        return state_rules(rules, self._labels_of_states(states, scheme), joined, "constraints")
+
+    def _ruled(
+        self, parameters: _kernels.Parameters, labelling: Labelling | Fitted, rules: Rules
+    ) -> _kernels.Parameters:
+        """Return the same weights where every segmentation keeps rules."""
+        if rules == Rules():
+            return parameters
+        asked = self._state_rules(labelling, rules)
+        return parameters.with_rules(asked.rules, asked.spelling)
 
     def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials over states by rules about segments."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.inference.problems import automaton_of
+from caesura.models.rules import Rules
 
 __all__ = [
     "Blocks",
@@ -62,6 +63,7 @@ class Fitted(NamedTuple):
     parameters: _kernels.Parameters
     w: Floats
     scorer: _kernels.Scorer
+    rules: Rules = Rules()  # that every segmentation keeps, in training and in prediction
 
 
 class Blocks(NamedTuple):

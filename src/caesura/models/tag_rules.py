@@ -14,8 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from caesura.errors import InvalidInput, message
-from caesura.inference.problems import Rule
-from caesura.models.rules import Rules
+from caesura.models.rules import Rules, state_rules
 from caesura.models.schemes import TagSet
 from caesura.potentials import Potentials
 
@@ -41,28 +40,8 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
     name : str
         What errors call the rules.
     """
-    labels = tuple(dict.fromkeys(tags.label_of))
-    index = {label: k for k, label in enumerate(labels)}
-
-    def numbers(key: str) -> list[int]:
-        given = getattr(rules, key)
-        for label in given:
-            _check_label(label, labels, f"{name}[{key!r}]")
-        return [index[label] for label in given]
-
-    once = dict.fromkeys(numbers("at_most_once"), "at most once")
-    once |= dict.fromkeys(numbers("exactly_once"), "exactly once")
-    asked: list[Rule] = [(kind, (k,)) for k, kind in sorted(once.items())]
-    order = tuple(numbers("ordered"))
-    if len(set(order)) < len(order):
-        raise InvalidInput(f"{name}['ordered']: a label occurs twice in {list(rules.ordered)!r}")
-    if len(order) > 1:
-        asked.append(("ordered", order))
+    asked, p._constraints.spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)
     p._constraints.tables += asked
-    p._constraints.spelling = (
-        tuple(index[label] for label in tags.label_of),
-        np.ascontiguousarray(tags.joined, np.uint8),
-    )
     p._problem = None
     for start, end, label in rules.forbidden:
         here = f"{name}['forbidden']"
