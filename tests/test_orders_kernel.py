@@ -150,3 +150,29 @@ def counts_of(segments: list[tuple[int, int, str]], patterns: list[list[int]]) -
     labels = ["abc".index(label) for _, _, label in segments]
     ends = [[labels[k - len(z) + 1 : k + 1] == z for k in range(len(labels))] for z in patterns]
     return np.array([float(sum(some)) for some in ends])
+
+
+@pytest.mark.parametrize("bound", [None, 3, 7, 40])
+def test_small_counts_of_long_texts_keep_their_digits(bound: int | None) -> None:
+    """Where a label is almost impossible, its counts are not differences of those elsewhere."""
+    T = 400
+    X = [[str(t) for t in range(T)], ["0", "1", "2"]]
+    y = [[(t, t + 2, "ab"[t // 2 % 2]) for t in range(0, T, 2)], [(0, 3, "rare")]]
+    model = caesura.SemiCRF(features=[word[0]], order=2, max_length=bound, all_possible_states=True)
+    training = model._training(model._read(X, y, None), None, None)
+    P, states = training.parameters, training.structure.states
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=len(P)) * 0.3
+    rare = P.label == states.index("rare")
+    names = training.encoder.names(P.attribute.tolist())
+    of_word = {name: k for k, name in enumerate(names) if rare[k]}
+    for t in range(T):
+        w[of_word[f"word[0]={t}"]] += 2.0 if t % 100 >= 50 else -15.0
+    sequences = np.array([0], np.int32)
+    _, gradient = training.objective.evaluate(w, sequences, False, 1)
+    assert training.objective.n_careful == 0
+    model._set_fitted(training.fitted(w))
+    tokens = caesura.marginals(model.potentials(X[0])).tokens[:, states.index("rare")]
+    found = np.array([gradient[of_word[f"word[0]={t}"]] for t in range(T)])
+    assert tokens.min() < 1e-6 < 0.5 < tokens.max()
+    assert found == pytest.approx(tokens, rel=1e-12)

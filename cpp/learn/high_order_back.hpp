@@ -81,18 +81,103 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
     const Gains g = of(row(grow, e), y),
                 closes = spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)};
     const real *ends = back_at(back, e) + first, *go = states(going, e) + first;
-    real *younger = queue.younger + first, *out = stops + (kByState ? first : 0);
-    vec stopping = vec{};
+    real *younger = queue.younger + first, *out = stops + (kByState ? first : 0),
+         *over = row(cover, e) + (kByState ? first : y * W);
+    const bool unbounded = bound(y) == T;
+    vec stopping = vec{}, covering = vec{};
     for (int k = 0; k < m; ++k) {
       const vec end = closed ? load(ends + k * W) * closes[k] : load(ends + k * W),
-                stop = load(go + k * W) * end;
-      stopping += stop;
-      if (kByState) store(out + k * W, stop);
-      store(younger + k * W, bounded((load(younger + k * W) + end) * g[k]));
+                ahead = load(younger + k * W) + end, mass = load(go + k * W);
+      stopping += mass * end;
+      covering += mass * ahead;
+      if (kByState) store(out + k * W, mass * end);
+      if (kByState && unbounded) store(over + k * W, mass * ahead);
+      store(younger + k * W, bounded(ahead * g[k]));
     }
     if (!kByState) store(stops + y * W, stopping);
+    if (!kByState && unbounded) store(over, covering);
   }
   bad |= bounded.far;
+}
+
+// How many segments of a label with a bound L have joined before e and go on to e or further:
+//
+//   cover[e] = sum of P(s, end) over the starts s with joins[s] < e and the ends e <= end <= s + L
+//
+// Differences of probabilities would lose digits, so the segments are summed in blocks of places
+// where they join, lo <= joins[s] < hi.  Blocks are so short that a segment which also ends before
+// hi is never too long; their sum is a product of what has gone on up to e and what is ahead of it.
+// The others cross hi: P(s, end) = a[s] b[end], what is gained before hi and from there on, and
+//
+//   cover[e] = sum over joins[s] < e of a[s] * (sum of b[end] up to s + L)      for e <= hi
+//   cover[e] = sum over end >= e of b[end] * (sum of a[s] from end - L on)      for e > hi
+//
+// where both inner sums are running ones.
+template <bool kByState>
+void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
+  const int L = bound(y), hi = std::min(lo + block(y), T + 1);
+  const int begin = lo == 0 ? 0 : spans.reach[lo - 1] + 1, end = spans.reach[hi - 1] + 1;
+  if (begin == end) return;
+  for (int k = 0; k < count(y); ++k) {
+    vec gone = vec{}, ahead = vec{};
+    for (int e = lo + 1, s = begin; e < hi; ++e) {
+      for (; s < end && joins[s] < e; ++s) gone += joining(y, k, s);
+      gone *= grown(y, k, e);
+      store(scratch + e * W, gone);
+    }
+    for (int e = hi - 1; e > lo; --e) {
+      ahead += ended(y, k, e, back);
+      bad |= ahead > kMost;
+      add_cover(y, k, e, load(scratch + e * W) * ahead);
+      ahead *= grown(y, k, e);
+    }
+    if (hi <= T) cover_crossing(y, k, begin, end, hi, std::min(T, end - 1 + L), back);
+  }
+}
+
+// The segments from begin <= s < end that cross hi and end at `last` at most.
+template <bool kByState>
+void HighOrder<kByState>::cover_crossing(int y, int k, int begin, int end, int hi, int last,
+                                         real* back) {
+  const int L = bound(y);
+  real *a = scratch, *sums = scratch + (T + 2) * W;  // a[s], and its sums from s on
+  vec gained = splat(1), total = vec{};
+  for (int s = end - 1, e = hi; s >= begin; --s) {
+    for (; e > joins[s]; --e) gained *= grown(y, k, e);
+    const vec mass = joining(y, k, s) * gained;
+    total += mass;
+    store(a + s * W, mass);
+    store(sums + s * W, total);
+  }
+  bad |= gained > kMost;
+  real* b = sums + (T + 2) * W;  // [ends from hi on] sums of b up to each
+  vec far = vec{};
+  gained = splat(1);
+  for (int e = hi; e <= last; ++e) {
+    if (e > hi) gained *= grown(y, k, e);
+    far += gained * ended(y, k, e, back);
+    store(b + e * W, far);
+  }
+  bad |= (gained > kMost) | (far > kMost);
+  vec over = vec{};
+  for (int e = joins[begin] + 1, s = begin; e <= hi; ++e) {
+    for (; s < end && joins[s] < e; ++s) {
+      const int reached = std::min(T, s + L);
+      if (reached >= hi) over += load(a + s * W) * load(b + reached * W);
+    }
+    add_cover(y, k, e, over);
+  }
+  over = vec{};
+  gained = splat(1);
+  real* own = a;  // b[end] by itself
+  for (int e = hi; e <= last; ++e) {
+    if (e > hi) gained *= grown(y, k, e);
+    store(own + e * W, gained * ended(y, k, e, back));
+  }
+  for (int e = last; e > hi; --e) {
+    over += load(own + e * W) * load(sums + std::max(begin, e - L) * W);
+    add_cover(y, k, e, over);
+  }
 }
 
 // ratio[s]; and terms become probabilities, as do those of the segments that join.
@@ -103,10 +188,10 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
     const int m = count(y), farthest = std::min(T, s + bound(y));
     const real* from = states(hat, s) + first;
     real* sums = ratio + first;
-    auto meet = [&](real* gained, const real* to, bool fresh) {
+    auto meet = [&](const real* gained, const real* to, bool fresh, real* share) {
       vec dot = vec{};
       const Gains by = of(gained, y);
-      real* out = gained + (kByState ? first : 0);
+      real* out = share + (kByState ? first : 0);
       for (int k = 0; k < m; ++k) {
         const vec ahead = load(to + k * W), reached = ahead * by[k];
         store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
@@ -115,19 +200,19 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
         else
           dot += load(from + k * W) * ahead;
       }
-      if (!kByState) store(gained + y * W, by.same * dot);
+      if (!kByState) store(share + y * W, by.same * dot);
     };
-    auto clear = [&](real* gained) { for_numbers(y, [&](int q) { store(gained + q, vec{}); }); };
+    auto clear = [&](real* share) { for_numbers(y, [&](int q) { store(share + q, vec{}); }); };
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
       if (e <= farthest)
-        meet(term(s, e), back_at(back, e) + first, e == s + 1);
+        meet(term(s, e), back_at(back, e) + first, e == s + 1, term(s, e));
       else
         clear(term(s, e));
     }
     if (joins[s] < farthest)
-      meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false);
+      meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false, row(joining_share, s));
     else if (joins[s] <= T)
-      clear(row(joined, s));
+      clear(row(joining_share, s));
     Ahead bounded;
     for (int k = 0; k < m; ++k) store(sums + k * W, bounded(load(sums + k * W)));
     bad |= bounded.far;
@@ -185,24 +270,16 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
 template <bool kByState>
 void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gradient) {
   const int width = c * W;
-  real *ended = reals(work, width), *covering = reals(work, width), *on = reals(work, width);
+  real *ended = reals(work, width), *covering = reals(work, width);
   real* gathered = reals(work, static_cast<std::size_t>(ring) * width);
   fill(gathered, static_cast<std::ptrdiff_t>(ring) * width, 0);
-  fill(on, width, 0);  // those that have joined and go on after e
   for (int e = T; e >= 1; --e) {
-    for (int s = spans.reach[e - 1] + 1; s <= spans.reach[e]; ++s) {
-      for (int q = 0; q < width; q += W) store(on + q, load(on + q) - load(row(joined, s) + q));
-    }
-    for (int q = 0; q < width; q += W) {
-      const vec stop = load(row(stops, e) + q), all = load(on + q) + stop;
-      store(ended + q, stop);
-      store(covering + q, all);
-      store(on + q, all);
-    }
+    std::memcpy(ended, row(stops, e), sizeof(real) * width);
+    std::memcpy(covering, row(cover, e), sizeof(real) * width);
     int k = spans.by_end[e + 1] - 1;
     const int first = spans.by_end[e];
     for (int s = spans.low[e]; s < e; ++s) {
-      const real *p = term(s, e), *entering = joins[s] == e ? row(joined, s) : nullptr;
+      const real *p = term(s, e), *entering = joins[s] == e ? row(joining_share, s) : nullptr;
       real* g = row(gathered, s & (ring - 1));
       for (int q = 0; q < width; q += W) {
         vec reaching = load(g + q) + load(p + q);
@@ -257,6 +334,10 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   real *ratio = reals(work, n * W), *into = reals(work, n * W),
        *direct = reals(work, (2 * n + 1) * W), *entered = reals(work, n * W);
   real* pairs = reals(work, w.n_weighted * W + W);
+  cover = reals(work, static_cast<std::size_t>(T + 1) * c * W);
+  joining_share = reals(work, static_cast<std::size_t>(T + 1) * c * W);
+  scratch = reals(work, 3 * static_cast<std::size_t>(T + 2) * W);
+  fill(cover, static_cast<std::ptrdiff_t>(T + 1) * c * W, 0);
   fill(entered, n * W, 0);
   fill(pairs, w.n_weighted * W, 0);
   fill(back_at(back, T), n * W, 0);
@@ -269,6 +350,9 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
     end_back(e, back, row(stops, e));
     const int s = e - 1;
+    for (int y = 0; y < h.Y; ++y) {
+      if (bound(y) > 1 && bound(y) < T && s % block(y) == 0) cover_block(y, s, back);
+    }
     begin_back(s, back, ratio);
     if (s == 0) break;
     const real* labels = singles + static_cast<std::ptrdiff_t>(s) * h.singles.size() * W;

@@ -42,7 +42,7 @@ void HighOrder<kByState>::prepare() {
     queue.first[y] = rows;
     if (bound(y) == 1 || bound(y) == T) continue;
     rows += static_cast<std::int64_t>(bound(y)) * count(y);
-    kept = std::max(kept, bound(y) + 2);
+    kept = std::max(kept, 2 * bound(y) + spans.widest + 2);
   }
   queue.older = reals(work, rows * W);
   queue.since = reals(work, c * W);
