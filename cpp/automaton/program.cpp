@@ -117,8 +117,8 @@ ArcProgram::ArcProgram(const Histories& h, const RuleSet& rules, int width, int 
     for (const std::int32_t x : h.leading_to(q)) enter(x, q, true);
   }
   take_turns(leading, lanes);
-  for (int x = 0; x < Y; ++x) {
-    for (int y = 0; y < Y; ++y) {
+  for (int y = 0; y < Y; ++y) {
+    for (int x = 0; x < Y; ++x) {
       if (h.pair[x * Y + y] >= 0) continue;
       for_memories(h.single[x], [&](std::int32_t m, std::int32_t lane) {
         const std::int32_t next = states.memories.next(m, x, y);

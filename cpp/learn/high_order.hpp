@@ -101,7 +101,7 @@ class HighOrder {
   real* joined = nullptr;         // [T][c] what a segment from s has gained when it joins
   real* joining_share = nullptr;  // [T][c] and the probability that one joins
   real* cover = nullptr;          // [T + 1][c] expected segments that have joined and reach e
-  real* scratch = nullptr;        // [3][T + 2]
+  real* scratch[6] = {};          // see prepare_cover
   real* live = nullptr;           // [ring][c]
   real* classed = nullptr;        // [entry classes]
   real* beyond = nullptr;         // [ring][n]
@@ -145,21 +145,34 @@ class HighOrder {
     for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + load(from + k * W) * by[k]);
   }
   int bound(int y) const { return w.bounds[y] == 0 || w.bounds[y] > T ? T : w.bounds[y]; }
-  // Of state k of label y: what going on to e gains, what is ahead of an end at e, and the mass of
-  // segments from s where they join, 0: they would be too long.
-  vec grown(int y, int k, int e) const { return of(row(grow, e), y)[k]; }
-  vec ended(int y, int k, int e, real* back) const {
-    const vec ahead = load(back_at(back, e) + (h.first[y] + k) * W);
-    return spans.closes ? ahead * of(row(closing, e), y)[k] : ahead;
+  // What is ahead of segments of label y that end at e, by state.
+  struct Ends {
+    const real* ahead;
+    Gains closes;
+    bool closed;
+    vec operator[](int k) const {
+      return closed ? load(ahead + k * W) * closes[k] : load(ahead + k * W);
+    }
+  };
+  Ends ends_at(int y, int e, real* back) const {
+    const real* ahead = back_at(back, e) + h.first[y] * W;
+    return {ahead, spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)}, spans.closes};
   }
-  vec joining(int y, int k, int s) const {
-    if (s + bound(y) <= joins[s]) return vec{};
-    return load(states(hat, s) + (h.first[y] + k) * W) * of(row(joined, s), y)[k];
+  // Adds value(k) of the states of a label to a row of them, or to one number for the label.
+  template <class Value>
+  static void add_up(int m, real* to, Value value) {
+    vec total = vec{};
+    for (int k = 0; k < m; ++k) {
+      if (kByState)
+        store(to + k * W, load(to + k * W) + value(k));
+      else
+        total += value(k);
+    }
+    if (!kByState) store(to, load(to) + total);
   }
-  void add_cover(int y, int k, int e, vec value) const {
-    real* to = row(cover, e) + (kByState ? h.first[y] + k : y) * W;
-    store(to, load(to) + value);
-  }
+  int at_label(int y) const { return (kByState ? h.first[y] : y) * W; }
+  bool can_join(int y, int s) const { return s + bound(y) > joins[s]; }
+  bool has_blocks(int y) const { return bound(y) > 1 && bound(y) < T; }
   // The length of a block of cover_block.
   int block(int y) const { return std::max(1, bound(y) - spans.widest); }
   real* older(int y, int position) const {
@@ -196,7 +209,8 @@ class HighOrder {
   void turn_back(int y, int e, real* back);
   void ahead(int s, real* back);
   void cover_block(int y, int lo, real* back);
-  void cover_crossing(int y, int k, int begin, int end, int hi, int last, real* back);
+  void cover_crossing(int y, int begin, int end, int hi, real* back);
+  void prepare_cover();
   void end_back(int e, real* back, real* stops);
   void begin_back(int s, real* back, real* ratio);
   void leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered);

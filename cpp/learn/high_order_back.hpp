@@ -114,69 +114,104 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
 //
 // where both inner sums are running ones.
 template <bool kByState>
-void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
-  const int L = bound(y), hi = std::min(lo + block(y), T + 1);
-  const int begin = lo == 0 ? 0 : spans.reach[lo - 1] + 1, end = spans.reach[hi - 1] + 1;
-  if (begin == end) return;
-  for (int k = 0; k < count(y); ++k) {
-    vec gone = vec{}, ahead = vec{};
-    for (int e = lo + 1, s = begin; e < hi; ++e) {
-      for (; s < end && joins[s] < e; ++s) gone += joining(y, k, s);
-      gone *= grown(y, k, e);
-      store(scratch + e * W, gone);
-    }
-    for (int e = hi - 1; e > lo; --e) {
-      ahead += ended(y, k, e, back);
-      bad |= ahead > kMost;
-      add_cover(y, k, e, load(scratch + e * W) * ahead);
-      ahead *= grown(y, k, e);
-    }
-    if (hi <= T) cover_crossing(y, k, begin, end, hi, std::min(T, end - 1 + L), back);
+void HighOrder<kByState>::prepare_cover() {
+  std::size_t rows = 0, most = 0;
+  for (int y = 0; y < h.Y; ++y) {
+    if (!has_blocks(y)) continue;
+    rows = std::max<std::size_t>(rows, bound(y) + spans.widest + 2);
+    most = std::max<std::size_t>(most, count(y));
   }
+  for (int i = 0; i < 4; ++i) scratch[i] = reals(work, rows * most * W);
+  scratch[4] = reals(work, most * W);
+  scratch[5] = reals(work, c * W);
 }
 
-// The segments from begin <= s < end that cross hi and end at `last` at most.
 template <bool kByState>
-void HighOrder<kByState>::cover_crossing(int y, int k, int begin, int end, int hi, int last,
-                                         real* back) {
-  const int L = bound(y);
-  real *a = scratch, *sums = scratch + (T + 2) * W;  // a[s], and its sums from s on
-  vec gained = splat(1), total = vec{};
-  for (int s = end - 1, e = hi; s >= begin; --s) {
-    for (; e > joins[s]; --e) gained *= grown(y, k, e);
-    const vec mass = joining(y, k, s) * gained;
-    total += mass;
-    store(a + s * W, mass);
-    store(sums + s * W, total);
-  }
-  bad |= gained > kMost;
-  real* b = sums + (T + 2) * W;  // [ends from hi on] sums of b up to each
-  vec far = vec{};
-  gained = splat(1);
-  for (int e = hi; e <= last; ++e) {
-    if (e > hi) gained *= grown(y, k, e);
-    far += gained * ended(y, k, e, back);
-    store(b + e * W, far);
-  }
-  bad |= (gained > kMost) | (far > kMost);
-  vec over = vec{};
-  for (int e = joins[begin] + 1, s = begin; e <= hi; ++e) {
+void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
+  const int hi = std::min(lo + block(y), T + 1), m = count(y);
+  const int begin = lo == 0 ? 0 : spans.reach[lo - 1] + 1, end = spans.reach[hi - 1] + 1;
+  if (begin == end) return;
+  // What has gone on to each e, [e - lo][m]; what goes on now, and what is ahead, [m].
+  real *gone = scratch[0], *going_on = scratch[1], *ahead = scratch[2];
+  fill(going_on, m * W, 0);
+  for (int e = lo + 1, s = begin; e < hi; ++e) {
     for (; s < end && joins[s] < e; ++s) {
-      const int reached = std::min(T, s + L);
-      if (reached >= hi) over += load(a + s * W) * load(b + reached * W);
+      if (can_join(y, s))
+        add_products(states(hat, s) + h.first[y] * W, of(row(joined, s), y), m, going_on);
     }
-    add_cover(y, k, e, over);
+    const Gains g = of(row(grow, e), y);
+    real* now = gone + (e - lo) * m * W;
+    for (int k = 0; k < m; ++k) {
+      const vec value = load(going_on + k * W) * g[k];
+      store(going_on + k * W, value);
+      store(now + k * W, value);
+    }
   }
-  over = vec{};
-  gained = splat(1);
-  real* own = a;  // b[end] by itself
+  fill(ahead, m * W, 0);
+  for (int e = hi - 1; e > lo; --e) {
+    const real* now = gone + (e - lo) * m * W;
+    const Ends ends = ends_at(y, e, back);
+    const Gains g = of(row(grow, e), y);
+    add_up(m, row(cover, e) + at_label(y), [&](int k) {
+      const vec further = load(ahead + k * W) + ends[k];
+      store(ahead + k * W, min(further * g[k], splat(kMost)));
+      return load(now + k * W) * further;
+    });
+  }
+  if (hi <= T) cover_crossing(y, begin, end, hi, back);
+}
+
+// The segments from begin <= s < end, which have joined before hi, that end there or later.
+template <bool kByState>
+void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real* back) {
+  const int L = bound(y), m = count(y), width = kByState ? m : 1;
+  const int last = std::min(T, end - 1 + L);
+  // b[end] and its sums up to each end, [ends from hi][m]; sums of a[s] from each start on and what
+  // all ends of a start make, [starts][m]; gains up to hi, or from there on.
+  real *b = scratch[0], *near = scratch[1], *a = scratch[2], *crossing = scratch[3],
+       *over = scratch[4], *gained = scratch[5];
+  auto start_gains = [&] { for_numbers(y, [&](int q) { store(gained + q, splat(1)); }); };
+  auto gain = [&](int e) {
+    for_numbers(y, [&](int q) {
+      store(gained + q, min(load(gained + q) * load(row(grow, e) + q), splat(kMost)));
+    });
+  };
+  start_gains();
   for (int e = hi; e <= last; ++e) {
-    if (e > hi) gained *= grown(y, k, e);
-    store(own + e * W, gained * ended(y, k, e, back));
+    if (e > hi) gain(e);
+    real *own = b + (e - hi) * m * W, *sum = near + (e - hi) * m * W;
+    const Ends ends = ends_at(y, e, back);
+    const Gains by = of(gained, y);
+    for (int k = 0; k < m; ++k) {
+      const vec share = ends[k] * by[k];
+      store(own + k * W, share);
+      store(sum + k * W, e == hi ? share : load(sum + (k - m) * W) + share);
+    }
   }
+  start_gains();
+  for (int s = end - 1, e = hi; s >= begin; --s) {
+    for (; e > joins[s]; --e) gain(e);
+    real* sum = a + (s - begin) * m * W;
+    const int reached = std::min(T, s + L);
+    const real *from = states(hat, s) + h.first[y] * W, *far = near + (reached - hi) * m * W;
+    const Gains own = of(row(joined, s), y), by = of(gained, y);
+    fill(crossing + (s - begin) * width * W, width * W, 0);
+    add_up(m, crossing + (s - begin) * width * W, [&](int k) {
+      const vec mass = reached < hi ? vec{} : load(from + k * W) * (own[k] * by[k]);
+      store(sum + k * W, s == end - 1 ? mass : load(sum + (k + m) * W) + mass);
+      return reached < hi ? vec{} : mass * load(far + k * W);
+    });
+  }
+  fill(over, width * W, 0);
+  for (int e = joins[begin] + 1, s = begin; e <= hi; ++e) {
+    for (; s < end && joins[s] < e; ++s) add(over, crossing + (s - begin) * width * W, width * W);
+    add(row(cover, e) + at_label(y), over, width * W);
+  }
+  fill(over, width * W, 0);
   for (int e = last; e > hi; --e) {
-    over += load(own + e * W) * load(sums + std::max(begin, e - L) * W);
-    add_cover(y, k, e, over);
+    const real *sum = a + (std::max(begin, e - L) - begin) * m * W, *own = b + (e - hi) * m * W;
+    add_up(m, over, [&](int k) { return load(own + k * W) * load(sum + k * W); });
+    add(row(cover, e) + at_label(y), over, width * W);
   }
 }
 
@@ -336,7 +371,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   real* pairs = reals(work, w.n_weighted * W + W);
   cover = reals(work, static_cast<std::size_t>(T + 1) * c * W);
   joining_share = reals(work, static_cast<std::size_t>(T + 1) * c * W);
-  scratch = reals(work, 3 * static_cast<std::size_t>(T + 2) * W);
+  prepare_cover();
   fill(cover, static_cast<std::ptrdiff_t>(T + 1) * c * W, 0);
   fill(entered, n * W, 0);
   fill(pairs, w.n_weighted * W, 0);
@@ -351,7 +386,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     end_back(e, back, row(stops, e));
     const int s = e - 1;
     for (int y = 0; y < h.Y; ++y) {
-      if (bound(y) > 1 && bound(y) < T && s % block(y) == 0) cover_block(y, s, back);
+      if (has_blocks(y) && s % block(y) == 0) cover_block(y, s, back);
     }
     begin_back(s, back, ratio);
     if (s == 0) break;

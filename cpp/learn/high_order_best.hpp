@@ -156,19 +156,19 @@ class BestHistory {
     real *to = states(hat, e), *before = states(previous, e);
     fill(to, n, -kInfinity);
     fill(before, n, 0);
-    // from: a number in alpha and S together
-    auto enter_from = [&](std::int32_t q, std::int32_t from, real gained) {
-      const real score = alpha[from] + gained;
+    auto enter_from = [&](std::int32_t q, real score, std::int32_t state) {
       if (score <= to[q]) return;
       to[q] = score;
-      before[q] = static_cast<real>(who[from]);
+      before[q] = static_cast<real>(state);
     };
-    for (int k = 0; k < w.n_base; ++k)
-      enter_from(w.base[k].to, n + w.base[k].from, w.log_transition[w.base[k].pair]);
+    for (const PairArc *arc = w.base, *last = arc + w.n_base; arc != last; ++arc)
+      enter_from(arc->to, endings[arc->from] + w.log_transition[arc->pair], who[n + arc->from]);
+    // Sources are numbers in alpha and S together.
     for (const std::int32_t q : h.rising) {
-      if (h.source[q] < 2 * n) enter_from(q, h.source[q], 0);
+      const std::int32_t from = h.source[q];
+      if (from < 2 * n) enter_from(q, alpha[from], who[from]);
     }
-    for (const Move& move : h.leading) enter_from(move.to, move.from, 0);
+    for (const Move& move : h.leading) enter_from(move.to, alpha[move.from], who[move.from]);
     for (const std::int32_t q : h.rising) to[q] += entry[q];
   }
 };
