@@ -191,6 +191,29 @@ def test_answers_keep_the_constraints(data: Any) -> None:
                 assert Rules(**model.constraints).kept_by(segments, len(x), "O")
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_ties_have_an_order_of_their_own(data: Any) -> None:
+    """The smallest last label, then its latest start, then the same for what precedes it."""
+    case = Case(data.draw, False)
+    fitted = case.training.fitted(np.round(case.w))  # scores are whole numbers
+    assume(fitted.parameters.patterns or any(case.model.constraints.values()))
+    case.definition.structure = case.training.structure
+    names = case.training.structure.states
+    for x in case.X:
+        listed, counts = case.definition.table(x)
+        if not listed:
+            continue
+        scores = counts @ np.round(case.w)
+        best = [one for one, score in zip(listed, scores, strict=True) if score == scores.max()]
+        expected = min(
+            best, key=lambda path: [(names.index(label), -s) for s, _, label in reversed(path)]
+        )
+        design = fitted.parameters.compile(fitted.encoder.encode([_document(x)], False))
+        (path,) = fitted.scorer.best(design, 1)
+        assert tuple((s, e, names[k]) for s, e, k in path) == expected
+
+
 def _document(x: list[str]) -> caesura.Document:
     return caesura.Document(tuple(x))
 

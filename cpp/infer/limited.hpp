@@ -27,7 +27,7 @@ namespace caesura {
 
 struct SearchLimits {
   int most_tracked = 2;                  // limits that the automaton tracks in step 2
-  std::int64_t most_entries = 300'000;   // partial segmentations of the search: about 0.4 s
+  std::int64_t most_entries = 600'000;   // partial segmentations of the search: about 0.7 s
   std::int64_t most_work = 100'000'000;  // terms of the sweeps of step 3: about 0.2 s
 };
 

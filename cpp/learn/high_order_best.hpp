@@ -7,6 +7,10 @@
 
 namespace caesura::CAESURA_ISA {
 
+// Among segmentations of equal score the best is the one whose last segment has the smallest label,
+// then the latest start, then recursively for what precedes it.  Starts are tried from the latest
+// on; where two states share their last label, their segments are compared, on exact ties only.
+//
 // At least one token.  Starts and states before are kept as numbers of the rows' own kind, as in
 // Best.
 template <bool kByState>
@@ -51,7 +55,7 @@ class BestHistory {
     int state = 0;
     for (int q = 0; q < n; ++q) {
       alpha[q] += w.log_ending[q];
-      if (alpha[q] > alpha[state]) state = q;
+      if (is_better(alpha[q], q, alpha[state], state, T)) state = q;
     }
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
@@ -85,6 +89,19 @@ class BestHistory {
   const real* row(const real* table, std::int64_t t) const { return table + t * c; }
   static vec of(const real* gains, int y, int q) {
     return kByState ? load(gains + q) : splat(gains[y]);
+  }
+
+  // Whether the best segmentation that ends at e in state a comes before that in state b.
+  bool comes_first(int a, int b, int e) const {
+    while (a != b && h.label[a] == h.label[b]) {
+      const real begin = states(start, e)[a], other = states(start, e)[b];
+      if (begin != other) return begin > other;
+      e = static_cast<int>(begin);
+      if (e == 0) return false;
+      a = static_cast<int>(states(previous, e)[a]);
+      b = static_cast<int>(states(previous, e)[b]);
+    }
+    return h.label[a] < h.label[b];
   }
 
   static void take(vec score, vec from, real* best, real* where) {
@@ -144,12 +161,17 @@ class BestHistory {
     fill(entering, n, -kInfinity);
   }
 
+  bool is_better(real score, int state, real best, int other, int e) const {
+    return score > best || (score == best && score > -kInfinity && comes_first(state, other, e));
+  }
+
   // From alpha[e] to hat[e].
   void enter(int e, const real* entry) {
     std::memcpy(endings, alpha, sizeof(real) * n);
     for (int q = 0; q < n; ++q) who[q] = who[n + q] = q;
     for (const Move& move : h.longer) {
-      if (endings[move.from] <= endings[move.to]) continue;
+      if (!is_better(endings[move.from], who[n + move.from], endings[move.to], who[n + move.to], e))
+        continue;
       endings[move.to] = endings[move.from];
       who[n + move.to] = who[n + move.from];
     }
@@ -157,7 +179,7 @@ class BestHistory {
     fill(to, n, -kInfinity);
     fill(before, n, 0);
     auto enter_from = [&](std::int32_t q, real score, std::int32_t state) {
-      if (score <= to[q]) return;
+      if (!is_better(score, state, to[q], static_cast<int>(before[q]), e)) return;
       to[q] = score;
       before[q] = static_cast<real>(state);
     };
