@@ -324,7 +324,7 @@ def predictions(
     fitted = model._known
     w = weights_of(path, fitted)  # type: ignore[arg-type]
     mapped = caesura.ChainCRF(**OPTIONS)
-    mapped._fitted = Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w)
+    mapped._fitted = Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules)
     same = mapped.predict_tags(X, scheme=None)
     tokens = sum(map(len, y))
     apart = _differences(same, said["CRFsuite"])

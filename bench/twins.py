@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from timing import best_seconds, table
@@ -47,9 +46,20 @@ class Twin(Case):
         self.gold = self.make_gold(False)
         patterns = rng.integers(0, Y, size=(40, 3)).tolist() if order > 1 else []
         patterns = [list(p) for p in sorted({tuple(p) for p in patterns})]
-        bars: tuple[Any, ...] = (self.bounds, self.barred, np.zeros(Y, np.uint8), None)
         self.parameters = _kernels.Parameters(
-            self.corpus, self.gold, Y, self.extractor, *bars, 0.0, True, True, True, patterns
+            self.corpus,
+            self.gold,
+            Y,
+            self.extractor,
+            self.bounds,
+            self.barred,
+            self.barred_start,
+            None,
+            0.0,
+            True,
+            True,
+            True,
+            patterns,
         )
         self.w = rng.normal(size=len(self.parameters))
         self.weight = np.ones(n)
@@ -90,7 +100,7 @@ def general(twin: Twin, keep_chain_out: bool) -> list[caesura.Potentials]:
             token = (ends == starts + 1) & (targets < twin.Y) & (flags == (OPEN_START | OPEN_END))
             np.add.at(p.emission, (starts[token], targets[token]), scores[token])
             if not token.all():
-                p._added.append(tuple(column[~token] for column in chunk))  # type: ignore[arg-type]
+                p._added.append(tuple(column[~token] for column in chunk))
         if keep_chain_out:
             p.add_transition(1, 0, 0, 0.0)
         made.append(p)

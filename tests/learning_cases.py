@@ -17,7 +17,12 @@ class Case:
     """A random corpus with all kinds of features, and its twin made of `Potentials`."""
 
     def __init__(
-        self, seed: int, scale: float = 1.0, partial: bool = False, order: int = 0
+        self,
+        seed: int,
+        scale: float = 1.0,
+        partial: bool = False,
+        order: int = 0,
+        ruled: bool = False,
     ) -> None:
         self.rng = rng = np.random.default_rng(seed)
         self.Y = int(rng.integers(1, 5))
@@ -30,6 +35,9 @@ class Case:
         self.barred = (rng.random((self.Y, self.Y)) < 0.2).astype(np.uint8)
         np.fill_diagonal(self.barred, 0)
         self.barred_start = np.zeros(self.Y, np.uint8)
+        self.rules: dict[str, Any] = {}
+        if ruled:
+            self.draw_rules()
         templates = self.templates()
         orders = None if order == 0 else rng.integers(0, order + 1, len(templates)).tolist()
         self.extractor = _kernels.Extractor(templates, orders)
@@ -51,9 +59,31 @@ class Case:
             bool(rng.random() < 0.7),
             self.some_patterns(order),
         )
+        if self.rules:
+            self.parameters = self.parameters.with_rules(self.named_rules(), None)
         self.w = rng.normal(size=len(self.parameters)) * scale
         self.weight = rng.random(len(self.lengths)) + 0.5
         self.cost = rng.random((int(self.offsets[-1]), self.Y)) if rng.random() < 0.3 else None
+
+    def draw_rules(self) -> None:
+        """Draw rules that some segmentation of each sequence keeps."""
+        for _ in range(20):
+            limits = self.rng.integers(0, 4, self.Y)
+            self.rules = {
+                "at_most_once": np.flatnonzero(limits == 1).tolist(),
+                "exactly_once": np.flatnonzero(limits == 2).tolist(),
+                "ordered": self.rng.permutation(self.Y)[: int(self.rng.integers(0, 4))].tolist(),
+            }
+            if all(caesura.log_partition(self.bare(int(T))) > -np.inf for T in self.lengths):
+                return
+        self.rules = {}
+
+    def named_rules(self) -> list[tuple[str, tuple[int, ...]]]:
+        return [
+            *(("at most once", (y,)) for y in self.rules["at_most_once"]),
+            *(("exactly once", (y,)) for y in self.rules["exactly_once"]),
+            ("ordered", tuple(self.rules["ordered"])),
+        ]
 
     def templates(self) -> list[tuple[list[tuple[int, int]], int]]:
         rng = self.rng
@@ -131,7 +161,7 @@ class Case:
     def bare(self, T: int) -> caesura.Potentials:
         p = caesura.Potentials(T, self.Y, max_length=[int(b) or None for b in self.bounds])
         p.transition[self.barred.astype(bool)] = -np.inf
-        return p
+        return p.constrain(**self.rules)
 
     def some_patterns(self, order: int) -> list[list[int]]:
         """Draw patterns of three labels or more that no barred pair is in."""
@@ -219,7 +249,7 @@ class Case:
 
     def objective(self) -> _kernels.Objective:
         order = sorted(range(self.Y), key=lambda y: -(self.bounds[y] or 10**6))
-        automaton = _kernels.Automaton(self.Y, [], [], True, 1000)
+        automaton = _kernels.Automaton(range(self.Y))
         return _kernels.Objective(
             self.parameters,
             self.parameters.compile(self.corpus),

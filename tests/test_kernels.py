@@ -11,6 +11,7 @@ import pytest
 
 import caesura
 from caesura import _kernels
+from caesura.inference.problems import problem_of
 
 SOURCE = Path(caesura.__file__).parent
 
@@ -20,6 +21,7 @@ import json, sys
 import numpy as np
 import caesura
 from caesura import _kernels
+from caesura.inference.problems import problem_of
 
 rng = np.random.default_rng(0)
 answers = {"name": _kernels.name()}
@@ -125,5 +127,9 @@ def test_exp_and_log_are_accurate_to_the_last_digits() -> None:
 def test_kernels_check_what_they_are_given() -> None:
     with pytest.raises(TypeError):
         _kernels.Problem()  # type: ignore[call-arg]
+    p = caesura.Potentials(2, 2)
+    p._constraints.tables.append(("at most once", (5,)))
     with pytest.raises(ValueError, match="label out of range"):
-        _kernels.Automaton(2, [[0, 5]], [], True, 100)
+        problem_of(p)
+    with pytest.raises(ValueError, match="order"):
+        _kernels.Automaton([0, 2])

@@ -107,7 +107,7 @@ def test_shared_sums_change_nothing() -> None:
     parameters = _kernels.Parameters(
         whole, gold_of(0, n), Y, extractor, bounds, None, None, None, 0.0, False, True, True
     )
-    automaton = _kernels.Automaton(Y, [], [], True, 1000)
+    automaton = _kernels.Automaton(range(Y))
     order = np.arange(Y, dtype=np.int32)
 
     def objective(first: int, last: int) -> _kernels.Objective:

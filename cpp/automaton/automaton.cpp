@@ -1,9 +1,10 @@
 #include "automaton/automaton.hpp"
 
 #include <algorithm>
-#include <stdexcept>
-#include <string>
-#include <unordered_map>
+#include <list>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "base/interrupt.hpp"
 
@@ -64,72 +65,28 @@ struct Suffixes {
   }
 };
 
-// The states of all rules at once, as one mixed-radix number.
-struct RuleProduct {
-  const std::vector<Rule>& rules;
-  int Y;
-  std::vector<std::int64_t> radix;
-  std::vector<std::vector<int>> affected;  // label -> rules that it may move or break
-  std::int64_t size = 1;
+[[noreturn]] void refuse_states() {
+  throw TooLarge(
+      "constrain, add_pattern: label histories and rules would need more than 50,000,000 arcs; "
+      "limit fewer labels or use shorter patterns");
+}
 
-  RuleProduct(const std::vector<Rule>& all, int labels) : rules(all), Y(labels), affected(labels) {
-    for (std::size_t r = 0; r < rules.size(); ++r) {
-      radix.push_back(size);
-      if (size > (std::int64_t{1} << 50)) throw std::length_error("rules");
-      size *= rules[r].states;
-      for (int y = 0; y < Y; ++y) {
-        for (int state = 0; state < rules[r].states; ++state) {
-          if (rules[r].next[state * Y + y] != state) {
-            affected[y].push_back(static_cast<int>(r));
-            break;
-          }
-        }
-      }
-    }
-  }
-  int digit(std::int64_t memory, int r) const {
-    return static_cast<int>(memory / radix[r] % rules[r].states);
-  }
-  // -1: a rule forbids it.
-  std::int64_t next(std::int64_t memory, int y) const {
-    for (const int r : affected[y]) {
-      const int state = digit(memory, r);
-      const int to = rules[r].next[state * Y + y];
-      if (to < 0) return -1;
-      memory += (to - state) * radix[r];
-    }
-    return memory;
-  }
-  bool accepts(std::int64_t memory) const {
-    for (std::size_t r = 0; r < rules.size(); ++r) {
-      if (!rules[r].accepting[digit(memory, static_cast<int>(r))]) return false;
-    }
-    return true;
-  }
+struct Found {
+  std::int32_t node, memory;
 };
 
-// (node, memory) -> number, in a table where it fits and in a hash map where not.
+// (node, memory) -> number.
 class Numbering {
  public:
-  Numbering(std::int64_t nodes, std::int64_t memories) : memories_(memories) {
-    if (memories <= kTable / nodes) table_.assign(nodes * memories, -1);
-  }
-  std::int32_t& at(int node, std::int64_t memory) {
-    const std::int64_t key = node * memories_ + memory;
-    if (!table_.empty()) return table_[key];
-    return map_.try_emplace(key, -1).first->second;
+  explicit Numbering(std::size_t nodes) : rows_(nodes) {}
+  std::int32_t& at(int node, std::int32_t memory) {
+    std::vector<std::int32_t>& row = rows_[node];
+    if (memory >= static_cast<std::int32_t>(row.size())) row.resize(memory + 1, -1);
+    return row[memory];
   }
 
  private:
-  static constexpr std::int64_t kTable = std::int64_t{1} << 24;
-  std::int64_t memories_;
-  std::vector<std::int32_t> table_;
-  std::unordered_map<std::int64_t, std::int32_t> map_;
-};
-
-struct Found {
-  std::int32_t node;
-  std::int64_t memory;
+  std::vector<std::vector<std::int32_t>> rows_;
 };
 
 void transpose(int Q, const std::vector<std::int32_t>& ptr, const std::vector<std::int32_t>& to,
@@ -146,22 +103,30 @@ void transpose(int Q, const std::vector<std::int32_t>& ptr, const std::vector<st
 
 }  // namespace
 
-Automaton Automaton::build(int Y, const std::vector<std::vector<std::int32_t>>& histories,
-                           const std::vector<Rule>& rules, bool same_label_adjacent,
+Automaton Automaton::build(const std::vector<std::int32_t>& order,
+                           const std::vector<std::vector<std::int32_t>>& given,
+                           const RuleSet& rules, bool same_label_adjacent,
                            std::int64_t most_states) {
   Automaton a;
-  a.Y = Y;
-  a.first_order = histories.empty() && rules.empty();
+  const int Y = a.Y = static_cast<int>(order.size());
+  a.first_order = given.empty() && rules.empty();
+  std::vector<std::int32_t> rank_of(Y);
+  for (int r = 0; r < Y; ++r) rank_of[order[r]] = r;
+  std::vector<std::vector<std::int32_t>> histories = given;
+  for (auto& history : histories) {
+    for (std::int32_t& y : history) y = rank_of[y];
+  }
   const Suffixes suffixes(Y, histories);
-  const RuleProduct product(rules, Y);
-  a.accepts_empty = product.accepts(0);
+  RuleMemory memories(rules, Y);
+  a.accepts_empty = memories.accepts(0);
 
   // Every pair that some label sequence leads to; arcs[p * Y + y] is the number of the next one.
-  Numbering numbers(static_cast<std::int64_t>(suffixes.last.size()), product.size);
+  Numbering numbers(suffixes.last.size());
   std::vector<Found> found;
   std::vector<std::int32_t> arcs;
-  auto visit = [&](int node, std::int64_t memory, int y) -> std::int32_t {
-    const std::int64_t next_memory = product.next(memory, y);
+  auto visit = [&](int node, std::int32_t memory, int y) -> std::int32_t {
+    const int previous = node == 0 ? -1 : order[suffixes.last[node]];
+    const std::int32_t next_memory = memories.next(memory, previous, order[y]);
     if (next_memory < 0) return -1;
     const int next = suffixes.to[static_cast<std::size_t>(node) * Y + y];
     std::int32_t& number = numbers.at(next, next_memory);
@@ -169,7 +134,7 @@ Automaton Automaton::build(int Y, const std::vector<std::vector<std::int32_t>>& 
       number = static_cast<std::int32_t>(found.size());
       found.push_back({next, next_memory});
       if (static_cast<std::int64_t>(found.size()) > most_states) {
-        throw std::length_error("states");
+        refuse_states();
       }
     }
     return number;
@@ -199,7 +164,7 @@ Automaton Automaton::build(int Y, const std::vector<std::vector<std::int32_t>>& 
     place[i] = fill[y]++;
     number_at[place[i]] = i;
     a.rank[place[i]] = y;
-    a.accepting[place[i]] = product.accepts(found[i].memory);
+    a.accepting[place[i]] = memories.accepts(found[i].memory);
   }
   a.start_state.resize(Y);
   for (int y = 0; y < Y; ++y) a.start_state[y] = starts[y] < 0 ? -1 : place[starts[y]];
@@ -235,10 +200,99 @@ Automaton Automaton::build(int Y, const std::vector<std::vector<std::int32_t>>& 
   return a;
 }
 
+int Automaton::next(int state, int r) const {
+  if (state < 0) return start_state[r];
+  if (first_order) return r;
+  for (int i = out_ptr[state]; i < out_ptr[state + 1]; ++i) {
+    if (rank[out_state[i]] == r) return out_state[i];
+  }
+  return -1;
+}
+
 bool Automaton::ends_in(int state, int history) const {
   const auto begin = history_state.begin() + history_ptr[history];
   const auto end = history_state.begin() + history_ptr[history + 1];
   return std::binary_search(begin, end, state);
+}
+
+namespace {
+
+// Everything that an automaton is made from, as one sequence of numbers.
+std::vector<std::int32_t> key_of(const std::vector<std::int32_t>& order,
+                                 const std::vector<std::vector<std::int32_t>>& histories,
+                                 const RuleSet& rules, bool same_label_adjacent) {
+  std::vector<std::int32_t> key{same_label_adjacent};
+  auto add = [&](const auto& numbers) {
+    key.push_back(static_cast<std::int32_t>(numbers.size()));
+    key.insert(key.end(), numbers.begin(), numbers.end());
+  };
+  add(order);
+  key.push_back(static_cast<std::int32_t>(histories.size()));
+  for (const auto& history : histories) add(history);
+  add(rules.once);
+  add(rules.symbol);
+  add(rules.joined);
+  key.push_back(static_cast<std::int32_t>(rules.ordered.size()));
+  for (const auto& one : rules.ordered) add(one);
+  for (const Rule& rule : rules.tables) {
+    add(rule.next);
+    add(rule.accepting);
+  }
+  return key;
+}
+
+// The automata used last, the latest first.
+class Cache {
+ public:
+  using Key = std::vector<std::int32_t>;
+  std::shared_ptr<const Automaton> find(const Key& key) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    const auto found = places_.find(key);
+    if (found == places_.end()) return nullptr;
+    recent_.splice(recent_.begin(), recent_, found->second);
+    return found->second->second;
+  }
+  void add(const Key& key, std::shared_ptr<const Automaton> made) {
+    const std::lock_guard<std::mutex> lock(guard_);
+    if (places_.count(key) > 0) return;
+    size_ += size(*made, key);
+    recent_.emplace_front(key, std::move(made));
+    places_.emplace(key, recent_.begin());
+    while (recent_.size() > 1 && (recent_.size() > kMost || size_ > kMostNumbers)) {
+      const auto& [oldest, automaton] = recent_.back();
+      size_ -= size(*automaton, oldest);
+      places_.erase(oldest);
+      recent_.pop_back();
+    }
+  }
+
+ private:
+  static constexpr std::size_t kMost = 256;
+  static constexpr std::int64_t kMostNumbers = 32'000'000;  // of all automata: 128 MB
+  static std::int64_t size(const Automaton& a, const Key& key) {
+    return static_cast<std::int64_t>(2 * a.out_state.size() + a.history_state.size() + 5 * a.Q +
+                                     2 * key.size());
+  }
+  std::mutex guard_;
+  std::list<std::pair<Key, std::shared_ptr<const Automaton>>> recent_;
+  std::map<Key, decltype(recent_)::iterator> places_;
+  std::int64_t size_ = 0;
+};
+
+}  // namespace
+
+std::shared_ptr<const Automaton> automaton_for(
+    const std::vector<std::int32_t>& order, const std::vector<std::vector<std::int32_t>>& histories,
+    const RuleSet& rules, bool same_label_adjacent) {
+  static Cache& cache = *new Cache;  // never destroyed: threads may outlive static objects
+  const auto key = key_of(order, histories, rules, same_label_adjacent);
+  if (auto found = cache.find(key)) return found;
+  // Built without the lock, so that others need not wait; two threads may build the same one.
+  const auto Y = static_cast<std::int64_t>(order.size());
+  auto made = std::make_shared<const Automaton>(
+      Automaton::build(order, histories, rules, same_label_adjacent, kMostArcs / Y));
+  cache.add(key, made);
+  return made;
 }
 
 }  // namespace caesura

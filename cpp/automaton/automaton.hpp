@@ -6,16 +6,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
-namespace caesura {
+#include "automaton/rules.hpp"
 
-// A rule on the label sequence, itself a small automaton that starts in state 0.
-struct Rule {
-  int states = 0;
-  std::vector<std::int32_t> next;       // [states][Y]; -1: this label is forbidden now
-  std::vector<std::uint8_t> accepting;  // [states]
-};
+namespace caesura {
 
 struct Automaton {
   int Y = 0, Q = 0;
@@ -28,12 +24,22 @@ struct Automaton {
   std::vector<std::int32_t> in_ptr, in_state, out_ptr, out_state;
   std::vector<std::int32_t> history_ptr, history_state;  // states whose labels end in history h
 
-  // Histories are label sequences of two or more.  Throws std::length_error above `most_states`.
-  static Automaton build(int Y, const std::vector<std::vector<std::int32_t>>& histories,
-                         const std::vector<Rule>& rules, bool same_label_adjacent,
-                         std::int64_t most_states);
+  // order: [Y] the label of each rank.  Histories are sequences of two labels or more; they and the
+  // rules are given in labels.  Throws TooLarge above `most_states`.
+  static Automaton build(const std::vector<std::int32_t>& order,
+                         const std::vector<std::vector<std::int32_t>>& histories,
+                         const RuleSet& rules, bool same_label_adjacent, std::int64_t most_states);
 
+  // The state after a segment with a label of this rank, -1: it is forbidden.  state -1: none yet.
+  int next(int state, int rank) const;
   bool ends_in(int state, int history) const;
 };
+
+// The same from a cache of recent automata, which all threads of the process share.  At most
+// kMostArcs arcs.
+constexpr std::int64_t kMostArcs = 50'000'000;
+std::shared_ptr<const Automaton> automaton_for(
+    const std::vector<std::int32_t>& order, const std::vector<std::vector<std::int32_t>>& histories,
+    const RuleSet& rules, bool same_label_adjacent);
 
 }  // namespace caesura

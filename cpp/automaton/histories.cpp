@@ -1,6 +1,7 @@
 #include "automaton/histories.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -8,16 +9,6 @@ namespace caesura {
 namespace {
 
 using Sequence = std::vector<std::int32_t>;
-
-// Those of one kind in turns: the first to each state, then the second to each, and so on.
-void take_turns(std::vector<Move>& moves, int lanes) {
-  std::vector<std::int32_t> seen(lanes, 0);
-  std::vector<std::pair<std::int32_t, Move>> ranked;
-  for (const Move& move : moves) ranked.emplace_back(seen[move.to]++, move);
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (std::size_t k = 0; k < moves.size(); ++k) moves[k] = ranked[k].second;
-}
 
 // All parts of all patterns, and every label, with their lanes; shorter ones first, so that the
 // order is settled.
@@ -39,6 +30,15 @@ std::map<std::pair<std::size_t, Sequence>, std::int32_t> parts_of(
 }
 
 }  // namespace
+
+void take_turns(std::vector<Move>& moves, int lanes) {
+  std::vector<std::int32_t> seen(lanes, 0);
+  std::vector<std::pair<std::int32_t, Move>> ranked;
+  for (const Move& move : moves) ranked.emplace_back(seen[move.to]++, move);
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t k = 0; k < moves.size(); ++k) moves[k] = ranked[k].second;
+}
 
 Histories::Histories(int labels, const std::vector<Sequence>& patterns,
                      const std::vector<std::int32_t>& entries, int width)
@@ -90,7 +90,8 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns,
     longer.insert(longer.end(), moves.begin(), moves.end());
   }
   // x h leads to h y where no state x h y follows it.
-  source = before;
+  leading_.resize(lanes);
+  final_.assign(lanes, 0);
   for (const std::int32_t q : rising) {
     auto leads_here = [&](std::int32_t from) {
       const auto& further = extended[from];
@@ -98,15 +99,9 @@ Histories::Histories(int labels, const std::vector<Sequence>& patterns,
                           [&](std::int32_t z) { return label[z] == label[q]; });
     };
     const auto& from = prefixed[before[q]];
-    if (std::all_of(from.begin(), from.end(), leads_here)) {
-      source[q] += lanes;
-      continue;
-    }
-    for (const std::int32_t x : from) {
-      if (leads_here(x)) leading.push_back({q, x});
-    }
+    std::copy_if(from.begin(), from.end(), std::back_inserter(leading_[q]), leads_here);
+    final_[q] = leading_[q].size() == from.size();
   }
-  take_turns(leading, lanes);
   for (const std::int32_t q : rising) following_.emplace(std::make_pair(before[q], label[q]), q);
   pattern_at.assign(lanes, -1);
   for (const Sequence& sequence : patterns) {

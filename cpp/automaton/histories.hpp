@@ -1,19 +1,10 @@
-// Label histories as the learning kernels want them: states, and who follows whom, without |Q| |Y|
-// arcs.
+// The label histories that a model with patterns can tell apart.
 //
-// A state is a sequence of labels: the longest suffix of all labels so far that the model can tell
-// apart.  The set of states holds every part of every pattern, so with a state its prefixes and
-// suffixes are states too.  A label y leads from q to the longest suffix of q y that is a state.
-// Read from its end, h y is entered from h itself and from everything that ends in h, but for what
-// leads further, to some x h y:
-//
-//   S(h)       = alpha(h) + sum of S(x h) over the states x h          everything that ends in h
-//   in(h y)    = alpha(h) + sum of S(x h) over the states x h such that x h y is none
-//              = S(h) where there is no x h y at all
-//
-// Nothing is subtracted, and the terms are about as many as the patterns.  Where h is empty the
-// terms are pairs of labels that are no state, x y; they have weights of their own, and are a
-// matrix.
+// A history is a sequence of labels: the longest suffix of all labels so far that the model can
+// tell apart.  The set of them holds every part of every pattern, so with a history its prefixes
+// and suffixes are histories too.  A label y leads from q to the longest suffix of q y that is one.
+// Read from its end, h y is entered from h itself and from everything that ends in h, except for
+// what leads further, to some x h y; program.hpp makes the arcs of the learning kernels from that.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +20,9 @@ namespace caesura {
 struct Move {
   std::int32_t to, from;
 };
+
+// Sorts the moves in turns: the first to each state, then the second to each, and so on.
+void take_turns(std::vector<Move>& moves, int lanes);
 
 struct Histories {
   // Patterns have two labels or more.  entries: what attributes at boundaries go with, pairs
@@ -46,15 +40,12 @@ struct Histories {
   std::vector<std::int32_t>
       shorter;                       // [lanes] the state without the first label, -1: there is none
   std::vector<std::int32_t> before;  // [lanes] the state without the last label, -1: there is none
-  std::vector<std::int32_t>
-      source;  // [lanes] where in(h y) begins, in a row of alpha with a row of S after it
   std::vector<std::int32_t> pattern;     // [patterns] their states
   std::vector<std::int32_t> pattern_at;  // [lanes] and the other way round, -1: none
   std::vector<std::int32_t> pair;        // [Y][Y] the state of two labels, -1: they are none
 
   std::vector<std::int32_t> rising;  // states of two labels or more, shorter ones first
-  std::vector<Move> longer;   // from each state to that without its first label, longer ones first
-  std::vector<Move> leading;  // from x h, where its S goes, to h y, which begins with alpha(h)
+  std::vector<Move> longer;  // from each state to that without its first label, longer ones first
 
   // Attributes at boundaries tell apart only what they go with: classes of states, by the longest
   // of these that a state ends in.  The first is: none.
@@ -64,6 +55,10 @@ struct Histories {
   std::vector<std::int32_t> pair_class;     // [Y][Y] and those of pairs and patterns, 0: none
   std::vector<std::int32_t> pattern_class;  // [patterns]
   int n_classes() const { return static_cast<int>(shorter_class.size()); }
+
+  // Of a history h y: the histories x h such that x h y is none; and whether these are all x h.
+  const std::vector<std::int32_t>& leading_to(std::int32_t q) const { return leading_[q]; }
+  bool is_final(std::int32_t q) const { return final_[q] != 0; }
 
   // The state after a label; q -1: it is the first.
   std::int32_t next(std::int32_t q, int y) const;
@@ -87,7 +82,9 @@ struct Histories {
  private:
   void classify(const std::vector<std::int32_t>& entries);
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t>
-      following_;  // state and label, where that is a state
+      following_;                                   // state and label, where that is a state
+  std::vector<std::vector<std::int32_t>> leading_;  // [lanes]
+  std::vector<std::uint8_t> final_;                 // [lanes]
 };
 
 }  // namespace caesura

@@ -8,48 +8,69 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <unordered_map>
 
 #include "bind/bindings.hpp"
-#include "infer/answers.hpp"
+#include "infer/limited.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 using namespace caesura;
 
+// Rules by name and symbols.  A table holds next[state, symbol] row by row, then which states
+// accept.
+RuleSet caesura::rules_from(const NamedRules& named, int Y,
+                            const std::optional<Spelling>& spelling) {
+  RuleSet rules;
+  if (spelling && !named.empty()) {
+    const auto& [symbol, joined] = *spelling;
+    const auto size = static_cast<std::size_t>(Y);
+    require(symbol.size() == size && joined.shape(0) == size && joined.shape(1) == size,
+            "spelling: wrong shape");
+    for (const std::int32_t k : symbol) require(k >= 0, "spelling: out of range");
+    rules.symbol = symbol;
+    rules.joined.assign(joined.data(), joined.data() + joined.size());
+  }
+  const int n_labels = rules.symbols(Y);
+  for (const auto& [name, labels] : named) {
+    if (name == "table") {
+      Rule rule;
+      rule.states = static_cast<int>(labels.size()) / (n_labels + 1);
+      const auto end = labels.begin() + static_cast<std::ptrdiff_t>(rule.states) * n_labels;
+      require(static_cast<std::size_t>(rule.states) * (n_labels + 1) == labels.size(),
+              "rules: a table must be (states, labels), and then (states,)");
+      rule.next.assign(labels.begin(), end);
+      rule.accepting.assign(end, labels.end());
+      for (const std::int32_t to : rule.next)
+        require(to >= -1 && to < rule.states, "rules: state out of range");
+      rules.tables.push_back(std::move(rule));
+      continue;
+    }
+    Rule rule = named_rule(name, labels, n_labels);  // checks the labels
+    if (name == "ordered") {
+      rules.ordered.push_back(labels);
+    } else if (name == "at most once" || name == "exactly once") {
+      rules.once.resize(n_labels, kNoLimit);
+      std::uint8_t& limit = rules.once[labels[0]];  // exactly once is the stricter
+      limit = std::max<std::uint8_t>(limit, name == "at most once" ? kAtMostOnce : kExactlyOnce);
+    } else {
+      rules.tables.push_back(std::move(rule));
+    }
+  }
+  return rules;
+}
+
 namespace {
 
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
-std::shared_ptr<Automaton> make_automaton(
-    int n_labels, const std::vector<std::vector<std::int32_t>>& histories,
-    const std::vector<std::pair<Matrix<std::int32_t>, Vector<std::uint8_t>>>& rules,
-    bool same_label_adjacent, std::int64_t most_states) {
-  std::vector<Rule> made;
-  for (const auto& [next, accepting] : rules) {
-    require(static_cast<int>(next.shape(1)) == n_labels && next.shape(0) == accepting.shape(0),
-            "rules: next must be (states, labels) and accepting (states,)");
-    Rule rule;
-    rule.states = static_cast<int>(next.shape(0));
-    rule.next.assign(next.data(), next.data() + next.size());
-    rule.accepting = copied(accepting);
-    made.push_back(std::move(rule));
-  }
-  for (const auto& history : histories) {
-    for (const std::int32_t y : history)
-      require(y >= 0 && y < n_labels, "histories: label out of range");
-  }
-  const Released release;
-  return std::make_shared<Automaton>(
-      Automaton::build(n_labels, histories, made, same_label_adjacent, most_states));
-}
-
-void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton,
-                  Vector<std::int32_t> order, Matrix<double> emission, Matrix<double> transition,
-                  Vector<double> start, Vector<double> end, std::optional<Cube> spans,
-                  bool same_label_adjacent, Vector<std::int32_t> bounds,
+void make_problem(OwnedProblem* self, const NamedRules& rules,
+                  const std::optional<Spelling>& spelling, Matrix<double> emission,
+                  Matrix<double> transition, Vector<double> start, Vector<double> end,
+                  std::optional<Cube> spans, bool same_label_adjacent, Vector<std::int32_t> bounds,
                   Vector<std::uint8_t> boundary, std::optional<Matrix<std::uint8_t>> allowed,
                   Vector<std::int32_t> starts, Vector<std::int32_t> ends,
                   Vector<std::int32_t> targets, Vector<double> scores, Vector<std::uint8_t> flags,
@@ -61,8 +82,7 @@ void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton,
   in.Y = static_cast<int>(emission.shape(1));
   const std::size_t T = in.T, Y = in.Y, H = starts.shape(0);
   const int n_targets = in.Y + static_cast<int>(histories.size());
-  require(automaton->Y == in.Y && order.shape(0) == Y && bounds.shape(0) == Y,
-          "labels: sizes differ");
+  require(bounds.shape(0) == Y, "bounds: wrong shape");
   require(transition.shape(0) == Y && transition.shape(1) == Y, "transition: wrong shape");
   require(start.shape(0) == Y && end.shape(0) == Y, "start, end: wrong shape");
   require(boundary.shape(0) == T + 1, "boundary: wrong shape");
@@ -110,10 +130,17 @@ void make_problem(OwnedProblem* self, std::shared_ptr<Automaton> automaton,
   for (const std::int32_t z : in.static_targets)
     require(z >= 0 && z < n_targets, "patterns: out of range");
 
+  for (const auto& history : histories) {
+    for (const std::int32_t y : history)
+      require(y >= 0 && y < in.Y, "histories: label out of range");
+  }
+  in.rules = rules_from(rules, in.Y, spelling);
+  std::vector<std::int32_t> order = labels_by_length(in.bounds);
+
   new (self) OwnedProblem;
   self->arrays = {nb::cast(emission), nb::cast(transition), nb::cast(start), nb::cast(end)};
   if (spans) self->arrays.push_back(nb::cast(*spans));
-  self->owned = std::make_unique<Problem>(std::move(in), std::move(automaton), copied(order));
+  self->owned = std::make_unique<Problem>(std::move(in), nullptr, std::move(order));
   self->problem = self->owned.get();
 }
 
@@ -125,10 +152,15 @@ constexpr const char* kInvalidScore =
 using Problems = std::vector<OwnedProblem*>;
 
 // Ask one question of each problem, on threads.  A score that is NaN or +inf is an error.
+// most_limits: problems with more limits answer without the automaton of all of them.
+constexpr int kAnyLimits = 1 << 30;
 template <class Work>
-void ask(const Problems& problems, int method, int n_threads, Work work) {
+void ask(const Problems& problems, int method, int n_threads, Work work,
+         int most_limits = kAnyLimits) {
   const auto chosen = static_cast<Method>(method);
-  for (OwnedProblem* p : problems) p->problem->prepare(chosen);
+  for (OwnedProblem* p : problems) {
+    if (p->problem->input().rules.limits() <= most_limits) p->problem->prepare(chosen);
+  }
   const int count = static_cast<int>(problems.size());
   std::vector<std::string> invalid(count);
   {
@@ -221,41 +253,52 @@ nb::list posterior(const Problems& problems, int method, int n_threads, bool wan
 
 nb::list best(const Problems& problems, int method, int n_threads) {
   std::vector<Answer> answers(problems.size());
-  ask(problems, method, n_threads,
-      [&](int i, const Problem& p, Method m, Workspace& w) { answers[i] = answer_best(p, m, w); });
+  ask(
+      problems, method, n_threads,
+      [&](int i, const Problem& p, Method m, Workspace& w) { answers[i] = answer_best(p, m, w); },
+      0);
   return to_python(answers);
 }
 
 nb::list best_n(const Problems& problems, int n, int method, int n_threads) {
   std::vector<std::vector<Answer>> answers(problems.size());
-  ask(problems, method, n_threads, [&](int i, const Problem& p, Method m, Workspace& w) {
-    answers[i] = answer_n_best(p, m, w, n);
-  });
+  ask(
+      problems, method, n_threads,
+      [&](int i, const Problem& p, Method m, Workspace& w) {
+        answers[i] = answer_n_best(p, m, w, n);
+      },
+      0);
   nb::list out;
   for (const auto& list : answers) out.append(ranked_to_python(list));
   return out;
 }
 
-nb::object best_n_limited(OwnedProblem& problem, int n, Vector<std::uint8_t> limits, int method,
-                          std::int64_t most_entries) {
-  require(static_cast<int>(limits.shape(0)) == problem.problem->input().Y,
-          "limits: one for each label");
-  const std::vector<std::uint8_t> limit = copied(limits);
+// The same with other limits of the search than those that answer_n_best has.
+nb::list best_n_limited(OwnedProblem& problem, int n, int method, int most_tracked,
+                        std::int64_t most_entries) {
   std::vector<Answer> answers;
-  bool found = false;
-  ask({&problem}, method, 1, [&](int, const Problem& p, Method m, Workspace& w) {
-    found = answer_n_best_limited(p, m, w, n, limit, most_entries, answers);
-  });
-  return found ? nb::object(ranked_to_python(answers)) : nb::none();
+  SearchLimits limits;
+  limits.most_tracked = most_tracked;
+  limits.most_entries = most_entries;
+  ask(
+      {&problem}, method, 1,
+      [&](int, const Problem& p, Method m, Workspace& w) {
+        answers = n_best_within_limits(p, m, w, n, limits);
+      },
+      -1);
+  return ranked_to_python(answers);
 }
 
 nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_t>& seeds,
                  int method, int n_threads) {
   require(seeds.size() == problems.size(), "seeds: expected one for each problem");
   std::vector<std::vector<Answer>> answers(problems.size());
-  ask(problems, method, n_threads, [&](int i, const Problem& p, Method m, Workspace& w) {
-    answers[i] = answer_samples(p, m, w, n, seeds[i]);
-  });
+  ask(
+      problems, method, n_threads,
+      [&](int i, const Problem& p, Method m, Workspace& w) {
+        answers[i] = answer_samples(p, m, w, n, seeds[i]);
+      },
+      kMostTracked);
   nb::list out;
   for (const auto& list : answers) {
     nb::list drawn;
@@ -313,18 +356,31 @@ Array view(nb::handle self, double* data, std::initializer_list<std::size_t> sha
 
 NB_MODULE(_kernels, m) {
   nb::set_leak_warnings(false);  // the cache of automata lives until the interpreter ends
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const TooLarge& error) {
+      PyErr_SetString(nb::module_::import_("caesura.errors").attr("TooLarge").ptr(), error.what());
+    }
+  });
   m.doc() = "Compiled kernels; use them through caesura's functions.";
   watch_interpreter();
   kernels();  // a bad CAESURA_KERNELS is an error now, not later
   m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
 
   nb::class_<Automaton>(m, "Automaton", "Label history: patterns and rules over label sequences.")
-      .def(nb::new_(&make_automaton), "n_labels"_a, "histories"_a, "rules"_a,
-           "same_label_adjacent"_a, "most_states"_a)
+      .def(nb::new_([](const std::vector<std::int32_t>& order) {
+             std::vector<std::int32_t> sorted = order;
+             std::sort(sorted.begin(), sorted.end());
+             for (std::size_t y = 0; y < sorted.size(); ++y)
+               require(sorted[y] == static_cast<std::int32_t>(y), "order: not a permutation");
+             return std::const_pointer_cast<Automaton>(automaton_for(order, {}, {}, true));
+           }),
+           "order"_a, "The automaton of a first-order model without rules.")
       .def_prop_ro("n_states", [](const Automaton& a) { return a.Q; });
 
   nb::class_<OwnedProblem>(m, "Problem", "The potentials of one sequence, indexed for the kernels.")
-      .def("__init__", &make_problem, "automaton"_a, "order"_a, "emission"_a, "transition"_a,
+      .def("__init__", &make_problem, "rules"_a, "spelling"_a.none(), "emission"_a, "transition"_a,
            "start"_a, "end"_a, "spans"_a.none(), "same_label_adjacent"_a, "bounds"_a, "boundary"_a,
            "allowed"_a.none(), "starts"_a, "ends"_a, "targets"_a, "scores"_a, "flags"_a, "edges"_a,
            "edge_scores"_a, "histories"_a, "static_targets"_a, "static_scores"_a)
@@ -448,12 +504,10 @@ NB_MODULE(_kernels, m) {
   m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a,
         nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> "
                 "list[list[tuple[list[tuple[int, int, int]], float]]]"));
-  m.def(
-      "n_best_limited", &best_n_limited, "problem"_a, "n"_a, "limits"_a, "method"_a,
-      "most_entries"_a,
-      nb::sig(
-          "def n_best_limited(problem: Problem, n: int, limits: NDArray[numpy.uint8], method: int, "
-          "most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]] | None"));
+  m.def("n_best_limited", &best_n_limited, "problem"_a, "n"_a, "method"_a, "most_tracked"_a,
+        "most_entries"_a,
+        nb::sig("def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, "
+                "most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]]"));
   m.def(
       "sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
       nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "

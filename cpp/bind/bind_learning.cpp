@@ -44,6 +44,26 @@ std::shared_ptr<Gold> make_gold(Vector<std::int64_t> lengths, int n_labels,
   return gold;
 }
 
+std::optional<std::pair<int, int>> first_broken(const Gold& gold, const NamedRules& named,
+                                                const std::optional<Spelling>& spelling) {
+  std::optional<std::pair<int, int>> first;
+  for (std::size_t k = 0; k < named.size(); ++k) {
+    const RuleSet one = rules_from({named[k]}, gold.n_labels, spelling);
+    const Rule rule = one.compiled(gold.n_labels).at(0);
+    const int n = first ? first->first : static_cast<int>(gold.lengths.size());
+    for (int i = 0; i < n; ++i) {
+      if (gold.hints[i] != nullptr) continue;
+      std::vector<std::int32_t> labels;
+      for (std::int64_t s = gold.ptr[i]; s < gold.ptr[i + 1]; ++s)
+        labels.push_back(gold.segments[s].label);
+      if (one.keeps(rule, labels, gold.n_labels)) continue;
+      first = {i, static_cast<int>(k)};
+      break;
+    }
+  }
+  return first;
+}
+
 Layout make_layout(int n_labels, Vector<std::int32_t> bounds,
                    const std::optional<Matrix<std::uint8_t>>& barred,
                    const std::optional<Vector<std::uint8_t>>& barred_start,
@@ -169,7 +189,9 @@ void bind_learning(nb::module_& m) {
             if (boundary) hint->boundary = copied(*boundary);
             self.hints[i] = std::move(hint);
           },
-          "i"_a, "allowed"_a.none(), "boundary"_a.none());
+          "i"_a, "allowed"_a.none(), "boundary"_a.none())
+      .def("first_broken", &first_broken, "rules"_a, "spelling"_a.none(),
+           "The first fully labelled sequence that breaks a rule, and the number of that rule.");
 
   nb::class_<Design>(m, "Design", "A corpus with the places of its weights.")
       .def("__len__", &Design::n_sequences)
@@ -248,6 +270,19 @@ void bind_learning(nb::module_& m) {
           },
           "bounds"_a, "transition"_a, "start"_a)
       .def(
+          "with_rules",
+          [](const Parameters& self, const NamedRules& rules,
+             const std::optional<Spelling>& spelling) {
+            return self.with_rules(rules_from(rules, self.layout()->Y, spelling));
+          },
+          "rules"_a, "spelling"_a.none(), "The same weights where every segmentation keeps rules.")
+      .def(
+          "ruled_like",
+          [](const Parameters& self, const Parameters& other) {
+            return self.with_rules(other.layout()->rules);
+          },
+          "other"_a, "The same weights where every segmentation keeps the rules of another model.")
+      .def(
           "compile",
           [](const Parameters& self, const Corpus& corpus) {
             const Released release;
@@ -296,8 +331,8 @@ void bind_learning(nb::module_& m) {
           nb::rv_policy::automatic)
       .def_prop_ro("n_states",
                    [](const Parameters& self) {
-                     return self.layout()->histories == nullptr ? self.layout()->Y
-                                                                : self.layout()->histories->Q;
+                     return self.layout()->program == nullptr ? self.layout()->Y
+                                                              : self.layout()->program->Q;
                    })
       .def_prop_ro(
           "start",

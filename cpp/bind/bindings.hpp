@@ -5,6 +5,9 @@
 #include <nanobind/ndarray.h>
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "bind/release.hpp"
@@ -46,6 +49,11 @@ struct OwnedProblem {
   std::unique_ptr<Problem> owned;
   Problem* problem = nullptr;
 };
+
+using NamedRules = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
+// Where labels are tags: the symbol of each, and which tags continue the segment of which.
+using Spelling = std::pair<std::vector<std::int32_t>, Matrix<std::uint8_t>>;
+RuleSet rules_from(const NamedRules& named, int Y, const std::optional<Spelling>& spelling);
 
 void bind_batch(nanobind::module_& m);
 void bind_bags(nanobind::module_& m);

@@ -10,26 +10,13 @@
 #include <system_error>
 #include <thread>
 
+#include "infer/limited.hpp"
+
 namespace caesura {
 namespace {
 
-std::size_t table_size(const Lattice& g) { return static_cast<std::size_t>(g.T + 1) * g.stride; }
-
-std::size_t tables_size(const Lattice& g) {
-  return table_size(g) * (g.unbounded > 0 ? 3 : 2) + g.T + 1;
-}
-
-Tables tables_in(const Lattice& g, double* memory) {
-  Tables tables;
-  tables.alpha = memory;
-  tables.hat = tables.alpha + table_size(g);
-  tables.open = tables.hat + table_size(g);
-  tables.increment = g.unbounded > 0 ? tables.open + table_size(g) : tables.open;
-  return tables;
-}
-
 double empty_log_z(const Problem& problem) {
-  return problem.automaton().accepts_empty ? 0.0 : kMinusInfinity;
+  return problem.input().rules.kept_by({}, problem.input().Y) ? 0.0 : kMinusInfinity;
 }
 
 // A first-order model whose segments have length 1 and whose scores are all in the arrays.
@@ -155,80 +142,79 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
 }
 
 Answer answer_best(const Problem& problem, Method method, Workspace& work) {
-  const Lattice& g = problem.lattice(method);
   check_scores(problem);
   Answer answer;
-  if (g.T == 0) {
-    answer.possible = problem.automaton().accepts_empty;
+  if (problem.input().T == 0) {
     answer.score = empty_log_z(problem);
+    answer.possible = answer.score == 0.0;
     return answer;
   }
+  if (problem.input().rules.limits() > 0) {
+    std::vector<Answer> found = n_best_within_limits(problem, method, work, 1);
+    return found.empty() ? answer : std::move(found[0]);
+  }
+  return plain_best(problem, method, work);
+}
+
+Answer plain_best(const Problem& problem, Method method, Workspace& work) {
+  const Lattice& g = problem.lattice(method);
+  Answer answer;
   Back back;
   back.start = work.ints(table_size(g));
   back.previous = work.ints(table_size(g));
   int state = 0;
   if (kernels().best(g, work, nullptr, back, &state, nullptr) == kMinusInfinity) return answer;
-  for (int e = g.T; e > 0;) {
-    const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(e) * g.stride;
-    const int s = back.start[row + state];
-    answer.segments.push_back({s, e, g.order[g.rank[state]]});
-    if (s > 0) state = back.previous[static_cast<std::ptrdiff_t>(s) * g.stride + state];
-    e = s;
-  }
-  std::reverse(answer.segments.begin(), answer.segments.end());
+  answer.segments = trace(g, back, state);
   answer.possible = true;
   answer.score = problem.score(answer.segments);
   return answer;
 }
 
-bool answer_n_best_limited(const Problem& problem, Method method, Workspace& work, int n,
-                           const std::vector<std::uint8_t>& limit, std::int64_t most_entries,
-                           std::vector<Answer>& out) {
-  const Lattice& g = problem.lattice(method);
+std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
   check_scores(problem);
-  if (g.T == 0) {
-    const bool required = std::find(limit.begin(), limit.end(), 2) != limit.end();
-    if (empty_log_z(problem) == 0.0 && !required) out.push_back({true, 0.0, {}});
-    return true;
+  if (problem.input().T == 0) {
+    if (empty_log_z(problem) == kMinusInfinity) return {};
+    return {{true, 0.0, {}}};
   }
+  if (problem.input().rules.limits() > 0) return n_best_within_limits(problem, method, work, n);
+  return plain_n_best(problem, method, work, n);
+}
+
+std::vector<Answer> plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  const Lattice& g = problem.lattice(method);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
   Back back;
   back.start = work.ints(table_size(g));
   back.previous = work.ints(table_size(g));
   int state = 0;
-  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return true;
+  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return {};
   const Walk walk(problem, g, tables);
-  std::vector<std::vector<LabelledSegment>> found;
-  if (std::all_of(limit.begin(), limit.end(), [](std::uint8_t x) { return x == 0; })) {
-    found = n_best(walk, back, n);
-  } else if (!n_best_limited(walk, n, limit, most_entries, found)) {
-    return false;
-  }
-  for (auto& segments : found) {
+  std::vector<Answer> out;
+  for (auto& segments : n_best(walk, back, n)) {
     const double score = problem.score(segments);
     out.push_back({true, score, std::move(segments)});
   }
   std::stable_sort(out.begin(), out.end(), comes_first);
-  return true;
-}
-
-std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
-  std::vector<Answer> answers;
-  const std::vector<std::uint8_t> none(problem.input().Y, 0);
-  answer_n_best_limited(problem, method, work, n, none, 0, answers);
-  return answers;
+  return out;
 }
 
 std::vector<Answer> answer_samples(const Problem& problem, Method method, Workspace& work, int n,
                                    std::uint64_t seed) {
-  const Lattice& g = problem.lattice(method);
   check_scores(problem);
-  std::vector<Answer> answers;
-  if (g.T == 0) {
+  if (problem.input().T == 0) {
     SegmentCount().add(n);
-    if (empty_log_z(problem) == 0.0) answers.assign(n, {true, 0.0, {}});
-    return answers;
+    if (empty_log_z(problem) == kMinusInfinity) return {};
+    return std::vector<Answer>(n, {true, 0.0, {}});
   }
+  if (problem.input().rules.limits() > kMostTracked)
+    return samples_within_limits(problem, method, work, n, seed);
+  return plain_samples(problem, method, work, n, seed);
+}
+
+std::vector<Answer> plain_samples(const Problem& problem, Method method, Workspace& work, int n,
+                                  std::uint64_t seed) {
+  const Lattice& g = problem.lattice(method);
+  std::vector<Answer> answers;
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
   if (kernels().log_partition(g, work, &tables, nullptr) == kMinusInfinity) return {};
   const Walk walk(problem, g, tables);

@@ -43,13 +43,18 @@ struct Answer {
   double score = kMinusInfinity;
   std::vector<LabelledSegment> segments;
 };
+// The best under all rules.  Limits on occurrences are tracked only as far as needed, so the
+// lattice of a problem with limits need not be prepared for these (limited.hpp); but for at most
+// kMostTracked limits, samples need it.
 Answer answer_best(const Problem&, Method, Workspace&);
 std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
-// With limits that the automaton does not track, see n_best_limited; false where that gives up.
-bool answer_n_best_limited(const Problem&, Method, Workspace&, int n,
-                           const std::vector<std::uint8_t>& limit, std::int64_t most_entries,
-                           std::vector<Answer>& out);
 std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
+
+// The same on the prepared lattice, which must not be empty: rules that its automaton does not
+// track are not looked at.
+Answer plain_best(const Problem&, Method, Workspace&);
+std::vector<Answer> plain_n_best(const Problem&, Method, Workspace&, int n);
+std::vector<Answer> plain_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
 
 // All rows of both sweeps, kept for questions about single segments and boundaries.
 class Lookup {

@@ -43,16 +43,10 @@ std::string batch_name(const std::string& name) {
 }  // namespace
 
 template <class Real>
-Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)), order_(in_.Y) {
+Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   const std::size_t Y = in_.Y;
-  std::iota(order_.begin(), order_.end(), 0);
-  auto longest = [&](int y) {
-    return in_.bounds[y] == 0 ? std::numeric_limits<std::int32_t>::max() : in_.bounds[y];
-  };
-  std::stable_sort(order_.begin(), order_.end(),
-                   [&](int a, int b) { return longest(a) > longest(b); });
-  automaton_ = std::make_shared<Automaton>(
-      Automaton::build(in_.Y, {}, {}, in_.same_label_adjacent, in_.Y + 1));
+  order_ = labels_by_length(in_.bounds);
+  automaton_ = automaton_for(order_, {}, {}, in_.same_label_adjacent);
   transition_ = shared_scores(in_.transition, in_.own_transition, Y * Y);
   start_ = shared_scores(in_.start, in_.own_start, Y);
   end_ = shared_scores(in_.end, in_.own_end, Y);

@@ -39,9 +39,9 @@ class Random {
  public:
   explicit Random(std::uint64_t seed);
   double uniform();  // [0, 1)
+  std::uint64_t next();
 
  private:
-  std::uint64_t next();
   std::uint64_t state_[4];
 };
 

@@ -188,6 +188,33 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
   return segments;
 }
 
+std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last) {
+  std::vector<LabelledSegment> segments;
+  for (int e = g.T, state = last; e > 0;) {
+    const int s = back.start[static_cast<std::ptrdiff_t>(e) * g.stride + state];
+    segments.push_back({s, e, g.order[g.rank[state]]});
+    if (s > 0) state = back.previous[static_cast<std::ptrdiff_t>(s) * g.stride + state];
+    e = s;
+  }
+  std::reverse(segments.begin(), segments.end());
+  return segments;
+}
+
+std::size_t table_size(const Lattice& g) { return static_cast<std::size_t>(g.T + 1) * g.stride; }
+
+std::size_t tables_size(const Lattice& g) {
+  return table_size(g) * (g.unbounded > 0 ? 3 : 2) + g.T + 1;
+}
+
+Tables tables_in(const Lattice& g, double* memory) {
+  Tables tables;
+  tables.alpha = memory;
+  tables.hat = tables.alpha + table_size(g);
+  tables.open = tables.hat + table_size(g);
+  tables.increment = g.unbounded > 0 ? tables.open + table_size(g) : tables.open;
+  return tables;
+}
+
 void SegmentCount::add(std::size_t segments) {
   total_ += std::max<std::int64_t>(static_cast<std::int64_t>(segments), 1);
   if (total_ > kMostSegments) throw std::overflow_error("segments");
@@ -195,105 +222,6 @@ void SegmentCount::add(std::size_t segments) {
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
   return segments_of(walk.lattice(), sample_path(walk, random));
-}
-
-namespace {
-
-// The limited labels that a path has used, two words of bits.
-struct Used {
-  std::uint64_t bits[2] = {0, 0};
-  bool has(int i) const { return (bits[i / 64] >> (i % 64)) & 1; }
-  void add(int i) { bits[i / 64] |= std::uint64_t{1} << (i % 64); }
-};
-
-struct Place {
-  Node node;
-  Used used;
-  bool operator==(const Place& other) const {
-    return node.kind == other.node.kind && node.at == other.node.at &&
-           node.state == other.node.state && used.bits[0] == other.used.bits[0] &&
-           used.bits[1] == other.used.bits[1];
-  }
-};
-
-struct PlaceHash {
-  std::size_t operator()(const Place& place) const {
-    std::uint64_t h = static_cast<std::uint64_t>(place.node.at) << 34 ^
-                      static_cast<std::uint64_t>(place.node.state) << 2 ^
-                      static_cast<std::uint64_t>(place.node.kind);
-    for (const std::uint64_t word : place.used.bits)
-      h = (h ^ word) * 0x9e3779b97f4a7c15 ^ (h >> 29);
-    return static_cast<std::size_t>(h);
-  }
-};
-
-}  // namespace
-
-// Best-first search from the final node: the tables say exactly what the rest can still give where
-// the limits are not looked at, so what is taken from the heap is never too good.  A place (node
-// and used labels) is left alone once it has been taken n times.
-bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& limit,
-                    std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out) {
-  const Lattice& g = walk.lattice();
-  std::vector<int> bit(g.Y, -1);
-  Used required;
-  int bits = 0;
-  for (int y = 0; y < g.Y; ++y) {
-    if (limit[y] == 0) continue;
-    if (bits == 128) return false;
-    bit[y] = bits++;
-    if (limit[y] == 2) required.add(bit[y]);
-  }
-  struct Entry {
-    Place place;
-    std::int32_t parent;
-  };
-  struct Candidate {
-    double loss;
-    std::int32_t entry, at;
-    // The least loss first; of equals, the nearest to the start.
-    bool operator<(const Candidate& other) const {
-      return loss != other.loss ? loss > other.loss : at > other.at;
-    }
-  };
-  std::vector<Entry> entries{{{{NodeKind::kFinal, g.T, 0}, {}}, -1}};
-  std::priority_queue<Candidate> heap;
-  heap.push({0.0, 0, g.T});
-  std::unordered_map<Place, std::int32_t, PlaceHash> taken;
-  std::vector<Term> terms;
-  while (!heap.empty() && static_cast<int>(out.size()) < n) {
-    if (entries.size() % 16 == 0) check_interrupt();
-    const Candidate best = heap.top();
-    heap.pop();
-    const Place place = entries[best.entry].place;
-    if (taken[place]++ >= n) continue;
-    if (walk.is_start(place.node)) {
-      const bool complete = (place.used.bits[0] & required.bits[0]) == required.bits[0] &&
-                            (place.used.bits[1] & required.bits[1]) == required.bits[1];
-      if (!complete) continue;
-      std::vector<Node> path;
-      for (int i = best.entry; i >= 0; i = entries[i].parent) path.push_back(entries[i].place.node);
-      std::reverse(path.begin(), path.end());
-      out.push_back(segments_of(g, path));
-      continue;
-    }
-    walk.terms(place.node, terms);
-    double most = kMinusInfinity;
-    for (const Term& term : terms) most = std::max(most, term.value);
-    for (const Term& term : terms) {
-      Place next{term.from, place.used};
-      if (next.node.kind == NodeKind::kBegun) {
-        const int b = bit[g.order[g.rank[next.node.state]]];
-        if (b >= 0 && next.used.has(b)) continue;
-        if (b >= 0) next.used.add(b);
-      }
-      if (static_cast<std::int64_t>(entries.size()) >= most_entries) return false;
-      entries.push_back({next, best.entry});
-      heap.push({best.loss + (most - term.value), static_cast<std::int32_t>(entries.size()) - 1,
-                 next.node.at});
-    }
-  }
-  return true;
 }
 
 }  // namespace caesura

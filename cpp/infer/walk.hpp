@@ -80,10 +80,17 @@ class SegmentCount {
 // tables and the back-pointers of the best sweep.
 std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n);
 
-// The same among the segmentations that keep limits which the automaton does not track: limit[y] is
-// 0 for none, 1 for at most once, 2 for exactly once.  False: more than `most_entries` would have
-// to be kept.
-bool n_best_limited(const Walk& walk, int n, const std::vector<std::uint8_t>& limit,
-                    std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out);
+inline bool at_start(const Node& node) { return node.kind == NodeKind::kBegun && node.at == 0; }
+
+// The segments of a path of nodes from the final one to the start.
+std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path);
+
+// The segments of the best segmentation whose final state is `last`.
+std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last);
+
+// The rows of a sweep in memory of tables_size numbers; table_size is that of one table.
+std::size_t table_size(const Lattice& g);
+std::size_t tables_size(const Lattice& g);
+Tables tables_in(const Lattice& g, double* memory);
 
 }  // namespace caesura

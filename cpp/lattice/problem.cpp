@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "lattice/reach.hpp"
 
@@ -39,105 +40,148 @@ bool any_bad(const double* values, std::ptrdiff_t count) {
 
 bool bad_score(double x) { return is_bad(x); }
 
-Problem::Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
-                 std::vector<std::int32_t> order)
-    : input_(std::move(input)), automaton_(std::move(automaton)), order_(std::move(order)) {
-  rank_of_.resize(input_.Y);
-  for (int r = 0; r < input_.Y; ++r) rank_of_[order_[r]] = r;
-  fence_.assign(input_.T + 1, 0);
-  for (int e = 1; e <= input_.T; ++e) {
-    fence_[e] = e >= 2 && (input_.boundary[e - 1] & kForced) ? e - 1 : fence_[e - 1];
-  }
-  make_targets();
-  sort_potentials();
-  sort_edges();
-  if (!input_.static_targets.empty()) {
-    entry_.assign(rounded(automaton_->Q), 0.0);
-    for (std::size_t i = 0; i < input_.static_targets.size(); ++i) {
-      const Target& z = targets_[input_.static_targets[i]];
-      for (int k = z.begin; k < z.end; ++k) {
-        entry_[z.list == nullptr ? k : z.list[k]] += input_.static_scores[i];
-      }
-    }
-  }
+std::vector<std::int32_t> labels_by_length(const std::vector<std::int32_t>& bounds) {
+  std::vector<std::int32_t> order(bounds.size());
+  for (std::size_t y = 0; y < order.size(); ++y) order[y] = static_cast<std::int32_t>(y);
+  auto longest = [&](int y) {
+    return bounds[y] == 0 ? std::numeric_limits<std::int32_t>::max() : bounds[y];
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return longest(a) > longest(b); });
+  return order;
 }
 
+Problem::Index::Index(ProblemInput given, std::vector<std::int32_t> by_length)
+    : input(std::move(given)), order(std::move(by_length)) {
+  rank_of.resize(input.Y);
+  for (int r = 0; r < input.Y; ++r) rank_of[order[r]] = r;
+  fence.assign(input.T + 1, 0);
+  for (int e = 1; e <= input.T; ++e) {
+    fence[e] = e >= 2 && (input.boundary[e - 1] & kForced) ? e - 1 : fence[e - 1];
+  }
+  sort_potentials();
+  sort_edges();
+}
+
+Problem::Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
+                 std::vector<std::int32_t> order)
+    : Problem(std::make_shared<const Index>(std::move(input), std::move(order)),
+              std::move(automaton)) {}
+
+Problem::Problem(std::shared_ptr<const Index> index, std::shared_ptr<const Automaton> automaton)
+    : index_(std::move(index)), automaton_(std::move(automaton)) {
+  if (automaton_ != nullptr) make_targets();
+}
+
+std::unique_ptr<Problem> Problem::tracking(const std::vector<std::uint8_t>& tracked) const {
+  const ProblemInput& in = input();
+  auto automaton = automaton_for(index_->order, in.histories, in.rules.tracking(tracked),
+                                 in.same_label_adjacent);
+  return std::unique_ptr<Problem>(new Problem(index_, std::move(automaton)));
+}
+
+void Problem::make_automaton() {
+  const ProblemInput& in = input();
+  if (in.rules.limits() > kMostTracked) {
+    throw TooLarge("constrain: " + std::to_string(in.rules.limits()) +
+                   " labels are limited to one occurrence, and sums over all segmentations are "
+                   "exact up to " +
+                   std::to_string(kMostTracked) +
+                   "; limit fewer labels, or ask viterbi, n_best or sample, which track only the "
+                   "labels that they must");
+  }
+  automaton_ = automaton_for(index_->order, in.histories, in.rules, in.same_label_adjacent);
+  make_targets();
+}
+
+// The states of each label and history, and what static patterns score in each state.
 void Problem::make_targets() {
+  const ProblemInput& in = input();
   const Automaton& a = *automaton_;
-  for (int y = 0; y < input_.Y; ++y) {
-    const int r = rank_of_[y];
+  for (int y = 0; y < in.Y; ++y) {
+    const int r = index_->rank_of[y];
     targets_.push_back({a.first[r], a.first[r + 1], nullptr});
   }
-  for (std::size_t h = 0; h < input_.histories.size(); ++h) {
+  for (std::size_t h = 0; h < in.histories.size(); ++h) {
     targets_.push_back({a.history_ptr[h], a.history_ptr[h + 1], a.history_state.data()});
+  }
+  if (in.static_targets.empty()) return;
+  entry_.assign(rounded(a.Q), 0.0);
+  for (std::size_t i = 0; i < in.static_targets.size(); ++i) {
+    const Target& z = targets_[in.static_targets[i]];
+    for (int k = z.begin; k < z.end; ++k)
+      entry_[z.list == nullptr ? k : z.list[k]] += in.static_scores[i];
   }
 }
 
 // By end, then later starts first.  Left out: a core longer than its label's longest segment, or
 // one that crosses a forced boundary.
-void Problem::sort_potentials() {
-  const int T = input_.T, Y = input_.Y;
+void Problem::Index::sort_potentials() {
+  const int T = input.T, Y = input.Y;
   std::vector<Potential> kept;
-  kept.reserve(input_.potentials.size());
-  for (const Potential& p : input_.potentials) {
-    const int label = p.target < Y ? p.target : input_.histories[p.target - Y].back();
-    const int bound = input_.bounds[label];
+  kept.reserve(input.potentials.size());
+  for (const Potential& p : input.potentials) {
+    const int label = p.target < Y ? p.target : input.histories[p.target - Y].back();
+    const int bound = input.bounds[label];
     if (bound != 0 && p.end - p.start > bound) continue;
-    if (fence_[p.end] > p.start) continue;
+    if (fence[p.end] > p.start) continue;
     kept.push_back(p);
   }
   const int count = static_cast<int>(kept.size());
   // Two counting sorts, each stable: by start, then by end.
-  by_start_ = offsets(T, count, [&](int i) { return kept[i].start; });
+  by_start = offsets(T, count, [&](int i) { return kept[i].start; });
   std::vector<std::int32_t> sorted(count);
-  std::vector<std::int32_t> fill(by_start_.begin(), by_start_.end() - 1);
+  std::vector<std::int32_t> fill(by_start.begin(), by_start.end() - 1);
   for (int i = 0; i < count; ++i) sorted[fill[kept[i].start]++] = i;
-  by_end_ = offsets(T + 1, count, [&](int i) { return kept[i].end; });
-  fill.assign(by_end_.begin(), by_end_.end() - 1);
-  potentials_.resize(count);
-  for (int i = count - 1; i >= 0; --i) potentials_[fill[kept[sorted[i]].end]++] = kept[sorted[i]];
-  closes_.assign(T + 1, input_.spans != nullptr);
-  for (const Potential& p : potentials_) closes_[p.end] |= (p.flags & kOpenEnd) == 0;
+  by_end = offsets(T + 1, count, [&](int i) { return kept[i].end; });
+  fill.assign(by_end.begin(), by_end.end() - 1);
+  potentials.resize(count);
+  for (int i = count - 1; i >= 0; --i) potentials[fill[kept[sorted[i]].end]++] = kept[sorted[i]];
+  closes.assign(T + 1, input.spans != nullptr);
+  for (const Potential& p : potentials) closes[p.end] |= (p.flags & kOpenEnd) == 0;
   // And by start with ends going up: walk the ends upwards.
-  starting_.resize(count);
-  fill.assign(by_start_.begin(), by_start_.end() - 1);
-  for (int i = 0; i < count; ++i) starting_[fill[potentials_[i].start]++] = i;
+  starting.resize(count);
+  fill.assign(by_start.begin(), by_start.end() - 1);
+  for (int i = 0; i < count; ++i) starting[fill[potentials[i].start]++] = i;
 }
 
-void Problem::sort_edges() {
-  edges_ = input_.edges;
-  for (Edge& edge : edges_) {
-    edge.previous = rank_of_[edge.previous];
-    edge.label = rank_of_[edge.label];
+void Problem::Index::sort_edges() {
+  edges = input.edges;
+  for (Edge& edge : edges) {
+    edge.previous = rank_of[edge.previous];
+    edge.label = rank_of[edge.label];
   }
-  std::stable_sort(edges_.begin(), edges_.end(),
+  std::stable_sort(edges.begin(), edges.end(),
                    [](const Edge& a, const Edge& b) { return a.position < b.position; });
-  by_position_ = offsets(input_.T + 1, static_cast<int>(edges_.size()),
-                         [&](int i) { return edges_[i].position; });
+  by_position = offsets(input.T + 1, static_cast<int>(edges.size()),
+                        [&](int i) { return edges[i].position; });
 }
 
 void Problem::prepare(Method method) {
   Plan& plan = plans_[static_cast<int>(method)];
   if (plan.ready) return;
+  if (automaton_ == nullptr) make_automaton();
   const Automaton& a = *automaton_;
-  const int T = input_.T, Y = input_.Y;
+  const Index& x = *index_;
+  const ProblemInput& in = x.input;
+  const int T = in.T, Y = in.Y;
   Lattice& g = plan.lattice;
   g.T = T;
   g.Y = Y;
   g.Q = a.Q;
   g.stride = rounded(a.Q);
   g.label_stride = rounded(Y);
-  g.emission = input_.emission;
-  g.allowed = input_.allowed.empty() ? nullptr : input_.allowed.data();
-  g.transition = input_.transition;
-  g.start = input_.start;
-  g.end = input_.end;
-  g.spans = input_.spans;
-  g.span_length = input_.span_length;
-  g.boundary = input_.boundary.data();
-  g.same_label_adjacent = input_.same_label_adjacent;
-  g.plain_order = a.Q == Y && std::is_sorted(order_.begin(), order_.end());
-  g.order = order_.data();
+  g.emission = in.emission;
+  g.allowed = in.allowed.empty() ? nullptr : in.allowed.data();
+  g.transition = in.transition;
+  g.start = in.start;
+  g.end = in.end;
+  g.spans = in.spans;
+  g.span_length = in.span_length;
+  g.boundary = in.boundary.data();
+  g.same_label_adjacent = in.same_label_adjacent;
+  g.plain_order = a.Q == Y && std::is_sorted(x.order.begin(), x.order.end());
+  g.order = x.order.data();
   g.rank = a.rank.data();
   g.first = a.first.data();
   g.start_state = a.start_state.data();
@@ -148,18 +192,18 @@ void Problem::prepare(Method method) {
     g.in_ptr = a.in_ptr.data();
     g.in_state = a.in_state.data();
   }
-  g.potentials = potentials_.data();
-  g.by_end = by_end_.data();
-  g.closes = closes_.data();
-  g.starting = starting_.data();
-  g.by_start = by_start_.data();
-  g.edges = edges_.data();
-  g.by_position = by_position_.data();
-  g.n_potentials = static_cast<int>(potentials_.size());
-  g.fence = fence_.data();
+  g.potentials = x.potentials.data();
+  g.by_end = x.by_end.data();
+  g.closes = x.closes.data();
+  g.starting = x.starting.data();
+  g.by_start = x.by_start.data();
+  g.edges = x.edges.data();
+  g.by_position = x.by_position.data();
+  g.n_potentials = static_cast<int>(x.potentials.size());
+  g.fence = x.fence.data();
 
   // Longest segments by rank; unbounded labels come first.
-  auto bound = [&](int r) { return input_.bounds[order_[r]]; };
+  auto bound = [&](int r) { return in.bounds[x.order[r]]; };
   int open_labels = 0;
   while (method == Method::kOverlapping && open_labels < Y && bound(open_labels) == 0)
     ++open_labels;
@@ -174,9 +218,9 @@ void Problem::prepare(Method method) {
 
   // Only the potentials of unbounded labels matter for A(e): the others never use the open term.
   std::vector<std::int32_t> farthest(T + 1, 0);
-  for (const Potential& p : potentials_) {
-    const int label = p.target < Y ? p.target : input_.histories[p.target - Y].back();
-    if (input_.bounds[label] == 0) farthest[p.start] = std::max(farthest[p.start], p.end);
+  for (const Potential& p : x.potentials) {
+    const int label = p.target < Y ? p.target : in.histories[p.target - Y].back();
+    if (in.bounds[label] == 0) farthest[p.start] = std::max(farthest[p.start], p.end);
   }
   plan.reach.resize(T + 1);
   find_reach(T, farthest.data(), plan.reach.data());
@@ -185,22 +229,24 @@ void Problem::prepare(Method method) {
 }
 
 std::string Problem::invalid_score() const {
-  const std::ptrdiff_t T = input_.T, Y = input_.Y;
-  if (any_bad(input_.emission, T * Y)) return "emission";
-  if (any_bad(input_.transition, Y * Y)) return "transition";
-  if (any_bad(input_.start, Y)) return "start";
-  if (any_bad(input_.end, Y)) return "end";
+  const ProblemInput& in = input();
+  const std::ptrdiff_t T = in.T, Y = in.Y;
+  if (any_bad(in.emission, T * Y)) return "emission";
+  if (any_bad(in.transition, Y * Y)) return "transition";
+  if (any_bad(in.start, Y)) return "start";
+  if (any_bad(in.end, Y)) return "end";
   // Only the segments that fit: entries for longer ones are padding.
-  for (std::ptrdiff_t s = 0; input_.spans != nullptr && s < T; ++s) {
-    const std::ptrdiff_t lengths = std::min<std::ptrdiff_t>(input_.span_length, T - s);
-    if (any_bad(input_.spans + s * input_.span_length * Y, lengths * Y)) return "spans";
+  for (std::ptrdiff_t s = 0; in.spans != nullptr && s < T; ++s) {
+    const std::ptrdiff_t lengths = std::min<std::ptrdiff_t>(in.span_length, T - s);
+    if (any_bad(in.spans + s * in.span_length * Y, lengths * Y)) return "spans";
   }
   return "";
 }
 
-bool Problem::history_holds(int target, const std::vector<LabelledSegment>& segments, int k) const {
-  if (target < input_.Y) return segments[k].label == target;
-  const auto& history = input_.histories[target - input_.Y];
+bool Problem::Index::history_holds(int target, const std::vector<LabelledSegment>& segments,
+                                   int k) const {
+  if (target < input.Y) return segments[k].label == target;
+  const auto& history = input.histories[target - input.Y];
   const int length = static_cast<int>(history.size());
   if (k + 1 < length) return false;
   for (int i = 0; i < length; ++i) {
@@ -210,69 +256,56 @@ bool Problem::history_holds(int target, const std::vector<LabelledSegment>& segm
 }
 
 double Problem::score(const std::vector<LabelledSegment>& segments) const {
-  const int T = input_.T, Y = input_.Y, K = static_cast<int>(segments.size());
-  if (T == 0) return automaton_->accepts_empty ? 0.0 : kMinusInfinity;
+  const Index& x = *index_;
+  const ProblemInput& in = x.input;
+  const int T = in.T, Y = in.Y, K = static_cast<int>(segments.size());
+  std::vector<std::int32_t> labels;
+  for (const LabelledSegment& segment : segments) labels.push_back(segment.label);
+  if (!in.rules.empty() && !in.rules.kept_by(labels, Y)) return kMinusInfinity;
   Total total;
   bool possible = true;
-  auto add = [&](double x) {
-    if (x == kMinusInfinity)
+  auto add = [&](double value) {
+    if (value == kMinusInfinity)
       possible = false;
     else
-      total.add(x);
+      total.add(value);
   };
   std::vector<std::int32_t> segment_at(T);
-  // The automaton, a step for each segment.
-  const Automaton& a = *automaton_;
-  int state = -1;
   for (int k = 0; k < K && possible; ++k) {
     const auto [s, e, y] = segments[k];
-    const int r = rank_of_[y];
-    if (k == 0) {
-      state = a.start_state[r];
-    } else if (a.first_order) {
-      state = r;
-    } else {
-      int next = -1;
-      for (int i = a.out_ptr[state]; i < a.out_ptr[state + 1]; ++i) {
-        if (a.rank[a.out_state[i]] == r) next = a.out_state[i];
-      }
-      state = next;
-    }
-    if (state < 0) return kMinusInfinity;
-    const int bound = input_.bounds[y];
+    const int bound = in.bounds[y];
     if (bound != 0 && e - s > bound) return kMinusInfinity;
-    if (k > 0 && y == segments[k - 1].label && !input_.same_label_adjacent) return kMinusInfinity;
-    if (e < T && (input_.boundary[e] & kBarred)) return kMinusInfinity;
-    if (fence_[e] > s) return kMinusInfinity;
-    add(k == 0 ? input_.start[y] : input_.transition[segments[k - 1].label * Y + y]);
+    if (k > 0 && y == segments[k - 1].label && !in.same_label_adjacent) return kMinusInfinity;
+    if (e < T && (in.boundary[e] & kBarred)) return kMinusInfinity;
+    if (x.fence[e] > s) return kMinusInfinity;
+    add(k == 0 ? in.start[y] : in.transition[segments[k - 1].label * Y + y]);
     for (int t = s; t < e; ++t) {
       segment_at[t] = k;
-      if (!input_.allowed.empty() && !input_.allowed[static_cast<std::size_t>(t) * Y + y]) {
+      if (!in.allowed.empty() && !in.allowed[static_cast<std::size_t>(t) * Y + y]) {
         return kMinusInfinity;
       }
-      add(input_.emission[static_cast<std::size_t>(t) * Y + y]);
+      add(in.emission[static_cast<std::size_t>(t) * Y + y]);
     }
-    if (input_.spans != nullptr) {
-      add(input_.spans[(static_cast<std::size_t>(s) * input_.span_length + (e - s - 1)) * Y + y]);
+    if (in.spans != nullptr) {
+      add(in.spans[(static_cast<std::size_t>(s) * in.span_length + (e - s - 1)) * Y + y]);
     }
-    for (std::size_t i = 0; i < input_.static_targets.size(); ++i) {
-      if (history_holds(input_.static_targets[i], segments, k)) add(input_.static_scores[i]);
+    for (std::size_t i = 0; i < in.static_targets.size(); ++i) {
+      if (x.history_holds(in.static_targets[i], segments, k)) add(in.static_scores[i]);
     }
   }
-  if (!possible || !a.accepting[state]) return kMinusInfinity;
-  add(input_.end[segments[K - 1].label]);
-  for (const Potential& p : potentials_) {
+  if (!possible) return kMinusInfinity;
+  if (K > 0) add(in.end[segments[K - 1].label]);
+  for (const Potential& p : x.potentials) {
     const int k = segment_at[p.start];
     const LabelledSegment& at = segments[k];
     if (applies(p.start, p.end, p.flags, at.start, at.end) &&
-        history_holds(p.target, segments, k)) {
+        x.history_holds(p.target, segments, k))
       add(p.score);
-    }
   }
-  for (const Edge& edge : edges_) {
+  for (const Edge& edge : x.edges) {
     const int k = segment_at[edge.position];
-    if (segments[k].start == edge.position && segments[k].label == order_[edge.label] &&
-        segments[k - 1].label == order_[edge.previous]) {
+    if (segments[k].start == edge.position && segments[k].label == x.order[edge.label] &&
+        segments[k - 1].label == x.order[edge.previous]) {
       add(edge.score);
     }
   }
@@ -280,8 +313,9 @@ double Problem::score(const std::vector<LabelledSegment>& segments) const {
 }
 
 void Problem::static_counts(const double* entered, double* out) const {
-  for (std::size_t i = 0; i < input_.static_targets.size(); ++i) {
-    const Target& z = targets_[input_.static_targets[i]];
+  const std::vector<std::int32_t>& targets = input().static_targets;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const Target& z = targets_[targets[i]];
     double total = 0.0;
     for (int k = z.begin; k < z.end; ++k) total += entered[z.list == nullptr ? k : z.list[k]];
     out[i] = total;

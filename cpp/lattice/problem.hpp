@@ -38,19 +38,32 @@ struct ProblemInput {
   std::vector<std::vector<std::int32_t>> histories;  // target Y + h
   std::vector<std::int32_t> static_targets;          // patterns that hold anywhere
   std::vector<double> static_scores;
+  RuleSet rules;
 };
+
+// Sums over all segmentations track at most so many limits: 2^16 subsets are still exact.
+constexpr int kMostTracked = 16;
+
+// Lattice::order: the labels by their longest segment (0: no bound), the longest first.
+std::vector<std::int32_t> labels_by_length(const std::vector<std::int32_t>& bounds);
 
 class Problem {
  public:
-  // `order` is Lattice::order: the labels by their longest segment.
+  // `order` is Lattice::order.  Where the automaton is null, it is that of the histories and rules
+  // of the input, and is made when it is first needed.
   Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
           std::vector<std::int32_t> order);
 
+  // The same potentials where the automaton tracks only some of the limits ([symbols]).
+  std::unique_ptr<Problem> tracking(const std::vector<std::uint8_t>& tracked) const;
+
   // The lattice for a method; prepare() makes it, and is not safe to call from two threads at once.
+  // Throws TooLarge where the automaton would be too large.
   void prepare(Method method);
   const Lattice& lattice(Method method) const { return plans_[static_cast<int>(method)].lattice; }
 
-  const ProblemInput& input() const { return input_; }
+  const ProblemInput& input() const { return index_->input; }
+  const std::vector<std::int32_t>& order() const { return index_->order; }
   const Automaton& automaton() const { return *automaton_; }
 
   // Where a score is NaN, +inf or beyond 1e10: the name of the array, else an empty string.
@@ -63,23 +76,31 @@ class Problem {
   void static_counts(const double* entered, double* out) const;
 
  private:
+  // What does not depend on the automaton.
+  struct Index {
+    ProblemInput input;
+    std::vector<std::int32_t> order, rank_of;
+    std::vector<Potential> potentials;  // sorted; those that can never apply left out
+    std::vector<Edge> edges;
+    std::vector<std::int32_t> by_end, by_start, starting, by_position, fence;
+    std::vector<std::uint8_t> closes;
+
+    Index(ProblemInput input, std::vector<std::int32_t> order);
+    void sort_potentials();
+    void sort_edges();
+    bool history_holds(int target, const std::vector<LabelledSegment>& segments, int k) const;
+  };
   struct Plan {
     bool ready = false;
     Lattice lattice;
     std::vector<std::int32_t> fitting, reach;
   };
-  void sort_potentials();
-  void sort_edges();
+  Problem(std::shared_ptr<const Index> index, std::shared_ptr<const Automaton> automaton);
   void make_targets();
-  bool history_holds(int target, const std::vector<LabelledSegment>& segments, int k) const;
+  void make_automaton();
 
-  ProblemInput input_;
+  std::shared_ptr<const Index> index_;
   std::shared_ptr<const Automaton> automaton_;
-  std::vector<std::int32_t> order_, rank_of_;
-  std::vector<Potential> potentials_;  // sorted; those that can never apply left out
-  std::vector<Edge> edges_;
-  std::vector<std::int32_t> by_end_, by_start_, starting_, by_position_, fence_;
-  std::vector<std::uint8_t> closes_;
   std::vector<Target> targets_;
   std::vector<double> entry_;
   Plan plans_[2];

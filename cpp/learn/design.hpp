@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "automaton/histories.hpp"
+#include "automaton/program.hpp"
 
 namespace caesura {
 
@@ -173,17 +173,17 @@ struct Weights {
   const std::int32_t* bounds = nullptr;  // [Y] longest segment, 0 for none
   const Weights* tags = nullptr;         // the same for the chain over tags, or null
 
-  // Patterns of labels.  Pairs that are states are no transitions then.
-  const Histories* histories = nullptr;  // null: first order
+  // Patterns of labels and rules.  Pairs that are histories are no transitions then.
+  const Histories* histories = nullptr;  // null: first order without rules
+  const ArcProgram* program = nullptr;   // its states are histories and memories of the rules
   bool by_state = false;                 // some row has weights of patterns
-  int row =
-      0;  // numbers in a row of scores: stride, and the lanes of states after them if by_state
-  const Real* entry =
-      nullptr;  // [lanes] exp of what a state's patterns score, 0 where it is barred
-  const Real* log_entry = nullptr;  // [lanes]
-  const Move* base =
-      nullptr;  // pairs of labels that are transitions, and those of them that have a weight
-  const Move* weighted = nullptr;
+  int row = 0;  // numbers in a row of scores: stride, and the lanes of histories if by_state
+  const Real* entry = nullptr;      // [states] exp of what its patterns score, 0 where it is barred
+  const Real* log_entry = nullptr;  // [states]
+  const Real* ending = nullptr;     // [states] exp of the end score of its label, 0: not accepting
+  const Real* log_ending = nullptr;   // [states]
+  const PairArc* base = nullptr;      // pairs of labels that are transitions, numbers in transition
+  const PairArc* weighted = nullptr;  // those of them that have a weight
   int n_base = 0, n_weighted = 0;
 };
 
@@ -196,7 +196,7 @@ struct Gradient {
   Real* pairs = nullptr;    // [stride][stride] expected pairs where edges have weights
   Real* starts = nullptr;   // [stride]
   Real* ends = nullptr;     // [stride]
-  Real* entered = nullptr;  // [lanes] expected segments in each state, but for first ones
+  Real* entered = nullptr;  // [lanes of histories] expected segments, but for first ones
   Real* patterns = nullptr;  // [plain patterns] expected counts that are not in `entered`
   Gradient* tags = nullptr;  // outer, starts and ends of tags
 };

@@ -28,14 +28,7 @@ void for_patterns(const Layout& layout, const Design& d, int i, Visit visit) {
 
 std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
                                               const std::vector<std::int32_t>& order) {
-  std::vector<std::int32_t> rank(order.size());
-  for (std::size_t r = 0; r < order.size(); ++r) rank[order[r]] = static_cast<std::int32_t>(r);
-  std::vector<std::vector<std::int32_t>> histories = layout.patterns;
-  for (auto& history : histories) {
-    for (std::int32_t& y : history) y = rank[y];
-  }
-  constexpr std::int64_t kMostStates = std::int64_t{1} << 30;
-  return std::make_shared<Automaton>(Automaton::build(layout.Y, histories, {}, true, kMostStates));
+  return automaton_for(order, layout.patterns, layout.rules, true);
 }
 
 std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d,
@@ -81,6 +74,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
     for (int y = 0; y < Y; ++y) push(d.site[d.sites[i] + k], y, row[y]);
   }
   in.histories = layout.patterns;
+  in.rules = layout.rules;
   out->n_on_rows = -1;
   for_patterns(
       layout, d, i,

@@ -1,6 +1,6 @@
 // Forward-backward over segments and label histories, for learning with patterns of labels.
 //
-// As segmental.hpp, with states (histories.hpp) in place of labels where a segment begins or ends,
+// As segmental.hpp, with states (program.hpp) in place of labels where a segment begins or ends,
 // and with a sequence in each lane of a vector: what one state does to another is then the same for
 // all lanes.  What a segment from s to e gains of its own, term[s, e], is the same for all states
 // with one label, or for each state its own where features of its content look at the labels before
@@ -19,7 +19,7 @@
 // beyond[s]: what is ahead of a segment that has joined, a queue of its ends.
 #pragma once
 
-#include "automaton/histories.hpp"
+#include "automaton/program.hpp"
 #include "learn/segmental.hpp"
 
 namespace caesura::CAESURA_ISA {
@@ -49,7 +49,9 @@ class HighOrder {
   HighOrder(const Weights<real>& weights, const std::int32_t* lengths, const Known* known,
             const Site* sites, int n_sites, Workspace& workspace)
       : w(weights),
-        h(*weights.histories),
+        h(*weights.program),
+        n_classes(weights.histories->n_classes()),
+        shorter_class(weights.histories->shorter_class.data()),
         T(*std::max_element(lengths, lengths + W)),
         n(h.lanes),
         c(kByState ? h.lanes : h.Y),
@@ -72,7 +74,9 @@ class HighOrder {
 
  private:
   const Weights<real>& w;
-  const Histories& h;
+  const ArcProgram& h;
+  const int n_classes;
+  const std::int32_t* shorter_class;
   const int T, n, c;
   const std::int32_t* lengths;
   const Known* known;
@@ -87,14 +91,17 @@ class HighOrder {
   real* hat = nullptr;      // [T + 1][n]
   real* going = nullptr;    // [T + 1][n]
   real* alpha = nullptr;    // [n] of the current end,
-  real* endings = nullptr;  // [n] and right after it S
-  real* singles = nullptr;  // [T + 1][Y] S of single labels
+  real* endings = nullptr;  // [n] right after it S, and one zero
+  real* singles = nullptr;  // [T + 1][single labels] S of these
   real* gain = nullptr;     // [T + 1][c] g[e], with the scale
   real* grow = nullptr;  // [T + 1][c] and for segments that started before e - 1; where nothing is
                          // forced, the same
   real* closing = nullptr;        // [T + 1][c]
   real* terms = nullptr;          // [by e, s][c]
   real* joined = nullptr;         // [T][c] what a segment from s has gained when it joins
+  real* joining_share = nullptr;  // [T][c] and the probability that one joins
+  real* cover = nullptr;          // [T + 1][c] expected segments that have joined and reach e
+  real* scratch[6] = {};          // see prepare_cover
   real* live = nullptr;           // [ring][c]
   real* classed = nullptr;        // [entry classes]
   real* beyond = nullptr;         // [ring][n]
@@ -138,6 +145,36 @@ class HighOrder {
     for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + load(from + k * W) * by[k]);
   }
   int bound(int y) const { return w.bounds[y] == 0 || w.bounds[y] > T ? T : w.bounds[y]; }
+  // What is ahead of segments of label y that end at e, by state.
+  struct Ends {
+    const real* ahead;
+    Gains closes;
+    bool closed;
+    vec operator[](int k) const {
+      return closed ? load(ahead + k * W) * closes[k] : load(ahead + k * W);
+    }
+  };
+  Ends ends_at(int y, int e, real* back) const {
+    const real* ahead = back_at(back, e) + h.first[y] * W;
+    return {ahead, spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)}, spans.closes};
+  }
+  // Adds value(k) of the states of a label to a row of them, or to one number for the label.
+  template <class Value>
+  static void add_up(int m, real* to, Value value) {
+    vec total = vec{};
+    for (int k = 0; k < m; ++k) {
+      if (kByState)
+        store(to + k * W, load(to + k * W) + value(k));
+      else
+        total += value(k);
+    }
+    if (!kByState) store(to, load(to) + total);
+  }
+  int at_label(int y) const { return (kByState ? h.first[y] : y) * W; }
+  bool can_join(int y, int s) const { return s + bound(y) > joins[s]; }
+  bool has_blocks(int y) const { return bound(y) > 1 && bound(y) < T; }
+  // The length of a block of cover_block.
+  int block(int y) const { return std::max(1, bound(y) - spans.widest); }
   real* older(int y, int position) const {
     return queue.older + (queue.first[y] + position % bound(y) * count(y)) * W;
   }
@@ -171,6 +208,9 @@ class HighOrder {
 
   void turn_back(int y, int e, real* back);
   void ahead(int s, real* back);
+  void cover_block(int y, int lo, real* back);
+  void cover_crossing(int y, int begin, int end, int hi, real* back);
+  void prepare_cover();
   void end_back(int e, real* back, real* stops);
   void begin_back(int s, real* back, real* ratio);
   void leave(int e, const real* ratio, real* into, real* direct, real* back, real* entered);

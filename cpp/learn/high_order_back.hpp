@@ -81,18 +81,138 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
     const Gains g = of(row(grow, e), y),
                 closes = spans.closes ? of(row(closing, e), y) : Gains{nullptr, splat(1)};
     const real *ends = back_at(back, e) + first, *go = states(going, e) + first;
-    real *younger = queue.younger + first, *out = stops + (kByState ? first : 0);
-    vec stopping = vec{};
+    real *younger = queue.younger + first, *out = stops + (kByState ? first : 0),
+         *over = row(cover, e) + (kByState ? first : y * W);
+    const bool unbounded = bound(y) == T;
+    vec stopping = vec{}, covering = vec{};
     for (int k = 0; k < m; ++k) {
       const vec end = closed ? load(ends + k * W) * closes[k] : load(ends + k * W),
-                stop = load(go + k * W) * end;
-      stopping += stop;
-      if (kByState) store(out + k * W, stop);
-      store(younger + k * W, bounded((load(younger + k * W) + end) * g[k]));
+                ahead = load(younger + k * W) + end, mass = load(go + k * W);
+      stopping += mass * end;
+      covering += mass * ahead;
+      if (kByState) store(out + k * W, mass * end);
+      if (kByState && unbounded) store(over + k * W, mass * ahead);
+      store(younger + k * W, bounded(ahead * g[k]));
     }
     if (!kByState) store(stops + y * W, stopping);
+    if (!kByState && unbounded) store(over, covering);
   }
   bad |= bounded.far;
+}
+
+// How many segments of a label with a bound L have joined before e and go on to e or further:
+//
+//   cover[e] = sum of P(s, end) over the starts s with joins[s] < e and the ends e <= end <= s + L
+//
+// Differences of probabilities would lose digits, so the segments are summed in blocks of places
+// where they join, lo <= joins[s] < hi.  Blocks are so short that a segment which also ends before
+// hi is never too long; their sum is a product of what has gone on up to e and what is ahead of it.
+// The others cross hi: P(s, end) = a[s] b[end], what is gained before hi and from there on, and
+//
+//   cover[e] = sum over joins[s] < e of a[s] * (sum of b[end] up to s + L)      for e <= hi
+//   cover[e] = sum over end >= e of b[end] * (sum of a[s] from end - L on)      for e > hi
+//
+// where both inner sums are running ones.
+template <bool kByState>
+void HighOrder<kByState>::prepare_cover() {
+  std::size_t rows = 0, most = 0;
+  for (int y = 0; y < h.Y; ++y) {
+    if (!has_blocks(y)) continue;
+    rows = std::max<std::size_t>(rows, bound(y) + spans.widest + 2);
+    most = std::max<std::size_t>(most, count(y));
+  }
+  for (int i = 0; i < 4; ++i) scratch[i] = reals(work, rows * most * W);
+  scratch[4] = reals(work, most * W);
+  scratch[5] = reals(work, c * W);
+}
+
+template <bool kByState>
+void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
+  const int hi = std::min(lo + block(y), T + 1), m = count(y);
+  const int begin = lo == 0 ? 0 : spans.reach[lo - 1] + 1, end = spans.reach[hi - 1] + 1;
+  if (begin == end) return;
+  // What has gone on to each e, [e - lo][m]; what goes on now, and what is ahead, [m].
+  real *gone = scratch[0], *going_on = scratch[1], *ahead = scratch[2];
+  fill(going_on, m * W, 0);
+  for (int e = lo + 1, s = begin; e < hi; ++e) {
+    for (; s < end && joins[s] < e; ++s) {
+      if (can_join(y, s))
+        add_products(states(hat, s) + h.first[y] * W, of(row(joined, s), y), m, going_on);
+    }
+    const Gains g = of(row(grow, e), y);
+    real* now = gone + (e - lo) * m * W;
+    for (int k = 0; k < m; ++k) {
+      const vec value = load(going_on + k * W) * g[k];
+      store(going_on + k * W, value);
+      store(now + k * W, value);
+    }
+  }
+  fill(ahead, m * W, 0);
+  for (int e = hi - 1; e > lo; --e) {
+    const real* now = gone + (e - lo) * m * W;
+    const Ends ends = ends_at(y, e, back);
+    const Gains g = of(row(grow, e), y);
+    add_up(m, row(cover, e) + at_label(y), [&](int k) {
+      const vec further = load(ahead + k * W) + ends[k];
+      store(ahead + k * W, min(further * g[k], splat(kMost)));
+      return load(now + k * W) * further;
+    });
+  }
+  if (hi <= T) cover_crossing(y, begin, end, hi, back);
+}
+
+// The segments from begin <= s < end, which have joined before hi, that end there or later.
+template <bool kByState>
+void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real* back) {
+  const int L = bound(y), m = count(y), width = kByState ? m : 1;
+  const int last = std::min(T, end - 1 + L);
+  // b[end] and its sums up to each end, [ends from hi][m]; sums of a[s] from each start on and what
+  // all ends of a start make, [starts][m]; gains up to hi, or from there on.
+  real *b = scratch[0], *near = scratch[1], *a = scratch[2], *crossing = scratch[3],
+       *over = scratch[4], *gained = scratch[5];
+  auto start_gains = [&] { for_numbers(y, [&](int q) { store(gained + q, splat(1)); }); };
+  auto gain = [&](int e) {
+    for_numbers(y, [&](int q) {
+      store(gained + q, min(load(gained + q) * load(row(grow, e) + q), splat(kMost)));
+    });
+  };
+  start_gains();
+  for (int e = hi; e <= last; ++e) {
+    if (e > hi) gain(e);
+    real *own = b + (e - hi) * m * W, *sum = near + (e - hi) * m * W;
+    const Ends ends = ends_at(y, e, back);
+    const Gains by = of(gained, y);
+    for (int k = 0; k < m; ++k) {
+      const vec share = ends[k] * by[k];
+      store(own + k * W, share);
+      store(sum + k * W, e == hi ? share : load(sum + (k - m) * W) + share);
+    }
+  }
+  start_gains();
+  for (int s = end - 1, e = hi; s >= begin; --s) {
+    for (; e > joins[s]; --e) gain(e);
+    real* sum = a + (s - begin) * m * W;
+    const int reached = std::min(T, s + L);
+    const real *from = states(hat, s) + h.first[y] * W, *far = near + (reached - hi) * m * W;
+    const Gains own = of(row(joined, s), y), by = of(gained, y);
+    fill(crossing + (s - begin) * width * W, width * W, 0);
+    add_up(m, crossing + (s - begin) * width * W, [&](int k) {
+      const vec mass = reached < hi ? vec{} : load(from + k * W) * (own[k] * by[k]);
+      store(sum + k * W, s == end - 1 ? mass : load(sum + (k + m) * W) + mass);
+      return reached < hi ? vec{} : mass * load(far + k * W);
+    });
+  }
+  fill(over, width * W, 0);
+  for (int e = joins[begin] + 1, s = begin; e <= hi; ++e) {
+    for (; s < end && joins[s] < e; ++s) add(over, crossing + (s - begin) * width * W, width * W);
+    add(row(cover, e) + at_label(y), over, width * W);
+  }
+  fill(over, width * W, 0);
+  for (int e = last; e > hi; --e) {
+    const real *sum = a + (std::max(begin, e - L) - begin) * m * W, *own = b + (e - hi) * m * W;
+    add_up(m, over, [&](int k) { return load(own + k * W) * load(sum + k * W); });
+    add(row(cover, e) + at_label(y), over, width * W);
+  }
 }
 
 // ratio[s]; and terms become probabilities, as do those of the segments that join.
@@ -103,10 +223,10 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
     const int m = count(y), farthest = std::min(T, s + bound(y));
     const real* from = states(hat, s) + first;
     real* sums = ratio + first;
-    auto meet = [&](real* gained, const real* to, bool fresh) {
+    auto meet = [&](const real* gained, const real* to, bool fresh, real* share) {
       vec dot = vec{};
       const Gains by = of(gained, y);
-      real* out = gained + (kByState ? first : 0);
+      real* out = share + (kByState ? first : 0);
       for (int k = 0; k < m; ++k) {
         const vec ahead = load(to + k * W), reached = ahead * by[k];
         store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
@@ -115,19 +235,19 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
         else
           dot += load(from + k * W) * ahead;
       }
-      if (!kByState) store(gained + y * W, by.same * dot);
+      if (!kByState) store(share + y * W, by.same * dot);
     };
-    auto clear = [&](real* gained) { for_numbers(y, [&](int q) { store(gained + q, vec{}); }); };
+    auto clear = [&](real* share) { for_numbers(y, [&](int q) { store(share + q, vec{}); }); };
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
       if (e <= farthest)
-        meet(term(s, e), back_at(back, e) + first, e == s + 1);
+        meet(term(s, e), back_at(back, e) + first, e == s + 1, term(s, e));
       else
         clear(term(s, e));
     }
     if (joins[s] < farthest)
-      meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false);
+      meet(row(joined, s), states(beyond, s & (ring - 1)) + first, false, row(joining_share, s));
     else if (joins[s] <= T)
-      clear(row(joined, s));
+      clear(row(joining_share, s));
     Ahead bounded;
     for (int k = 0; k < m; ++k) store(sums + k * W, bounded(load(sums + k * W)));
     bad |= bounded.far;
@@ -135,14 +255,14 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
 }
 
 // back[e] from what is entered at e, and the expected segments that start there: by state, and by
-// what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2][n] what goes to
+// what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2 n + 1] what goes to
 // alpha and to S
 template <bool kByState>
 void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back,
                                 real* entered) {
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
-                     *shorter = h.shorter.data(), *classes = h.entry_class.data();
-  const int count = static_cast<int>(h.rising.size()), width = h.n_classes() * W;
+                     *classes = h.entry_class.data();
+  const int count = static_cast<int>(h.rising.size()), width = n_classes * W;
   const real *gained = w.entry, *from = states(hat, e);
   real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width,
        *begun = classed;
@@ -159,25 +279,24 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     }
     store(into + q * W, value);
   }
-  for (int k = h.n_classes() - 1; own != nullptr && k > 0; --k)
-    add(begun + h.shorter_class[k] * W, begun + k * W, W);
+  for (int k = n_classes - 1; own != nullptr && k > 0; --k)
+    add(begun + shorter_class[k] * W, begun + k * W, W);
   if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
-  fill(direct, 2 * n * W, 0);
+  fill(direct, (2 * n + 1) * W, 0);
   real* passed = direct + n * W;  // to S
   for (int k = 0; k < w.n_base; ++k) {
-    const Move& pair = w.base[k];
-    real* to = passed + h.single[pair.from] * W;
-    store(to, load(to) + load(ratio + h.single[pair.to] * W) *
-                             splat(w.transition[pair.from * w.stride + pair.to]));
+    const PairArc& arc = w.base[k];
+    real* to = passed + arc.from * W;
+    store(to, load(to) + load(ratio + arc.to * W) * splat(w.transition[arc.pair]));
   }
-  move_back(h.leading, into, passed);
+  move_back(h.leading, into, direct);
   for (int k = 0; k < count; ++k) {
     real* to = direct + source[rising[k]] * W;
     store(to, load(to) + load(into + rising[k] * W));
   }
-  for (int k = 0; k < count; ++k) {
-    real* to = passed + rising[k] * W;
-    store(to, load(to) + load(passed + shorter[rising[k]] * W));
+  for (auto one = h.longer.rbegin(); one != h.longer.rend(); ++one) {
+    real* to = passed + one->from * W;
+    store(to, load(to) + load(passed + one->to * W));
   }
   for (int q = 0; q < n * W; q += W) store(back + q, load(direct + q) + load(passed + q));
 }
@@ -186,24 +305,16 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
 template <bool kByState>
 void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gradient) {
   const int width = c * W;
-  real *ended = reals(work, width), *covering = reals(work, width), *on = reals(work, width);
+  real *ended = reals(work, width), *covering = reals(work, width);
   real* gathered = reals(work, static_cast<std::size_t>(ring) * width);
   fill(gathered, static_cast<std::ptrdiff_t>(ring) * width, 0);
-  fill(on, width, 0);  // those that have joined and go on after e
   for (int e = T; e >= 1; --e) {
-    for (int s = spans.reach[e - 1] + 1; s <= spans.reach[e]; ++s) {
-      for (int q = 0; q < width; q += W) store(on + q, load(on + q) - load(row(joined, s) + q));
-    }
-    for (int q = 0; q < width; q += W) {
-      const vec stop = load(row(stops, e) + q), all = load(on + q) + stop;
-      store(ended + q, stop);
-      store(covering + q, all);
-      store(on + q, all);
-    }
+    std::memcpy(ended, row(stops, e), sizeof(real) * width);
+    std::memcpy(covering, row(cover, e), sizeof(real) * width);
     int k = spans.by_end[e + 1] - 1;
     const int first = spans.by_end[e];
     for (int s = spans.low[e]; s < e; ++s) {
-      const real *p = term(s, e), *entering = joins[s] == e ? row(joined, s) : nullptr;
+      const real *p = term(s, e), *entering = joins[s] == e ? row(joining_share, s) : nullptr;
       real* g = row(gathered, s & (ring - 1));
       for (int q = 0; q < width; q += W) {
         vec reaching = load(g + q) + load(p + q);
@@ -247,7 +358,7 @@ void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
   const vec passes = without(e, kBarred);
   for (int y = 0; y < h.Y; ++y) {
     for (int q = h.first[y]; q < h.last[y]; ++q)
-      store(back + q * W, load(back + q * W) * passes + splat(w.last[y]) * ending);
+      store(back + q * W, load(back + q * W) * passes + splat(w.ending[q]) * ending);
   }
 }
 
@@ -255,9 +366,13 @@ template <bool kByState>
 void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   real *back = reals(work, static_cast<std::size_t>(kept) * n * W),
        *stops = reals(work, static_cast<std::size_t>(T + 1) * c * W);
-  real *ratio = reals(work, n * W), *into = reals(work, n * W), *direct = reals(work, 2 * n * W),
-       *entered = reals(work, n * W);
+  real *ratio = reals(work, n * W), *into = reals(work, n * W),
+       *direct = reals(work, (2 * n + 1) * W), *entered = reals(work, n * W);
   real* pairs = reals(work, w.n_weighted * W + W);
+  cover = reals(work, static_cast<std::size_t>(T + 1) * c * W);
+  joining_share = reals(work, static_cast<std::size_t>(T + 1) * c * W);
+  prepare_cover();
+  fill(cover, static_cast<std::ptrdiff_t>(T + 1) * c * W, 0);
   fill(entered, n * W, 0);
   fill(pairs, w.n_weighted * W, 0);
   fill(back_at(back, T), n * W, 0);
@@ -270,13 +385,14 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
     end_back(e, back, row(stops, e));
     const int s = e - 1;
+    for (int y = 0; y < h.Y; ++y) {
+      if (has_blocks(y) && s % block(y) == 0) cover_block(y, s, back);
+    }
     begin_back(s, back, ratio);
     if (s == 0) break;
+    const real* labels = singles + static_cast<std::ptrdiff_t>(s) * h.singles.size() * W;
     for (int k = 0; k < w.n_weighted; ++k) {
-      const vec into_label = load(ratio + h.single[w.weighted[k].to] * W);
-      const vec p =
-          load(singles + (static_cast<std::ptrdiff_t>(s) * h.Y + w.weighted[k].from) * W) *
-          into_label;
+      const vec p = load(labels + w.weighted[k].from * W) * load(ratio + w.weighted[k].to * W);
       store(pairs + k * W, load(pairs + k * W) + p);
     }
     leave(s, ratio, into, direct, back_at(back, s), entered);
@@ -285,13 +401,13 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   const vec times = load(weight);
   auto total = [&](const real* values) { return sum(times != 0 ? load(values) * times : vec{}); };
   for (int y = 0; y < h.Y; ++y) {
-    real* start = hat + h.single[y] * W;
-    store(start, load(start) * load(ratio + h.single[y] * W));
+    if (h.start[y] < 0) continue;
+    real* start = hat + h.start[y] * W;
+    store(start, load(start) * load(ratio + h.start[y] * W));
     gradient.starts[y] += total(start);
   }
-  for (int k = 0; k < w.n_weighted; ++k)
-    gradient.outer[w.weighted[k].from * w.stride + w.weighted[k].to] += total(pairs + k * W);
-  for (const std::int32_t q : h.rising) gradient.entered[q] += total(entered + q * W);
+  for (int k = 0; k < w.n_weighted; ++k) gradient.outer[w.weighted[k].pair] += total(pairs + k * W);
+  for (const std::int32_t q : h.rising) gradient.entered[h.history[q]] += total(entered + q * W);
   row_counts(stops, times, gradient);
 }
 

@@ -2,11 +2,15 @@
 // over scores.
 #pragma once
 
-#include "automaton/histories.hpp"
+#include "automaton/program.hpp"
 #include "learn/best.hpp"
 
 namespace caesura::CAESURA_ISA {
 
+// Among segmentations of equal score the best is the one whose last segment has the smallest label,
+// then the latest start, then recursively for what precedes it.  Starts are tried from the latest
+// on; where two states share their last label, their segments are compared, on exact ties only.
+//
 // At least one token.  Starts and states before are kept as numbers of the rows' own kind, as in
 // Best.
 template <bool kByState>
@@ -17,7 +21,7 @@ class BestHistory {
               const real* rows, const Known& known, Workspace& work)
       : w(weights),
         known(known),
-        h(*weights.histories),
+        h(*weights.program),
         T(length),
         n(h.lanes),
         c(kByState ? h.lanes : weights.stride),
@@ -28,10 +32,11 @@ class BestHistory {
     const std::size_t size = static_cast<std::size_t>(T + 1) * n;
     for (real** one : {&hat, &start, &previous}) *one = reals(work, size);
     live = reals(work, static_cast<std::size_t>(ring) * c);
-    for (real** one : {&alpha, &endings, &open, &open_start, &entering, &entering_start})
-      *one = reals(work, n);
+    alpha = reals(work, 2 * n);
+    endings = alpha + n;
+    for (real** one : {&open, &open_start, &entering, &entering_start}) *one = reals(work, n);
     for (real** one : {&gain, &close, &ended}) *one = reals(work, c);
-    who = work.ints(n);
+    who = work.ints(2 * n);
   }
 
   // entries(e): the scores of entering states at boundary e, [lanes].  Returns how many segments it
@@ -39,7 +44,9 @@ class BestHistory {
   template <class Entries>
   int run(Entries entries, LabelledSegment* out) {
     fill(hat, n, -kInfinity);
-    for (int y = 0; y < h.Y; ++y) hat[h.single[y]] = w.log_first[y];
+    for (int y = 0; y < h.Y; ++y) {
+      if (h.start[y] >= 0) hat[h.start[y]] = w.log_first[y];
+    }
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     for (int e = 1; e <= T; ++e) {
@@ -47,12 +54,10 @@ class BestHistory {
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));
     }
+    int state = 0;
     for (int q = 0; q < n; ++q) {
-      if (h.label[q] >= 0) alpha[q] += w.log_last[h.label[q]];
-    }
-    int state = h.single[0];
-    for (int q = 0; q < n; ++q) {
-      if (h.label[q] >= 0 && wins(T, alpha[q], q, alpha[state], state)) state = q;
+      alpha[q] += w.log_ending[q];
+      if (is_better(alpha[q], q, alpha[state], state, T)) state = q;
     }
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
@@ -69,7 +74,7 @@ class BestHistory {
  private:
   const Weights<real>& w;
   const Known& known;
-  const Histories& h;
+  const ArcProgram& h;
   const int T, n, c;
   const Site* sites;
   const real* x;
@@ -77,16 +82,29 @@ class BestHistory {
   const int ring;
   real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
   real* live;                       // [ring][c]
-  real *alpha, *endings;            // [n] of the current end
+  real *alpha, *endings;            // [n] of the current end; S comes right after alpha
   real *open, *open_start;          // [n] segments that only go on, before this end
   real *entering, *entering_start;  // [n] and those that go on after it
   real *gain, *close, *ended;       // [c]
-  std::int32_t* who;                // [n] the state whose alpha is in endings
+  std::int32_t* who;                // [2 n] the state whose alpha is in alpha and in endings
 
   real* states(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * c; }
   static vec of(const real* gains, int y, int q) {
     return kByState ? load(gains + q) : splat(gains[y]);
+  }
+
+  // Whether the best segmentation that ends at e in state a comes before that in state b.
+  bool comes_first(int a, int b, int e) const {
+    while (a != b && h.label[a] == h.label[b]) {
+      const real begin = states(start, e)[a], other = states(start, e)[b];
+      if (begin != other) return begin > other;
+      e = static_cast<int>(begin);
+      if (e == 0) return false;
+      a = static_cast<int>(states(previous, e)[a]);
+      b = static_cast<int>(states(previous, e)[b]);
+    }
+    return h.label[a] < h.label[b];
   }
 
   static void take(vec score, vec from, real* best, real* where) {
@@ -166,56 +184,36 @@ class BestHistory {
     fill(entering, n, -kInfinity);
   }
 
-  // Whether the best way to end at e in state a comes before that in state b; see infer/ties.hpp.
-  bool precedes(int e, int a, int b) const {
-    while (a != b) {
-      if (h.label[a] != h.label[b]) return h.label[a] < h.label[b];
-      const real s = states(start, e)[a];
-      if (s != states(start, e)[b]) return s > states(start, e)[b];
-      if (s == 0) return false;
-      e = static_cast<int>(s);
-      a = static_cast<int>(states(previous, e)[a]);
-      b = static_cast<int>(states(previous, e)[b]);
-    }
-    return false;
-  }
-  // Whether the way that ends at e in state a is better than that in b, or as good and before it.
-  bool wins(int e, real score, int a, real other, int b) const {
-    return score > other || (score == other && score > -kInfinity && precedes(e, a, b));
+  bool is_better(real score, int state, real best, int other, int e) const {
+    return score > best || (score == best && score > -kInfinity && comes_first(state, other, e));
   }
 
   // From alpha[e] to hat[e].
   void enter(int e, const real* entry) {
     std::memcpy(endings, alpha, sizeof(real) * n);
-    for (int q = 0; q < n; ++q) who[q] = q;
-    auto take_longer = [&](std::int32_t q, std::int32_t from) {
-      if (!wins(e, endings[from], who[from], endings[q], who[q])) return;
-      endings[q] = endings[from];
-      who[q] = who[from];
-    };
-    for (const Move& move : h.longer) take_longer(move.to, move.from);
+    for (int q = 0; q < n; ++q) who[q] = who[n + q] = q;
+    for (const Move& move : h.longer) {
+      if (!is_better(endings[move.from], who[n + move.from], endings[move.to], who[n + move.to], e))
+        continue;
+      endings[move.to] = endings[move.from];
+      who[n + move.to] = who[n + move.from];
+    }
     real *to = states(hat, e), *before = states(previous, e);
     fill(to, n, -kInfinity);
     fill(before, n, 0);
     auto enter_from = [&](std::int32_t q, real score, std::int32_t state) {
-      if (!wins(e, score, state, to[q], static_cast<int>(before[q]))) return;
+      if (!is_better(score, state, to[q], static_cast<int>(before[q]), e)) return;
       to[q] = score;
       before[q] = static_cast<real>(state);
     };
-    for (int y = 0; y < h.Y; ++y) {
-      for (int last = 0; last < h.Y; ++last) {
-        enter_from(h.single[y], endings[h.single[last]] + w.log_transition[last * w.stride + y],
-                   who[h.single[last]]);
-      }
-    }
+    for (const PairArc *arc = w.base, *last = arc + w.n_base; arc != last; ++arc)
+      enter_from(arc->to, endings[arc->from] + w.log_transition[arc->pair], who[n + arc->from]);
+    // Sources are numbers in alpha and S together.
     for (const std::int32_t q : h.rising) {
-      const std::int32_t from = h.before[q];
-      if (h.source[q] == from)
-        enter_from(q, alpha[from], from);
-      else
-        enter_from(q, endings[from], who[from]);
+      const std::int32_t from = h.source[q];
+      if (from < 2 * n) enter_from(q, alpha[from], who[from]);
     }
-    for (const Move& move : h.leading) enter_from(move.to, endings[move.from], who[move.from]);
+    for (const Move& move : h.leading) enter_from(move.to, alpha[move.from], who[move.from]);
     for (const std::int32_t q : h.rising) to[q] += entry[q];
   }
 };

@@ -21,16 +21,17 @@ void HighOrder<kByState>::prepare() {
                     gains = static_cast<std::size_t>(T + 1) * c * W;
   hat = reals(work, size);
   going = reals(work, size);
-  alpha = reals(work, 2 * n * W);
+  alpha = reals(work, (2 * n + 1) * W);
   endings = alpha + n * W;
-  singles = reals(work, static_cast<std::size_t>(T + 1) * h.Y * W);
+  fill(endings + n * W, W, 0);
+  singles = reals(work, (T + 1) * h.singles.size() * W);
   gain = reals(work, gains);
   grow = is_hinted() ? reals(work, gains) : gain;
   terms = reals(work, total * c * W);
   joined = reals(work, gains);
   live = reals(work, static_cast<std::size_t>(ring) * c * W);
   if (spans.closes) closing = reals(work, gains);
-  classed = reals(work, static_cast<std::size_t>(h.n_classes()) * W);
+  classed = reals(work, static_cast<std::size_t>(n_classes) * W);
   beyond = reals(work, static_cast<std::size_t>(ring) * n * W);
   queue.oldest = work.ints(h.Y);
   queue.turn = work.ints(h.Y);
@@ -41,7 +42,7 @@ void HighOrder<kByState>::prepare() {
     queue.first[y] = rows;
     if (bound(y) == 1 || bound(y) == T) continue;
     rows += static_cast<std::int64_t>(bound(y)) * count(y);
-    kept = std::max(kept, bound(y) + 2);
+    kept = std::max(kept, 2 * bound(y) + spans.widest + 2);
   }
   queue.older = reals(work, rows * W);
   queue.since = reals(work, c * W);
@@ -83,8 +84,8 @@ void HighOrder<kByState>::exponentials() {
     bad |= (score < -kFarthestSite) | (score > kFarthestSite);
     store(scores + q * W, exp(score));
   }
-  for (std::ptrdiff_t q = h.n_classes();
-       entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * h.n_classes(); ++q) {
+  for (std::ptrdiff_t q = n_classes;
+       entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * n_classes; ++q) {
     const vec score = load(entry + q * W);
     bad |= (score < -kFarthest) | (score > kFarthest);
     store(entry + q * W, exp(score));
@@ -104,7 +105,9 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
     log_z[b] = std::numeric_limits<double>::quiet_NaN();
   }
   fill(hat, n * W, 0);
-  for (int y = 0; y < h.Y; ++y) store(hat + h.single[y] * W, splat(w.first[y]));
+  for (int y = 0; y < h.Y; ++y) {
+    if (h.start[y] >= 0) store(hat + h.start[y] * W, splat(w.first[y]));
+  }
   for (int e = 1; e <= T; ++e) {
     gain_step(e);
     const vec total = state_step(e);
@@ -252,28 +255,28 @@ void HighOrder<kByState>::carry(int e, vec total) {
 template <bool kByState>
 void HighOrder<kByState>::enter(int e) {
   std::memcpy(endings, alpha, sizeof(real) * n * W);
-  real *to = states(hat, e), *labels = singles + static_cast<std::ptrdiff_t>(e) * h.Y * W,
-       *sums = endings;
+  real *to = states(hat, e), *sums = endings,
+       *labels = singles + static_cast<std::ptrdiff_t>(e) * h.singles.size() * W;
   const real* from = alpha;
   move(h.longer, sums, sums);
-  for (int y = 0; y < h.Y; ++y) {
-    store(labels + y * W, load(sums + h.single[y] * W));
-    store(to + h.single[y] * W, vec{});
+  for (const std::int32_t q : h.singles) {
+    store(labels, load(sums + q * W));
+    store(to + q * W, vec{});
+    labels += W;
   }
   for (int k = 0; k < w.n_base; ++k) {
-    const Move& pair = w.base[k];
-    real* into = to + h.single[pair.to] * W;
-    store(into, load(into) + load(labels + pair.from * W) *
-                                 splat(w.transition[pair.from * w.stride + pair.to]));
+    const PairArc& arc = w.base[k];
+    real* into = to + arc.to * W;
+    store(into, load(into) + load(sums + arc.from * W) * splat(w.transition[arc.pair]));
   }
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
                      *classes = h.entry_class.data();
   const int count = static_cast<int>(h.rising.size());
   for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + source[rising[k]] * W));
-  move(h.leading, sums, to);
-  const real *gained = w.entry,
-             *own = entry == nullptr ? nullptr
-                                     : entry + static_cast<std::ptrdiff_t>(e) * h.n_classes() * W;
+  move(h.leading, alpha, to);
+  const real *gained = w.entry, *own = entry == nullptr
+                                           ? nullptr
+                                           : entry + static_cast<std::ptrdiff_t>(e) * n_classes * W;
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     vec value = load(to + q * W) * splat(gained[q]);
@@ -287,7 +290,7 @@ void HighOrder<kByState>::finish(int e, double* log_z) {
   if (std::none_of(lengths, lengths + W, [&](int length) { return length == e; })) return;
   vec total = vec{};
   for (int y = 0; y < h.Y; ++y) {
-    for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.last[y]);
+    for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.ending[q]);
   }
   for (int b = 0; b < W; ++b) {
     if (lengths[b] != e) continue;

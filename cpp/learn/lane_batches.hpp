@@ -78,13 +78,13 @@ struct Batch : FeatureRows {
   // rows: [T + n_sites][c][W]
   template <bool kByState>
   real* scores() const {
-    const Histories& h = *w.histories;
+    const ArcProgram& h = *w.program;
     const int c = kByState ? h.lanes : h.Y;
     real* out = reals(work, static_cast<std::size_t>(T + n_sites) * c * W);
     fill(out, static_cast<std::ptrdiff_t>(T) * c * W, -kInfinity);
     fill(out + static_cast<std::ptrdiff_t>(T) * c * W, static_cast<std::ptrdiff_t>(n_sites) * c * W,
          0);
-    real* states = reals(work, c);
+    real* states = reals(work, w.histories->lanes);
     for (int b = 0; b < W; ++b) {
       if (lengths[b] == 0) continue;
       const std::int64_t first = d.first_row(sequence[b]);
@@ -96,7 +96,12 @@ struct Batch : FeatureRows {
              *to = out + static_cast<std::ptrdiff_t>(row_of(b, r)) * c * W + b;
         if (r < lengths[b] && known[b].any()) apply(known[b], r, d.Y, from);
         if (kByState) to_states(first + r, r < lengths[b], from, states);
-        for (int q = 0; q < c; ++q) to[q * W] = (kByState ? states : from)[q];
+        for (int q = 0; q < c; ++q) {
+          if (!kByState)
+            to[q * W] = from[q];
+          else if (h.history[q] >= 0)
+            to[q * W] = states[h.history[q]];
+        }
       }
     }
     return out;
@@ -104,8 +109,9 @@ struct Batch : FeatureRows {
 
   template <bool kByState>
   void add_rows(const real* counts, const real* weight) const {
-    const int c = kByState ? w.histories->lanes : d.Y;
-    real* states = reals(work, c);
+    const ArcProgram& h = *w.program;
+    const int c = kByState ? h.lanes : d.Y;
+    real* states = reals(work, w.histories->lanes);
     for (int b = 0; b < W; ++b) {
       if (weight[b] == 0) continue;
       const std::int64_t first = d.first_row(sequence[b]);
@@ -114,7 +120,13 @@ struct Batch : FeatureRows {
       for (int r = 0; r < rows; ++r) {
         const real* from = counts + static_cast<std::ptrdiff_t>(row_of(b, r)) * c * W + b;
         real* to = raw + static_cast<std::ptrdiff_t>(r) * w.row;
-        for (int q = 0; q < c; ++q) (kByState ? states : to)[q] = weight[b] * from[q * W];
+        if (kByState) fill(states, w.histories->lanes, 0);
+        for (int q = 0; q < c; ++q) {
+          if (!kByState)
+            to[q] = weight[b] * from[q * W];
+          else if (h.history[q] >= 0)
+            states[h.history[q]] += weight[b] * from[q * W];
+        }
         if (kByState)
           from_states(first + r, states, to);
         else

@@ -33,7 +33,9 @@ struct Layout {
       patterns;  // of labels; the first n_plain have a weight of their own
   std::int64_t n_plain = 0;
   std::vector<std::int32_t> row_patterns;              // those that attributes on rows go with
-  std::shared_ptr<const Histories> histories;          // null: there is no pattern
+  RuleSet rules;                                       // that all segmentations keep
+  std::shared_ptr<const Histories> histories;          // null: there is no pattern and no rule
+  std::shared_ptr<const ArcProgram> program;           // of the histories and the rules
   std::vector<std::int32_t> bounds;                    // [Y] longest segment, 0 for none
   std::vector<std::uint8_t> barred;                    // [Y][Y] pairs that may not be adjacent
   std::vector<std::uint8_t> barred_start, barred_end;  // [Y]
@@ -92,11 +94,12 @@ class Unpacked {
   void set_rounded(const Layout& layout, const double* w, int n_threads);
   Weights<Real> view_, tag_view_;
   Table<Real> rows_;
-  std::vector<Real> edge_, entry_, log_entry_;
+  std::vector<Real> edge_, entry_, log_entry_, ending_, log_ending_;
   std::vector<double> rounded_;
   std::vector<std::int32_t> bounds_;
-  std::vector<Move> base_, weighted_;
+  std::vector<PairArc> base_, weighted_;
   std::shared_ptr<const Histories> histories_;
+  std::shared_ptr<const ArcProgram> program_;
   Labels<Real> labels_, tags_;
 };
 
@@ -120,8 +123,8 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, cons
                                               const std::vector<std::int32_t>& order, bool every,
                                               Workspace&);
 
-// The automaton of the general sweeps where there are patterns; order: the labels by their longest
-// segment.
+// The automaton of the general sweeps where there are patterns or rules; order: the labels by their
+// longest segment.
 std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
                                               const std::vector<std::int32_t>& order);
 

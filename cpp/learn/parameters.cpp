@@ -30,11 +30,14 @@ Parameters::Parameters(Pairs pairs, Layout layout, Planes planes)
 // The states of the patterns, and of pairs that have weights with attributes.
 void Parameters::make_histories() {
   Layout& l = *layout_;
-  if (l.patterns.empty()) return;
-  auto made =
-      std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, trainer<double>().width);
+  l.histories = nullptr;
+  l.program = nullptr;
+  if (l.patterns.empty() && l.rules.empty()) return;
+  const int width = trainer<double>().width;
+  auto made = std::make_shared<Histories>(l.Y, l.patterns, pairs_.edge_pair, width);
   constexpr int kMostStates = 65000;  // an evaluation of more takes minutes
   if (made->Q > kMostStates) throw std::length_error("patterns");
+  l.program = std::make_shared<ArcProgram>(*made, l.rules, width, kMostStates);
   l.row_patterns.clear();
   for (const std::int32_t target : pairs_.label) {
     if (target >= l.Y) l.row_patterns.push_back(target - l.Y);
@@ -95,6 +98,14 @@ std::shared_ptr<Parameters> Parameters::with(std::vector<std::int32_t> bounds,
   out->layout_->transition = std::move(transition);
   out->layout_->start = std::move(start);
   return out;
+}
+
+std::shared_ptr<Parameters> Parameters::with_rules(RuleSet rules) const {
+  Layout layout = *layout_;
+  layout.rules = std::move(rules);
+  Planes planes;  // a model with rules has one plane
+  planes.n_attributes = planes_.n_attributes;
+  return std::make_shared<Parameters>(pairs_, std::move(layout), std::move(planes));
 }
 
 std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {

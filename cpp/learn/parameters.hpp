@@ -37,6 +37,9 @@ class Parameters {
                                    std::vector<std::int32_t> transition,
                                    std::vector<std::int32_t> start) const;
 
+  // The same weights where every segmentation keeps rules.  Throws TooLarge.
+  std::shared_ptr<Parameters> with_rules(RuleSet rules) const;
+
   const std::shared_ptr<Layout>& layout() const { return layout_; }
   const Pairs& pairs() const { return pairs_; }
   std::shared_ptr<const Design> compile(const Corpus& corpus) const;

@@ -76,30 +76,40 @@ struct Asking : FeatureRows {
     h.add_shorter(out);
   }
 
+  // From numbers of histories to those of states; `none` where there is no state.
+  void spread(const real* histories, real none, real* states) const {
+    const ArcProgram& p = *w.program;
+    for (int q = 0; q < p.lanes; ++q) states[q] = p.history[q] < 0 ? none : histories[p.history[q]];
+  }
+
   // The scores as BestHistory wants them.
   template <bool kByState>
   const real* history_scores() const {
-    const int T = length(), rows = n_rows(), lanes = w.histories->lanes;
+    const int T = length(), rows = n_rows(), lanes = w.program->lanes;
     const std::int64_t first = d.first_row(i);
     real* raw = reals(work, static_cast<std::size_t>(rows) * w.row);
     gather(first, rows, raw);
     if (!kByState) return raw;
     real* x = reals(work, static_cast<std::size_t>(rows) * lanes);
-    for (std::ptrdiff_t r = 0; r < rows; ++r)
-      to_states(first + r, r < T, raw + r * w.row, x + r * lanes);
+    real* states = reals(work, w.histories->lanes);
+    for (std::ptrdiff_t r = 0; r < rows; ++r) {
+      to_states(first + r, r < T, raw + r * w.row, states);
+      spread(states, r < T ? -kInfinity : 0, x + r * lanes);
+    }
     return x;
   }
 
   template <bool kByState>
   int best_history(LabelledSegment* out) const {
-    real* scores = reals(work, w.histories->lanes);
     const real* x = history_scores<kByState>();
     BestHistory<kByState> kernel(w, length(), sites(), d.n_sites(i), x, known, work);
     if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_entry; }, out);
+    real *histories = reals(work, w.histories->lanes), *scores = reals(work, w.program->lanes);
     return kernel.run(
         [&](int t) -> const real* {
-          entry_scores(t, scores);
-          caesura::CAESURA_ISA::add(scores, w.log_entry, w.histories->lanes);
+          entry_scores(t, histories);
+          spread(histories, 0, scores);
+          caesura::CAESURA_ISA::add(scores, w.log_entry, w.program->lanes);
           return scores;
         },
         out);

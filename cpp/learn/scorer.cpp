@@ -2,23 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace caesura {
 namespace {
-
-// The labels by their longest segment: the unbounded ones first, then longest first.
-std::vector<std::int32_t> by_bound(const std::vector<std::int32_t>& bounds) {
-  std::vector<std::int32_t> order(bounds.size());
-  std::iota(order.begin(), order.end(), 0);
-  auto longest = [&](std::int32_t y) {
-    return bounds[y] == 0 ? std::numeric_limits<std::int32_t>::max() : bounds[y];
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::int32_t a, std::int32_t b) { return longest(a) > longest(b); });
-  return order;
-}
 
 // The paths of single sequences, one after the other.
 struct PathParts {
@@ -52,7 +38,7 @@ Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) 
   const Design none;
   const int width = trainer<double>().width;
   near_ = weights_.set(*layout, none, places_of(*layout, none, width), w, width, 1);
-  order_ = by_bound(layout->bounds);
+  order_ = labels_by_length(layout->bounds);
   automaton_ = automaton_of(*layout, order_);
   layout_ = std::move(layout);
 }

@@ -118,29 +118,45 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   for (std::int64_t k = 0; k < layout.n_plain; ++k) score[h.pattern[k]] += pattern[k];
   h.add_shorter(score.data());
   bool near = true;
-  entry_.assign(h.lanes, Real{0});
-  log_entry_.assign(h.lanes, -std::numeric_limits<Real>::infinity());
-  for (const std::int32_t q : h.rising) {
-    near &= score[q] == kMinusInfinity || std::abs(score[q]) <= kFarthest;
-    entry_[q] = static_cast<Real>(std::exp(score[q]));
-    log_entry_[q] = static_cast<Real>(score[q]);
+  program_ = layout.program;
+  const ArcProgram& p = *program_;
+  const Real none = -std::numeric_limits<Real>::infinity();
+  entry_.assign(p.lanes, Real{0});
+  log_entry_.assign(p.lanes, none);
+  for (const std::int32_t q : p.rising) {
+    const double gained = score[p.history[q]];
+    near &= gained == kMinusInfinity || std::abs(gained) <= kFarthest;
+    entry_[q] = static_cast<Real>(std::exp(gained));
+    log_entry_[q] = static_cast<Real>(gained);
   }
+  ending_.assign(p.lanes, Real{0});
+  log_ending_.assign(p.lanes, none);
+  for (int q = 0; q < p.lanes; ++q) {
+    if (!p.accepting[q]) continue;
+    ending_[q] = static_cast<Real>(std::exp(end[p.label[q]]));
+    log_ending_[q] = static_cast<Real>(end[p.label[q]]);
+  }
+  // Arcs refer to the padded matrix of transitions; those with a weight also to S of single labels.
+  std::vector<std::int32_t> single(p.lanes, -1);
+  for (std::size_t k = 0; k < p.singles.size(); ++k)
+    single[p.singles[k]] = static_cast<std::int32_t>(k);
+  std::vector<std::uint8_t> has_weight(transition.size(), 0);
+  for (const std::int32_t pair : layout.transition) has_weight[pair] = 1;
   base_.clear();
   weighted_.clear();
-  for (int x = 0; x < h.Y; ++x) {
-    for (int y = 0; y < h.Y; ++y) {
-      if (h.pair[x * h.Y + y] < 0 && transition[x * h.Y + y] > kMinusInfinity)
-        base_.push_back({y, x});
-    }
-  }
-  for (const std::int32_t k : layout.transition) {
-    if (h.pair[k] < 0) weighted_.push_back({k % h.Y, k / h.Y});
+  for (const PairArc& arc : p.pairs) {
+    const std::int32_t at = arc.pair / h.Y * view_.stride + arc.pair % h.Y;
+    if (transition[arc.pair] > kMinusInfinity) base_.push_back({arc.to, arc.from, at});
+    if (has_weight[arc.pair]) weighted_.push_back({arc.to, single[arc.from], at});
   }
   view_.base = base_.data();
   view_.n_base = static_cast<int>(base_.size());
   view_.weighted = weighted_.data();
   view_.n_weighted = static_cast<int>(weighted_.size());
   view_.histories = &h;
+  view_.program = &p;
+  view_.ending = ending_.data();
+  view_.log_ending = log_ending_.data();
   view_.by_state = !layout.row_patterns.empty();
   if (view_.by_state) view_.row += h.lanes;
   view_.entry = entry_.data();

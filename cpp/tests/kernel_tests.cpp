@@ -100,9 +100,9 @@ class Maker {
       in.static_targets.push_back(below(targets));
       in.static_scores.push_back(score());
     }
-    std::vector<Rule> rules;
-    for (int y = 0; y < Y && below(3) == 0; ++y) rules.push_back(once(y, Y));
-    finish(made, std::move(in), rules);
+    in.rules.once.assign(Y, kNoLimit);
+    for (int y = 0; y < Y && below(3) == 0; ++y) in.rules.once[y] = kAtMostOnce;
+    finish(made, std::move(in));
     return made;
   }
 
@@ -121,32 +121,14 @@ class Maker {
     in.end = made.end.data();
     in.bounds.assign(Y, 1);
     in.boundary.assign(T + 1, 0);
-    finish(made, std::move(in), {});
+    finish(made, std::move(in));
     return made;
   }
 
  private:
-  static Rule once(int y, int Y) {
-    Rule rule{2, {}, {1, 1}};
-    for (int state = 0; state < 2; ++state) {
-      for (int label = 0; label < Y; ++label)
-        rule.next.push_back(label != y ? state : state == 0 ? 1 : -1);
-    }
-    return rule;
-  }
-  static void finish(Made& made, ProblemInput in, const std::vector<Rule>& rules) {
-    std::vector<std::int32_t> order(in.Y), rank(in.Y);
-    for (int y = 0; y < in.Y; ++y) order[y] = y;
-    auto bound = [&](int y) { return in.bounds[y] == 0 ? 1 << 30 : in.bounds[y]; };
-    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return bound(a) > bound(b); });
-    for (int r = 0; r < in.Y; ++r) rank[order[r]] = r;
-    auto ranked = in.histories;
-    for (auto& history : ranked) {
-      for (std::int32_t& y : history) y = rank[y];
-    }
-    auto automaton = std::make_shared<Automaton>(
-        Automaton::build(in.Y, ranked, rules, in.same_label_adjacent, 1 << 20));
-    made.problem = std::make_unique<Problem>(std::move(in), std::move(automaton), std::move(order));
+  static void finish(Made& made, ProblemInput in) {
+    std::vector<std::int32_t> order = labels_by_length(in.bounds);
+    made.problem = std::make_unique<Problem>(std::move(in), nullptr, std::move(order));
     made.problem->prepare(Method::kOverlapping);
     made.problem->prepare(Method::kBounded);
   }

@@ -13,7 +13,8 @@ def name() -> str:
 class Automaton:
     """Label history: patterns and rules over label sequences."""
 
-    def __init__(self, n_labels: int, histories: Sequence[Sequence[int]], rules: Sequence[tuple[Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]]], same_label_adjacent: bool, most_states: int) -> None: ...
+    def __init__(self, order: Sequence[int]) -> None:
+        """The automaton of a first-order model without rules."""
 
     @property
     def n_states(self) -> int: ...
@@ -21,7 +22,7 @@ class Automaton:
 class Problem:
     """The potentials of one sequence, indexed for the kernels."""
 
-    def __init__(self, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], emission: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], spans: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, same_label_adjacent: bool, bounds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], boundary: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], edge_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], histories: Sequence[Sequence[int]], static_targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], static_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, rules: Sequence[tuple[str, Sequence[int]]], spelling: tuple[Sequence[int], Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None, emission: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], end: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], spans: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)] | None, same_label_adjacent: bool, bounds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], boundary: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], flags: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], edges: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], edge_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], histories: Sequence[Sequence[int]], static_targets: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], static_scores: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def score(self, segments: list[tuple[int, int, int]]) -> float: ...
 
@@ -85,7 +86,7 @@ def best(problems: Sequence[Problem], method: int, n_threads: int) -> list[tuple
 
 def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]: ...
 
-def n_best_limited(problem: Problem, n: int, limits: NDArray[numpy.uint8], method: int, most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]] | None: ...
+def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]]: ...
 
 def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, n_threads: int) -> list[list[list[tuple[int, int, int]]]]: ...
 
@@ -355,6 +356,11 @@ class Gold:
 
     def hint(self, i: int, allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, boundary: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
+    def first_broken(self, rules: Sequence[tuple[str, Sequence[int]]], spelling: tuple[Sequence[int], Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None) -> tuple[int, int] | None:
+        """
+        The first fully labelled sequence that breaks a rule, and the number of that rule.
+        """
+
 class Design:
     """A corpus with the places of its weights."""
 
@@ -377,6 +383,14 @@ class Parameters:
     def __len__(self) -> int: ...
 
     def with_structure(self, bounds: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], transition: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], start: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> Parameters: ...
+
+    def with_rules(self, rules: Sequence[tuple[str, Sequence[int]]], spelling: tuple[Sequence[int], Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]] | None) -> Parameters:
+        """The same weights where every segmentation keeps rules."""
+
+    def ruled_like(self, other: Parameters) -> Parameters:
+        """
+        The same weights where every segmentation keeps the rules of another model.
+        """
 
     def compile(self, corpus: Corpus) -> Design: ...
 

@@ -27,7 +27,11 @@ class Constraints:
     forbidden: list[tuple[int, int, int]] = field(default_factory=list)  # start, end, label
     once: dict[int, bool] = field(default_factory=dict)  # label -> must it occur
     ordered: list[tuple[int, ...]] = field(default_factory=list)
-    tables: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)  # any other automata
+    # Other rules by name, see `caesura.inference.problems.Rule`.  Where labels are tags, these are
+    # about segments: `spelling` has the number of each tag's segment label, and joined[a, b], which
+    # says that tag b continues the segment of tag a.
+    tables: list[tuple[str, tuple[int, ...]]] = field(default_factory=list)
+    spelling: tuple[tuple[int, ...], Marks] | None = None
 
     @property
     def length(self) -> int:
@@ -44,6 +48,7 @@ class Constraints:
             dict(self.once),
             list(self.ordered),
             list(self.tables),
+            self.spelling,
         )
 
     def require(self, start: int, end: int, label: int) -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import InvalidInput
-from caesura.inference import divergence, lazy, reference, risk
+from caesura.inference import divergence, reference, risk
 from caesura.inference.door import (
     answer_count,
     answer_path,
@@ -32,10 +32,9 @@ from caesura.inference.door import (
     on_threads,
     posteriors,
     require_possible,
-    split,
     threads_of,
 )
-from caesura.inference.problems import MOST_TRACKED, problem_of
+from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals, Path, named
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
@@ -126,10 +125,7 @@ def score(
     indexed = as_indices(p, segments)
     if method == "reference":
         return reference.score(p, named(indexed, p))
-    tracked = None if len(p._constraints.once) <= MOST_TRACKED else ()
-    if tracked is not None and lazy.broken(p, indexed):
-        return -np.inf
-    return called(problem_of(p, tracked).score, indexed)
+    return called(problem_of(p).score, indexed)
 
 
 @overload
@@ -232,11 +228,7 @@ def viterbi(
     """
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
-        answers = split(
-            problems,
-            lambda plain: _kernels.best([problem_of(one) for one in plain], number, threads),
-            lambda one: next(iter(lazy.n_best(one, 1, number)), None),
-        )
+        answers = _kernels.best([problem_of(one) for one in problems], number, threads)
         return [answer_path(one, answer) for one, answer in zip(problems, answers, strict=True)]
 
     return each(p, method, n_threads, kernel, lambda one: Path(*reference.viterbi(one)))
@@ -274,11 +266,7 @@ def n_best(
     n = answer_count(n)
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
-        answers = split(
-            problems,
-            lambda plain: _kernels.n_best([problem_of(one) for one in plain], n, number, threads),
-            lambda one: lazy.n_best(one, n, number),
-        )
+        answers = _kernels.n_best([problem_of(one) for one in problems], n, number, threads)
         return [
             answer_paths(one, found) or None for one, found in zip(problems, answers, strict=True)
         ]
@@ -326,19 +314,11 @@ def sample(
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
         seeds = [(int(seed) + i) % 2**64 for i in range(len(problems))]
-        few = [i for i, one in enumerate(problems) if len(one._constraints.once) <= MOST_TRACKED]
-        plain = _kernels.sample(
-            [problem_of(problems[i]) for i in few], n, [seeds[i] for i in few], number, threads
-        )
-        drawn = dict(zip(few, plain, strict=True)) | {
-            i: lazy.sample(one, n, seeds[i], number)
-            for i, one in enumerate(problems)
-            if len(one._constraints.once) > MOST_TRACKED
-        }
+        drawn = _kernels.sample([problem_of(one) for one in problems], n, seeds, number, threads)
         shared: list[dict[tuple[int, int, int], Segment]] = [{} for _ in problems]
         return [
-            [named(segments, one, shared[i]) for segments in drawn[i]] or None
-            for i, one in enumerate(problems)
+            [named(segments, one, known) for segments in found] or None
+            for one, found, known in zip(problems, drawn, shared, strict=True)
         ]
 
     seeds = iter(range(int(seed), int(seed) + len(as_list(p))))

@@ -30,13 +30,11 @@ __all__ = [
     "on_threads",
     "posteriors",
     "require_possible",
-    "split",
     "threads_of",
 ]
 
 MOST_THREADS = 1024
 MOST_ANSWERS = 2**31 - 1  # about one sequence: the kernels count in 32 bits
-MOST_AT_ONCE = 8  # labels with a limit: with more, to track those that break it is faster
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -127,20 +125,6 @@ def each(
         for i, answer in enumerate(answers):
             require_possible(answer is not None, None if isinstance(p, Potentials) else i)
     return answers[0] if isinstance(p, Potentials) else answers
-
-
-def split(
-    listed: list[Potentials],
-    plain: Callable[[list[Potentials]], list[Any]],
-    one_by_one: Callable[[Potentials], Any],
-) -> list[Any]:
-    """Ask `plain` about all sequences with few limited labels, `one_by_one` about the rest."""
-    few = [one for one in listed if len(one._constraints.once) <= MOST_AT_ONCE]
-    answers = iter(plain(few))
-    return [
-        next(answers) if len(one._constraints.once) <= MOST_AT_ONCE else one_by_one(one)
-        for one in listed
-    ]
 
 
 def posteriors(

@@ -38,6 +38,7 @@ from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
+from caesura.models.rules import StateRules, model_rules
 from caesura.models.structure import Fitted, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
 from caesura.models.training import Examples, Training, train
@@ -195,6 +196,7 @@ class Model(Estimator):
         _check_rows(rows, bars)
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
+        _check_rules(gold, self._state_rules(labelling, model_rules(self.constraints)))
         known = {i: allowed for i, (allowed, _) in hints.items()}
         examples = Examples(read.encoder, read.corpus, gold, rows, weight, known)
         if grows(self) and self.order > 1:
@@ -268,6 +270,20 @@ def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:
             f"y[{owner[k]}]: got {states[state]!r} at {start}, right after {states[flat[k, 2]]!r}, "
             "expected labels that may be adjacent; correct them, or see same_label_adjacent"
         )
+
+
+def _check_rules(gold: _kernels.Gold, rules: StateRules) -> None:
+    """Raise if the labels of a sequence break a constraint of the model."""
+    broken = gold.first_broken(rules.rules, rules.spelling)
+    if broken is None:
+        return
+    kind, some = rules.rules[broken[1]]
+    labels = [rules.labels[k] for k in some]
+    expected = f"{labels[0]!r} {kind}" if len(labels) == 1 else f"the order {', '.join(labels)}"
+    raise InvalidInput(
+        f"y[{broken[0]}]: got labels that break the constraints of the model, expected {expected}; "
+        "correct the labels, or change constraints"
+    )
 
 
 def _checked_run(

@@ -15,7 +15,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers, best_or_none
-from caesura.models.estimator import Features
+from caesura.models.estimator import Bools, Features
 from caesura.models.paths import Chain
 from caesura.models.prediction import Asked
 from caesura.models.rules import Rules, told_of
@@ -61,6 +61,8 @@ class ChainCRF(Answers):
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
         As in `SemiCRF`, of tags.
+    constraints : dict, optional
+        As in `SemiCRF`, about the segments that tags spell.
 
     Examples
     --------
@@ -108,6 +110,7 @@ class ChainCRF(Answers):
         verbose: bool | None = False,
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
+        constraints: Mapping[str, Any] | None = None,
     ) -> None:
         self._keep(locals())
 
@@ -211,6 +214,9 @@ class ChainCRF(Answers):
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
         return tags.names, tags.reading
 
+    def _joined_states(self, states: Sequence[str], scheme: str | None) -> Bools | None:
+        return tag_set(tuple(states), scheme or "plain", self.outside).joined
+
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         return tag_set(tuple(states), scheme or "plain", self.outside).label_of
 
@@ -272,7 +278,8 @@ class ChainCRF(Answers):
             yield from chain.segmentations()
             return
         for segments, share in chain.segmentations():  # of those that may break the rules
-            if rules.kept_by(segments, p.length, self.outside):
+            both = (rules, self._known.rules)
+            if all(one.kept_by(segments, p.length, self.outside) for one in both):
                 yield segments, min(share * float(np.exp(chain.log_z - log_z)), 1.0)
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:

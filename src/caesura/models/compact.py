@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.encoding import Encoder
+from caesura.models.rules import Rules
 from caesura.models.structure import Fitted, blocks_of
 
 __all__ = ["PAIRS", "compacted", "nonzero"]
@@ -45,7 +46,9 @@ def compacted(fitted: Fitted) -> Fitted:
         patterns=patterns,
         n_plain=n_plain,
     )
-    return Fitted.of(fitted[:3], encoder, parameters, arrays["weights"])
+    if fitted.rules != Rules():
+        parameters = parameters.ruled_like(fitted.parameters)
+    return Fitted.of(fitted[:3], encoder, parameters, arrays["weights"], fitted.rules)
 
 
 def nonzero(fitted: Fitted) -> tuple[Arrays, int]:

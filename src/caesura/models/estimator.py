@@ -8,6 +8,7 @@ from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import whole
@@ -18,7 +19,7 @@ from caesura.features import SegmentFeature, Template
 from caesura.learning import Progress
 from caesura.models.calibration import Calibration
 from caesura.models.patterns import check_orders
-from caesura.models.rules import Rules
+from caesura.models.rules import Rules, StateRules, model_rules, state_rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
@@ -30,6 +31,7 @@ LEARNERS = ("lbfgs", "sgd", "adagrad")
 MOST_THREADS = 1024
 PRECISIONS = ("double", "mixed")
 Features = list[Template | SegmentFeature]
+Bools = npt.NDArray[np.bool_]
 
 
 class Estimator:
@@ -63,6 +65,7 @@ class Estimator:
     verbose: bool | None
     patterns: Sequence[Sequence[str] | str] | str | None
     pattern_min_freq: float
+    constraints: Mapping[str, Any] | None
 
     kind: ClassVar[str]
     features_: Features
@@ -131,6 +134,7 @@ class Estimator:
             if not _is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)
+        model_rules(self.constraints)
         for name, known in (("learner", LEARNERS), ("precision", PRECISIONS)):
             value = getattr(self, name)
             if value not in known:
@@ -198,6 +202,25 @@ class Estimator:
     def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
         """Return the label of each state, the outside label where it is outside."""
         raise NotImplementedError
+
+    def _state_rules(self, labelling: Labelling | Fitted, rules: Rules) -> StateRules:
+        """Return rules that hold for every sequence in terms of states."""
+        states, scheme = labelling.structure.states, labelling.scheme
+        joined = self._joined_states(states, scheme)
+        return state_rules(rules, self._labels_of_states(states, scheme), joined, "constraints")
+
+    def _joined_states(self, states: Sequence[str], scheme: str | None) -> Bools | None:
+        """Return which state goes on with the segment of which, (Y, Y), where states are tags."""
+        return None
+
+    def _ruled(
+        self, parameters: _kernels.Parameters, labelling: Labelling | Fitted, rules: Rules
+    ) -> _kernels.Parameters:
+        """Return the same weights where every segmentation keeps rules."""
+        if rules == Rules():
+            return parameters
+        asked = self._state_rules(labelling, rules)
+        return parameters.with_rules(asked.rules, asked.spelling)
 
     def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials over states by rules about segments."""

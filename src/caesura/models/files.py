@@ -22,8 +22,9 @@ from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
 from caesura.models.estimator import Features
 from caesura.models.patterns import SHORTEST
+from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.semi import LONGEST, SemiCRF
-from caesura.models.structure import Fitted, Structure
+from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.training import feature_name
 from caesura.segments import TAG_SCHEMES
 
@@ -68,7 +69,7 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     if calibration is not None:
         arrays["calibration"] = np.stack([calibration.knots, calibration.values])
         arrays["calibration.held_out"] = np.stack([calibration.seen, calibration.right])
-    header = {
+    header: dict[str, Any] = {
         "states": list(structure.states),
         "labels": list(fitted.labels),
         "scheme": fitted.scheme,
@@ -76,6 +77,8 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "calibration": None if calibration is None else calibration.method,
         "calibration_bias": None if calibration is None else calibration.outside_bias,
     }
+    if fitted.rules != Rules():
+        header["constraints"] = {key: list(getattr(fitted.rules, key)) for key in OF_LABELS}
     return header, arrays
 
 
@@ -203,7 +206,9 @@ def _restored(
     w = _array(arrays, "weights", np.float64)
     _require(len(w) == len(parameters), "weights: wrong length")
     check_scores("weights", w)
-    fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w)
+    rules = model_rules(header.get("constraints"))  # older files have none
+    parameters = model._ruled(parameters, Labelling(structure, labels, scheme, None), rules)
+    fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w, rules)
     bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
     return fitted, _calibration(header["calibration"], bias, arrays)
 

@@ -164,7 +164,7 @@ class Predictor(Model):
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""
-        rules, i = each_rules(constraints, X), -1
+        own, rules, i = self._known.rules, each_rules(constraints, X), -1
         some, tokens = Asked(0, [], []), 0
         for i, p in enumerate(self._potentials(X)):
             mine, name = next(rules, (None, ""))
@@ -173,6 +173,8 @@ class Predictor(Model):
                     f"constraints: got {i} of them for more sequences, expected one dict, or one "
                     "for each sequence"
                 )
+            if own != Rules():  # of the model itself
+                self._constrain(p, own, "constraints")
             if mine != Rules():
                 with told_of(name):
                     mine = checked_rules(mine, p.length, self._rule_labels, self.outside)

@@ -9,13 +9,27 @@ from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura.checks import whole
+from caesura.constraints import Marks
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
+from caesura.inference.problems import Rule
 from caesura.segments import Segment, fill_gaps
 
-__all__ = ["Constraints", "Rules", "checked_rules", "each_rules", "read_rules", "spoken", "told_of"]
+__all__ = [
+    "Constraints",
+    "Rules",
+    "StateRules",
+    "checked_rules",
+    "each_rules",
+    "model_rules",
+    "read_rules",
+    "spoken",
+    "state_rules",
+    "told_of",
+]
 
 Constraints = Mapping[str, Any] | Iterable[Mapping[str, Any]] | None
 Span = tuple[int, int, Any]  # start, end, label
@@ -69,6 +83,83 @@ def read_rules(given: Any, name: str) -> Rules:
             expected = f"one of {', '.join(Rules._fields)}"
             raise InvalidInput(message(name, key, expected, "see Potentials.constrain"))
     return Rules(**{key: _READ[key](value, f"{name}[{key!r}]") for key, value in given.items()})
+
+
+# Which of the rules hold for every sequence, whatever its length.
+OF_LABELS = ("at_most_once", "exactly_once", "ordered")
+
+
+class StateRules(NamedTuple):
+    """Rules about the labels of segments in terms of a model's states, as the kernels take them."""
+
+    rules: list[Rule]  # by the numbers of labels
+    spelling: tuple[tuple[int, ...], Marks] | None  # see `caesura.constraints.Constraints`
+    labels: tuple[str, ...]
+
+
+def model_rules(given: Any) -> Rules:
+    """Return the constraints that a model keeps in training and prediction, or raise.
+
+    Examples
+    --------
+    >>> model_rules({"ordered": ["number", "street"]}).ordered
+    ('number', 'street')
+    >>> model_rules({"boundaries": [3]})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: constraints: got 'boundaries', expected at_most_once, ...
+    """
+    if given is None:
+        return Rules()
+    rules = read_rules(given, "constraints")
+    for key in given:
+        if key not in OF_LABELS:
+            expected = f"{', '.join(OF_LABELS[:-1])} or {OF_LABELS[-1]}"
+            remedy = "it depends on the sequence: pass it to predict"
+            raise InvalidInput(message("constraints", key, expected, remedy))
+    return rules
+
+
+def state_rules(
+    rules: Rules, label_of: Sequence[str], joined: npt.NDArray[Any] | None, name: str
+) -> StateRules:
+    """Return at_most_once, exactly_once and ordered as rules about the states of a model.
+
+    Parameters
+    ----------
+    rules : Rules
+        About the labels of segments.
+    label_of : sequence of str
+        The label of each state.
+    joined : array of shape (Y, Y), optional
+        Which state continues the segment of which, where states are tags.
+    name : str
+        What errors call the rules.
+
+    Examples
+    --------
+    >>> state_rules(Rules(exactly_once=("year",)), ["name", "year"], None, "constraints").rules
+    [('exactly once', (1,))]
+    """
+    labels = tuple(dict.fromkeys(label_of))
+    index = {label: k for k, label in enumerate(labels)}
+
+    def numbers(key: str) -> list[int]:
+        given = getattr(rules, key)
+        _check_labels(f"{name}[{key!r}]", given, labels)
+        return [index[label] for label in given]
+
+    once = dict.fromkeys(numbers("at_most_once"), "at most once")
+    once |= dict.fromkeys(numbers("exactly_once"), "exactly once")
+    found: list[Rule] = [(kind, (k,)) for k, kind in sorted(once.items())]
+    order = tuple(numbers("ordered"))
+    if len(set(order)) < len(order):
+        raise InvalidInput(f"{name}['ordered']: a label occurs twice in {list(rules.ordered)!r}")
+    if len(order) > 1:
+        found.append(("ordered", order))
+    if joined is None:
+        return StateRules(found, None, labels)
+    symbols = tuple(index[label] for label in label_of)
+    return StateRules(found, (symbols, np.ascontiguousarray(joined, np.uint8)), labels)
 
 
 def spoken(constraints: Constraints) -> Constraints:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from caesura.errors import InvalidInput
 from caesura.models.development import Development
+from caesura.models.rules import Rules
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
@@ -38,6 +39,8 @@ def about_run(
     loss, gradient = start  # the gradient knows labels and values too
     crc = zlib.crc32(gradient.tobytes(), crc)
     about = {"class_weight": _shown(model.class_weight), "penalties": _shown(model.penalties)}
+    if training.rules != Rules():  # checkpoints of models without them do not mention any
+        about["constraints"] = repr(tuple(training.rules[-3:]))
     about["sample_weight"] = _summed(weight)
     about["warm_start"] = "near" if training.near else None  # its states are not weights
     about["weights"] = f"{len(parameters)} crc32 {crc:08x}"

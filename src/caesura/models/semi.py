@@ -99,6 +99,10 @@ class SemiCRF(Answers):
         to `order`, those declared, or those selected, see the guide on high order.
     pattern_min_freq : float
         Patterns that the training data has less often have no weight.
+    constraints : dict, optional
+        Constraints that every segmentation keeps, in training and in every prediction:
+        ``at_most_once``, ``exactly_once`` (labels) and ``ordered`` (labels that may occur only in
+        this order), as in `Potentials.constrain`.  Labels of the training data must keep them.
 
     Examples
     --------
@@ -148,6 +152,7 @@ class SemiCRF(Answers):
         verbose: bool | None = False,
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
+        constraints: Mapping[str, Any] | None = None,
     ) -> None:
         self._keep(locals())
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.encoding import Encoder
+from caesura.models.rules import Rules
 
 __all__ = [
     "Blocks",
@@ -62,6 +63,7 @@ class Fitted(NamedTuple):
     w: Floats
     scorer: _kernels.Scorer
     words: _kernels.WordRows  # what words score by themselves
+    rules: Rules = Rules()  # that every segmentation keeps, in training and in prediction
 
     @classmethod
     def of(
@@ -70,12 +72,13 @@ class Fitted(NamedTuple):
         encoder: Encoder,
         parameters: _kernels.Parameters,
         w: Floats,
+        rules: Rules,
     ) -> Fitted:
         """Return a model with these weights."""
         structure, labels, scheme = labelling
         scorer = scorer_of(parameters, w, structure)
         words = encoder.word_rows(parameters, scorer)
-        return cls(structure, labels, scheme, encoder, parameters, w, scorer, words)
+        return cls(structure, labels, scheme, encoder, parameters, w, scorer, words, rules)
 
 
 class Blocks(NamedTuple):

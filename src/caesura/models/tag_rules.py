@@ -1,22 +1,20 @@
 """Rules about segments, kept by a chain.
 
 A chain's labels are tags, but where a segment begins can be told from a tag and the one before it,
-in every scheme and also where tags are not well formed. So a rule that is an automaton over the
-labels of segments is one over tags as well: it remembers the last tag, and steps only where a
-segment begins. A forbidden segment is a few histories of tags at one place. Both are exact, and
-the chain's own recursions answer everything.
+in every scheme and also where tags are not well formed. So a rule about the labels of segments is
+one about tags as well: its automaton steps only where a segment begins. A forbidden segment is a
+few histories of tags at one place. Both are exact, and the chain's own recursions answer
+everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from caesura.errors import InvalidInput, message
-from caesura.inference.problems import Rule, _table
-from caesura.models.rules import Rules
+from caesura.models.rules import Rules, state_rules
 from caesura.models.schemes import TagSet
 from caesura.potentials import Potentials
 
@@ -42,24 +40,8 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
     name : str
         What errors call the rules.
     """
-    labels = tuple(dict.fromkeys(tags.label_of))
-    index = {label: k for k, label in enumerate(labels)}
-
-    def numbers(key: str) -> list[int]:
-        given = getattr(rules, key)
-        for label in given:
-            _check_label(label, labels, f"{name}[{key!r}]")
-        return [index[label] for label in given]
-
-    once = dict.fromkeys(numbers("at_most_once"), "at most once")
-    once |= dict.fromkeys(numbers("exactly_once"), "exactly once")
-    asked: list[Rule] = [(kind, (k,)) for k, kind in sorted(once.items())]
-    order = tuple(numbers("ordered"))
-    if len(set(order)) < len(order):
-        raise InvalidInput(f"{name}['ordered']: a label occurs twice in {list(rules.ordered)!r}")
-    if len(order) > 1:
-        asked.append(("ordered", order))
-    p._constraints.tables += [_lifted(tags, rule, labels) for rule in asked]
+    asked, p._constraints.spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)
+    p._constraints.tables += asked
     p._problem = None
     for start, end, label in rules.forbidden:
         here = f"{name}['forbidden']"
@@ -79,24 +61,6 @@ def _check_label(label: object, labels: Sequence[str], name: str) -> None:
     if label not in labels:
         expected = f"one of the labels {', '.join(labels)}"
         raise InvalidInput(message(name, label, expected, "correct it"))
-
-
-@lru_cache(maxsize=64)
-def _lifted(tags: TagSet, rule: Rule, labels: tuple[str, ...]) -> Rule:
-    """Return a rule about the labels of segments as one about tags.
-
-    State 0 is the start; state 1 + a Q + q has seen the tag a last, and segments that lead to q.
-    """
-    name, some = rule
-    steps, accepting = _table(name, list(some), len(labels))  # (Q, labels), (Q,)
-    Q, Y = len(steps), len(tags.tags)
-    of_tag = np.array([labels.index(label) for label in tags.label_of])
-    stepped = steps[:, of_tag]  # (Q, Y) where a segment begins
-    stayed = np.where(tags.joined[:, None, :], np.arange(Q)[None, :, None], stepped[None])
-    table = np.concatenate([stepped[:1], stayed.reshape(Y * Q, Y)])
-    table = np.where(table < 0, -1, 1 + np.arange(Y) * Q + table)
-    accepts = np.concatenate([accepting[:1], np.tile(accepting, Y)])
-    return "table", (*table.ravel().tolist(), *accepts.tolist())
 
 
 def _histories(

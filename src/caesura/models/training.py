@@ -19,6 +19,7 @@ from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
+from caesura.models.rules import Rules, model_rules
 from caesura.models.runs import about_run, told_of_large
 from caesura.models.structure import (
     Fitted,
@@ -83,7 +84,7 @@ class Corpora:
                 raise
             raise InvalidInput(
                 f"y[{error}]: got labels that no segmentation agrees with, expected possible ones; "
-                "look for what max_length, same_label_adjacent or the tag scheme forbids"
+                "look for what max_length, same_label_adjacent, constraints or the scheme forbid"
             ) from None
 
 
@@ -109,6 +110,7 @@ class Training(NamedTuple):
     objective: _kernels.Objective
     w0: Floats
     near: bool = False  # penalties count from w0, not from zero
+    rules: Rules = Rules()  # that every segmentation keeps
 
     @classmethod
     def of(
@@ -128,6 +130,8 @@ class Training(NamedTuple):
             with few_enough():
                 parameters = merged(parameters, before, bars, examples.encoder.attributes)
         check_states(parameters)
+        rules = model_rules(model.constraints)
+        parameters = model._ruled(parameters, labelling, rules)
         objective = _kernels.Objective(
             parameters,
             parameters.compile(examples.corpus),
@@ -140,7 +144,8 @@ class Training(NamedTuple):
         w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
         labels, scheme = labelling.labels, labelling.scheme
         near = before is not None and model.warm_start == "near"
-        return cls(structure, labels, scheme, examples.encoder, parameters, objective, w0, near)
+        found = (structure, labels, scheme, examples.encoder, parameters, objective, w0, near)
+        return cls(*found, rules)
 
     @property
     def centre(self) -> Floats | None:
@@ -150,7 +155,7 @@ class Training(NamedTuple):
     def fitted(self, w: Floats) -> Fitted:
         """Return the model with these weights."""
         labelling = self.structure, self.labels, self.scheme
-        return Fitted.of(labelling, self.encoder, self.parameters, w)
+        return Fitted.of(labelling, self.encoder, self.parameters, w, self.rules)
 
 
 def training_bars(model: Model, labelling: Labelling, examples: Examples) -> Structure:

@@ -1,0 +1,85 @@
+// Rules on the sequence of labels, by name, and the small automata that they compile to.
+//
+// Rules speak about symbols.  In a model of segments a symbol is a label.  In a chain the labels
+// are tags, and the symbols are the labels of the segments that the tags spell: a rule then moves
+// only where a tag begins a new segment.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace caesura {
+
+// A limit of the problem is passed; what() names it and says what to do.
+struct TooLarge : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// One rule as an automaton over symbols that starts in state 0.
+struct Rule {
+  int states = 0;
+  std::vector<std::int32_t> next;       // [states][symbols]; -1: this symbol is forbidden now
+  std::vector<std::uint8_t> accepting;  // [states]
+};
+
+enum Limit : std::uint8_t { kNoLimit = 0, kAtMostOnce = 1, kExactlyOnce = 2 };
+
+struct RuleSet {
+  std::vector<std::uint8_t> once;                  // [symbols] Limit; empty: no limits
+  std::vector<std::vector<std::int32_t>> ordered;  // symbols that may occur in this order only
+  std::vector<Rule> tables;                        // any other rules
+  std::vector<std::int32_t> symbol;  // [Y] the symbol of each label; empty: the label itself
+  std::vector<std::uint8_t> joined;  // [Y][Y] the second label continues the segment of the first;
+                                     // empty: every label begins a segment
+
+  bool empty() const { return limits() == 0 && ordered.empty() && tables.empty(); }
+  int limits() const;  // number of symbols with a limit
+  int symbol_of(int y) const { return symbol.empty() ? y : symbol[y]; }
+  bool begins(int previous, int y, int Y) const {
+    return previous < 0 || joined.empty() || !joined[static_cast<std::size_t>(previous) * Y + y];
+  }
+  // How many symbols there are when there are Y labels.
+  int symbols(int Y) const;
+  // Every rule as an automaton.  Rules about limits come first, in the order of their symbols.
+  std::vector<Rule> compiled(int Y) const;
+  // The same rules without the limits on symbols outside `tracked` ([symbols]).
+  RuleSet tracking(const std::vector<std::uint8_t>& tracked) const;
+  // Whether a whole sequence of labels keeps all rules.
+  bool kept_by(const std::vector<std::int32_t>& labels, int Y) const;
+  // Whether it keeps one of the compiled rules.
+  bool keeps(const Rule& rule, const std::vector<std::int32_t>& labels, int Y) const;
+  // The symbols whose limit a whole sequence of labels breaks.
+  std::vector<std::int32_t> broken_by(const std::vector<std::int32_t>& labels, int Y) const;
+};
+
+// The joint state of all rules as one number, the memory of a label sequence.  Memories are
+// numbered as they are reached, 0 first.
+class RuleMemory {
+ public:
+  RuleMemory(const RuleSet& rules, int Y);
+  // The memory after label y, where `previous` is the label before (-1: none); -1: forbidden.
+  std::int32_t next(std::int32_t memory, int previous, int y);
+  bool accepts(std::int32_t memory) const;
+  int size() const { return static_cast<int>(known_.size()); }
+
+ private:
+  static constexpr std::int32_t kUnknown = -2;
+  using States = std::vector<std::int32_t>;  // of each rule
+  std::int32_t number_of(const States& states);
+  const RuleSet& set_;
+  int Y_, symbols_;
+  std::vector<Rule> rules_;
+  std::vector<States> known_;
+  std::map<States, std::int32_t> numbers_;
+  std::vector<std::int32_t> next_;  // [memories][symbols]
+};
+
+// The rule of one of these names over a number of symbols: "at most once", "exactly once",
+// "at least twice" (one symbol), "ordered", "disordered" (several).  Throws std::invalid_argument
+// for any other name.
+Rule named_rule(const std::string& name, const std::vector<std::int32_t>& some, int symbols);
+
+}  // namespace caesura

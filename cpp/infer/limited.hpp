@@ -1,0 +1,44 @@
+// The best segmentations where some labels may occur only once, for any number of such labels.
+//
+// Three steps, each exact, each taken only where the one before does not settle the answer:
+//
+//   1. The model without limits.  If its n best keep all limits, they are the n best.
+//   2. The automaton tracks the labels that broke their limit, up to a few, and the model is solved
+//      again.
+//   3. Each occurrence of a limited label gets a price (Lagrangian relaxation).  With prices
+//      lambda >= 0 every segmentation x that keeps the limits has
+//
+//        score(x)  <=  U(lambda) = max over all segmentations (score - sum_y lambda_y n_y)
+//                                  + sum_y lambda_y
+//
+//      and subgradient steps make U small.  The prices are part of the transitions, so U is an
+//      ordinary sweep.  A best-first search from the end then looks for the n best, with the rows
+//      of that sweep as the bound on what the rest of a segmentation can still give.
+//   4. Where the search grows too large and the limits are at most kMostTracked, the automaton
+//      tracks all of them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "infer/answers.hpp"
+
+namespace caesura {
+
+struct SearchLimits {
+  int most_tracked = 2;                  // limits that the automaton tracks in step 2
+  std::int64_t most_entries = 600'000;   // partial segmentations of the search: about 0.7 s
+  std::int64_t most_work = 100'000'000;  // terms of the sweeps of step 3: about 0.2 s
+};
+
+// Throws TooLarge where the search passes its limit and there are more limits than kMostTracked.
+std::vector<Answer> n_best_within_limits(const Problem&, Method, Workspace&, int n,
+                                         const SearchLimits& most = {});
+
+// n samples: drawn from the model that tracks some of the limits, keeping those that break none.
+// What is kept has the right distribution whatever is tracked.  Throws TooLarge where too few are
+// kept.
+std::vector<Answer> samples_within_limits(const Problem&, Method, Workspace&, int n,
+                                          std::uint64_t seed);
+
+}  // namespace caesura
