@@ -17,7 +17,7 @@ from oracle import close
 import caesura
 from caesura import ChainCRF, InvalidInput, Partial, SemiCRF
 from caesura.features import Length, bias, edge, first, history, last, word
-from caesura.models.rules import read_rules
+from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
 
 LABELS = ("one", "two", "three")
