@@ -12,7 +12,8 @@ from caesura.encoding.values import Ints
 from caesura.errors import InvalidInput, message
 from caesura.features import Dictionary, Length, Pattern, SegmentFeature, SegmentShape, Text
 from caesura.features.batch import Batch, Firings
-from caesura.features.dictionary import finder
+from caesura.features.dictionary import entry_names, finder
+from caesura.features.segment import length_rules
 
 __all__ = ["FiringReader", "read_firings"]
 
@@ -43,7 +44,7 @@ class FiringReader:
         self._generation = -1  # that of the words of which something is remembered
         self._tables: list[Ints] = []
         if type(feature) is Length:
-            self._fast, self._rules = self._lengths, feature.rules
+            self._fast, self._rules = self._lengths, length_rules(feature)
         elif type(feature) is Dictionary or (type(feature) is Text and feature.lexicon is not None):
             self._fast = self._entries
         elif type(feature) is SegmentShape:
@@ -77,8 +78,7 @@ class FiringReader:
         feature: Any = self.feature
         found = finder(feature.lexicon, feature.casefold, getattr(feature, "loose", False))
         if self._is_new(batch):
-            names = feature.entry_names()
-            self._tables = [self.values.ids(names_of_one, False) for names_of_one in names]
+            self._tables = [self.values.ids(names, False) for names in entry_names(feature)]
         keys = found.keys(batch)
         out.add_entries(self.source, keys, batch.offsets, found.entries, self._tables)
 

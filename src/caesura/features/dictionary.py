@@ -182,14 +182,6 @@ class Dictionary(SegmentFeature):
             fired.add_many(starts, ends, 0, names, np.array(tokens, np.int64)[entries] - 1)
         return fired.done()
 
-    def entry_names(self) -> list[list[str]]:
-        """Return the attribute of each entry, and that of the entry and its number of tokens."""
-        name, entries = self.lexicon.name, self.lexicon.entries
-        names = [[f"={name}"] * len(entries)]
-        if self.length:
-            names.append([f"={name}/{_COUNTS[min(len(entry), 4) - 1]}" for entry in entries])
-        return names
-
 
 @dataclass(frozen=True)
 class Text(SegmentFeature):
@@ -260,9 +252,18 @@ class Text(SegmentFeature):
         fired.add_many(starts, ends, 0, names, which)
         return fired.done()
 
-    def entry_names(self) -> list[list[str]]:
-        """Return the attribute of each text."""
-        return [[_shown(entry) for entry in self.lexicon.entries]] if self.lexicon else []
+
+def entry_names(feature: Dictionary | Text) -> list[list[str]]:
+    """Return lists with the attribute of each entry; a feature with lengths has two of them."""
+    if feature.lexicon is None:
+        return []
+    name, entries = feature.lexicon.name, feature.lexicon.entries
+    if isinstance(feature, Text):
+        return [[_shown(entry) for entry in entries]]
+    names = [[f"={name}"] * len(entries)]
+    if feature.length:
+        names.append([f"={name}/{_COUNTS[min(len(entry), 4) - 1]}" for entry in entries])
+    return names
 
 
 def _shown(entry: Sequence[str]) -> str:

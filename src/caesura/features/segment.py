@@ -100,20 +100,20 @@ class Length(SegmentFeature):
     def firings(self, batch: Batch) -> Firings:
         """Return where its attributes fire."""
         room, fired = rooms(batch), Fired()
-        for length, flags, name, value in self.rules:
+        for length, flags, name, value in length_rules(self):
             starts = np.flatnonzero(room >= length)
             fired.add_many(starts, starts + length, flags, name, value=value)
         return fired.done()
 
-    @property
-    def rules(self) -> list[tuple[int, int, str, float]]:
-        """What fires on spans: their length, flags, attribute and value."""
-        rules = [(n, 0, f"={n}", 1.0) for n in self.exact]
-        rules += [(n, OPEN_END, f">={n}", 1.0) for n in self.at_least]
-        for low, high in self.ranges:
-            rules.append((low, OPEN_END, f"={low}..{high}", 1.0))
-            rules.append((high + 1, OPEN_END, f"={low}..{high}", -1.0))
-        return rules
+
+def length_rules(feature: Length) -> list[tuple[int, int, str, float]]:
+    """Return what fires on spans: their length, flags, attribute and value."""
+    rules = [(n, 0, f"={n}", 1.0) for n in feature.exact]
+    rules += [(n, OPEN_END, f">={n}", 1.0) for n in feature.at_least]
+    for low, high in feature.ranges:
+        rules.append((low, OPEN_END, f"={low}..{high}", 1.0))
+        rules.append((high + 1, OPEN_END, f"={low}..{high}", -1.0))
+    return rules
 
 
 def _numbers(argument: str, given: Any, remedy: str) -> tuple[int, ...]:
