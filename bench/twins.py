@@ -46,10 +46,8 @@ class Twin(Case):
         self.gold = self.make_gold(False)
         patterns = rng.integers(0, Y, size=(40, 3)).tolist() if order > 1 else []
         patterns = [list(p) for p in sorted({tuple(p) for p in patterns})]
-        bars: tuple[Any, ...] = (self.bounds, self.barred, np.zeros(Y, np.uint8), None)
-        self.parameters = _kernels.Parameters(
-            self.corpus, self.gold, Y, self.extractor, *bars, 0.0, True, True, True, patterns
-        )
+        options: Any = (self.bounds, self.barred, None, None, 0.0, True, True, True, patterns)
+        self.parameters = _kernels.Parameters(self.corpus, self.gold, Y, self.extractor, *options)
         self.w = rng.normal(size=len(self.parameters))
         self.weight = np.ones(n)
 
@@ -89,7 +87,7 @@ def general(twin: Twin, keep_chain_out: bool) -> list[caesura.Potentials]:
             token = (ends == starts + 1) & (targets < twin.Y) & (flags == (OPEN_START | OPEN_END))
             np.add.at(p.emission, (starts[token], targets[token]), scores[token])
             if not token.all():
-                p._added.append(tuple(column[~token] for column in chunk))  # type: ignore[arg-type]
+                p._added.append(tuple(column[~token] for column in chunk))
         if keep_chain_out:
             p.add_transition(1, 0, 0, 0.0)
         made.append(p)

@@ -204,6 +204,7 @@ void scores(const Design& d, const Weights<real>& w, int i, real* rows, Workspac
   Evaluator{{d, w, nullptr, work, w.stride}}.scores(i, rows);
 }
 
+// 1.6 to 2.7 times as fast as the general sweep (lines "chain best" of bench/twins.py).
 bool best_chain(const Design& d, const Weights<real>& w, int i, std::int32_t* labels,
                 Workspace& work) {
   work.clear();
