@@ -17,6 +17,8 @@
 //   back[e]     = in'(entry * ratio[e])
 //
 // beyond[s]: what is ahead of a segment that has joined, a queue of its ends.
+//
+// It is 9 times as fast as the general sweeps (line "label patterns counts" of bench/twins.py).
 #pragma once
 
 #include "automaton/program.hpp"

@@ -19,7 +19,9 @@
 //   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over
 //   e P(s, e)
 //
-// Returns false where a number leaves the safe range; then the general sweeps must answer.
+// Returns false where a number leaves the safe range; then the general sweeps must answer.  With
+// features gathered and gradients added up it is 4 times as fast as they are (lines "chain counts",
+// L2+L4, and "segments counts", L1+L3, of bench/twins.py).
 #pragma once
 
 #include <cmath>
