@@ -64,6 +64,9 @@ def test_changed_fields_change_the_text() -> None:
     assert str(error.changed(argument="X_dev")) == (
         "X_dev[4][1]: got 7, expected a word; give words"
     )
+    moved = error.changed(place=f"constraints[2]['ordered']{error.item}")
+    assert str(moved).startswith("constraints[2]['ordered'][4][1]: got 7")
+    assert (moved.argument, moved.index, moved.part) == ("constraints", 2, "['ordered'][4][1]")
     assert str(error.changed(remedy="pass --words")).endswith("expected a word; pass --words")
     assert str(error.changed(expected="a string")).endswith("got 7, expected a string; give words")
     assert str(error) == "X[4][1]: got 7, expected a word; give words"

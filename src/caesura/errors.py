@@ -91,8 +91,12 @@ class CaesuraError(Exception):
     @property
     def place(self) -> str:
         """The argument as the caller would write it, down to the offending item."""
-        index = "" if self.index is None else f"[{self.index}]"
-        return f"{self.argument or ''}{index}{self.part}"
+        return f"{self.argument or ''}{self.item}"
+
+    @property
+    def item(self) -> str:
+        """Which item of the argument it is: ``"[3][2]"``."""
+        return self.part if self.index is None else f"[{self.index}]{self.part}"
 
     def changed(self, **fields: Any) -> Self:
         """Return the same error with other fields, and the text that follows from them.
@@ -100,8 +104,12 @@ class CaesuraError(Exception):
         Parameters
         ----------
         **fields
-            `argument`, `index`, `part`, `problem`, `expected` or `remedy`.
+            `argument`, `index`, `part`, `problem`, `expected` or `remedy`; or `place`, which is the
+            first three together, as in ``y[3][2]``.
         """
+        if "place" in fields:
+            names = ("argument", "index", "part")
+            fields |= dict(zip(names, _split(fields.pop("place")), strict=True))
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__ | fields)
         if twin.expected is not None:

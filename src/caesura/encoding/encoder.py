@@ -102,6 +102,7 @@ class Encoder:
         grow: bool,
         corpus: _kernels.Corpus | None = None,
         first: int = 0,
+        name: str = "X",
     ) -> _kernels.Corpus:
         """Append documents to a corpus, or to a new one.
 
@@ -115,13 +116,15 @@ class Encoder:
             Where to append.
         first : int
             What errors call the first document: ``X[first]``.
+        name : str
+            What errors call the documents.
         """
         corpus = _kernels.Corpus() if corpus is None else corpus
         with self._lock:
             if (grow and self._frozen) or len(self._words.words) > MOST_WORDS:
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
-            batch = Batch(documents, self._words, first)
+            batch = Batch(documents, self._words, first, name)
             columns = [self._column(c, batch, grow, first) for c in range(len(self.columns))]
             starts, ends, flags, sources, ids, values = self._firings(batch, grow)
             self._extractor.extract(

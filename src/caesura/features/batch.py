@@ -59,11 +59,14 @@ class Words:
 class Batch:
     """The tokens of many documents in one row.
 
-    Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i].
+    Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i], or by
+    another name than X.
     """
 
-    def __init__(self, documents: Sequence[Document], words: Words, first: int = 0) -> None:
-        self.documents, self.first = documents, first
+    def __init__(
+        self, documents: Sequence[Document], words: Words, first: int = 0, name: str = "X"
+    ) -> None:
+        self.documents, self.first, self.name = documents, first, name
         self.words = words
         lengths = [len(document) for document in documents]
         self.offsets: npt.NDArray[np.int64] = np.cumsum([0, *lengths], dtype=np.int64)

@@ -33,7 +33,7 @@ class Development:
                 "the development data out"
             )
         try:
-            self._corpus = training.encoder.encode(documents, False)
+            self._corpus = training.encoder.encode(documents, False, name="X_dev")
         except InvalidInput as error:
             raise error.changed(argument="X_dev") if error.argument == "X" else error from error
         self._model, self._training = model, training

@@ -166,8 +166,8 @@ def told_of(name: str) -> Iterator[None]:
         rule = _AS_PARTIAL.get(key, key)
         if rule not in Rules._fields:
             place = f"{name}: {key}" if key else name
-            raise error.changed(argument=place) from None
-        raise error.changed(argument=f"{name}[{rule!r}]") from None
+            raise error.changed(place=f"{place}{error.item}") from None
+        raise error.changed(place=f"{name}[{rule!r}]{error.item}") from None
 
 
 # ---- one kind of rule at a time ------------------------------------------------------------------
