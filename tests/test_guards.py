@@ -182,6 +182,13 @@ def test_too_many_labels_are_not_blamed_on_histories() -> None:
         caesura.log_partition(p)
 
 
+def test_many_labels_in_training_are_warned_of() -> None:
+    x = [[f"w{k}" for k in range(510)]]
+    y = [[f"L{k}" for k in range(510)]]
+    with pytest.warns(UserWarning, match=r"510 labels or tags have 260,100 transitions"):
+        ChainCRF([lower[0]], scheme=None, outside="none", max_iterations=1).fit(x, y)
+
+
 # -- what a model says of itself -------------------------------------------------------------------
 
 

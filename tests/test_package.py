@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "caesura"
 # Each part imports only parts before it; `render` comes before what shows itself with it.
 LINE = [
-    *("errors", "segments", "render", "checks", "documents", "corpora", "features"),
+    *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "learning"),
-    *("persistence", "models", "compat", "demo", "cli", "__main__"),
+    *("models", "compat", "demo", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}

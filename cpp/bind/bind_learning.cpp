@@ -172,6 +172,13 @@ void make_objective(BoundObjective* self, std::shared_ptr<Parameters> parameters
 }  // namespace
 
 void bind_learning(nb::module_& m) {
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const NoAgreement& error) {  // LookupError(number of the sequence)
+      PyErr_SetObject(PyExc_LookupError, nb::int_(error.sequence).ptr());
+    }
+  });
   nb::class_<Gold>(m, "Gold", "The labels of a corpus.")
       .def(nb::new_(&make_gold), "lengths"_a, "n_labels"_a, "ptr"_a, "starts"_a, "ends"_a,
            "labels"_a)

@@ -258,7 +258,7 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
       const double sign = constrained ? -weight[i] : weight[i];
       if (!add_carefully(i, known_of(i, constrained), sign, exact, &loss,
                          gradient == nullptr ? nullptr : &extra.view, work)) {
-        throw std::domain_error(std::to_string(i));
+        throw NoAgreement(i);
       }
     }
   }

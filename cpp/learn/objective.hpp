@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include "base/large_pages.hpp"
@@ -14,6 +15,12 @@
 #include "learn/trainers.hpp"
 
 namespace caesura {
+
+// No segmentation agrees with what is known of a sequence.
+struct NoAgreement : std::domain_error {
+  explicit NoAgreement(int i) : std::domain_error("no segmentation agrees"), sequence(i) {}
+  int sequence;
+};
 
 // Where the kernels keep a weight: a row and a lane of the table.  Lane -1: the single weight
 // number `row`.
@@ -140,7 +147,7 @@ class Objective {
   std::vector<std::int32_t> order;
 
   // The loss, and the gradient unless it is null, over some sequences (null: all); `observed` must
-  // be theirs.  Throws std::domain_error with the number of a sequence for which nothing is
+  // be theirs.  Throws NoAgreement for a sequence for which nothing is
   // possible.
   double evaluate(const double* w, const double* observed, const std::int32_t* some, int count,
                   bool single, int n_threads, double* gradient);

@@ -9,11 +9,14 @@
           +-- TooLarge            the exact answer would cost too much (also a ValueError)
 
 A message names the argument, what came, what was expected and what to do; `message` builds it.
+Errors carry these as fields.  A layer that knows more about an error, such as the file that a
+sequence came from, changes its fields: `CaesuraError.changed`.
 """
 
 from __future__ import annotations
 
 import reprlib
+from typing import Any, Self
 
 __all__ = ["CaesuraError", "Impossible", "InvalidInput", "TooLarge", "message"]
 
@@ -21,17 +24,107 @@ _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
 
 
+class _Message(str):
+    """A message and the fields that it was built from."""
+
+    fields: dict[str, Any]
+
+
 class CaesuraError(Exception):
-    """Stand above every exception that Caesura raises on purpose.
+    """Base class of all errors that Caesura raises on purpose.
+
+    Parameters
+    ----------
+    text : str
+        What is wrong.  `message` builds one with all fields; of any other text, a first word that
+        ends in a colon is the argument.
+
+    Attributes
+    ----------
+    argument : str or None
+        The argument that is wrong, without an index: ``"y"``.
+    index : int or None
+        The index of the item in the argument: 3 in ``y[3]``.
+    part : str
+        What follows the index: ``"[2]"`` in ``y[3][2]``, ``".dense"`` in ``X[0].dense``.
+    got : str or None
+        The offending value, shortened.
+    expected : str or None
+        What would have been right.
+    remedy : str or None
+        What the caller can do about it.
+    problem : str
+        The text between the argument and the remedy.
 
     Examples
     --------
     >>> try:
-    ...     raise TooLarge("17 labels may occur at most once, expected 16 or fewer")
+    ...     raise InvalidInput(message("n[2]", -1, "at least 1", "ask for more"))
     ... except CaesuraError as error:
     ...     print(error)
-    17 labels may occur at most once, expected 16 or fewer
+    ...     print(error.argument, error.index, error.got, error.expected, error.remedy, sep=" | ")
+    ...     print(error.changed(argument="--n", index=None))
+    n[2]: got -1, expected at least 1; ask for more
+    n | 2 | -1 | at least 1 | ask for more
+    --n: got -1, expected at least 1; ask for more
     """
+
+    argument: str | None = None
+    index: int | None = None
+    part: str = ""
+    got: str | None = None
+    expected: str | None = None
+    remedy: str | None = None
+    problem: str = ""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(str(text))
+        place, colon, problem = text.partition(": ")
+        if isinstance(text, _Message):
+            self.__dict__.update(text.fields)
+            place, colon = text.fields["argument"], ":"
+        else:
+            self.problem = problem if colon and " " not in place else str(text)
+        if colon and " " not in place:
+            self.argument, self.index, self.part = _split(place)
+
+    @property
+    def place(self) -> str:
+        """The argument as the caller would write it, down to the offending item."""
+        return f"{self.argument or ''}{self.item}"
+
+    @property
+    def item(self) -> str:
+        """Which item of the argument it is: ``"[3][2]"``."""
+        return self.part if self.index is None else f"[{self.index}]{self.part}"
+
+    def changed(self, **fields: Any) -> Self:
+        """Return the same error with other fields, and the text that follows from them.
+
+        Parameters
+        ----------
+        **fields
+            `argument`, `index`, `part`, `problem`, `expected` or `remedy`; or `place`, which is the
+            first three together, as in ``y[3][2]``.
+        """
+        if "place" in fields:
+            names = ("argument", "index", "part")
+            fields |= dict(zip(names, _split(fields.pop("place")), strict=True))
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__ | fields)
+        if twin.expected is not None:
+            twin.problem = f"got {twin.got}, expected {twin.expected}"
+        place = f"{twin.place}: " if twin.place else ""
+        remedy = "" if twin.remedy is None else f"; {twin.remedy}"
+        twin.args = (f"{place}{twin.problem}{remedy}",)
+        return twin
+
+
+def _split(place: str) -> tuple[str, int | None, str]:
+    """Return the name, the index and the rest of an argument such as ``y[3][2]``."""
+    name, _, inner = place.partition("[")
+    index, _, part = inner.partition("]")
+    return (name, int(index), part) if index.isdecimal() else (place, None, "")
 
 
 class InvalidInput(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
@@ -88,4 +181,13 @@ def message(argument: str, came: object, expected: str, remedy: str) -> str:
     >>> message("n", -1, "a number of paths, 1 or more", "ask for at least one")
     'n: got -1, expected a number of paths, 1 or more; ask for at least one'
     """
-    return f"{argument}: got {_SHORT.repr(came)}, expected {expected}; {remedy}"
+    got = _SHORT.repr(came)
+    text = _Message(f"{argument}: got {got}, expected {expected}; {remedy}")
+    text.fields = {
+        "argument": argument,
+        "got": got,
+        "expected": expected,
+        "remedy": remedy,
+        "problem": f"got {got}, expected {expected}",
+    }
+    return text

@@ -39,13 +39,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
 WIDE = 1000  # columns where no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"
-OPTIONS = (  # what errors of the library advise, as it is said here
-    ("align='expand' or 'contract'", "--align expand or contract"),
-    ("pass format=", "pass --to or --format "),
-    ("pass another encoding, as 'latin-1'", "pass --encoding, as in --encoding latin-1"),
-    ("n_threads: got", "--threads: got"),
-    ("random_state: got", "--seed: got"),
-)
+OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # arguments of the library
 
 
 # ---- results -------------------------------------------------------------------------------------
@@ -325,15 +319,32 @@ def _said(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
         return f"{name}{error.strerror.lower()}"
-    if isinstance(error, CaesuraError | OSError):
-        text = str(error)
-        for argument, option in OPTIONS:
-            text = text.replace(argument, option)
-        return text
+    if isinstance(error, CaesuraError):
+        return str(_with_options(error))
+    if isinstance(error, OSError):
+        return str(error)
     if isinstance(error, MemoryError):
         return "not enough memory; take fewer sequences, or smaller batches"
     kind = type(error).__name__
     return f"unexpected {kind}: {error}; this should not happen: set {DEBUG}=1 to see where it did"
+
+
+def _with_options(error: CaesuraError) -> CaesuraError:
+    """Return an error that speaks of options where the library speaks of arguments."""
+    from caesura.corpora import OTHER_FORMAT
+    from caesura.corpora.files import OTHER_ENCODING
+    from caesura.corpora.spans import OTHER_ALIGNMENT
+
+    advice = {
+        OTHER_ALIGNMENT: "pass another tokeniser, or --align expand or contract",
+        OTHER_ENCODING: "pass --encoding, as in --encoding latin-1",
+        OTHER_FORMAT: OTHER_FORMAT.replace("pass format=", "pass --to or --format "),
+    }
+    if error.argument in OPTIONS:
+        error = error.changed(argument=OPTIONS[error.argument])
+    if error.remedy in advice:
+        error = error.changed(remedy=advice[error.remedy])
+    return error
 
 
 def _console(stream: TextIO) -> Console:

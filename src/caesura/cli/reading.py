@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -38,6 +37,7 @@ Trust = Annotated[
     bool, typer.Option("--trust", help="Import the Python functions that the model file names.")
 ]
 PANEL = "Reading"
+SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item for each
 TOKENISERS = ("words", "whitespace", "characters")
 PACKED = (".gz", ".bz2", ".xz")
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
@@ -245,14 +245,13 @@ def naming(path: str | Path, dev: str | Path | None = None, first: int = 0) -> I
     try:
         yield
     except CaesuraError as error:
-        place = re.match(r"(X|y|X_dev|y_dev|constraints)\[(\d+)\]", str(error))
-        if place is None:
+        if error.index is None or error.argument not in SEQUENCES:
             raise
-        file = os.fspath(dev or "dev") if place[1].endswith("_dev") else os.fspath(path)
-        what = ": constraints" if place[1] == "constraints" else ""
-        told = str(error)[place.end(2) + 1 :]
+        file = os.fspath(dev or "dev") if error.argument.endswith("_dev") else os.fspath(path)
+        what = ": constraints" if error.argument == "constraints" else ""
         name = "standard input" if file == "-" else file
-        raise type(error)(f"{name}, sequence {first + int(place[2]) + 1}{what}{told}") from None
+        place = f"{name}, sequence {first + error.index + 1}{what}"
+        raise error.changed(argument=place, index=None) from None
 
 
 # ---- models --------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from caesura.cli.rules import Rules
 from caesura.cli.writing import Answer, Style, beside, form_of, line_of, write
 from caesura.corpora.files import writing
 from caesura.documents import Document
-from caesura.errors import CaesuraError, InvalidInput
+from caesura.errors import CaesuraError, Impossible, InvalidInput
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
 
@@ -213,12 +213,15 @@ class _Run:
         except CaesuraError as error:
             if self.asking.constraints is None:
                 raise
-            if isinstance(rules, Mapping) and str(error).startswith("constraints["):
+            place = error.argument or ""
+            if isinstance(rules, Mapping) and place.startswith("constraints"):
                 return self._named(documents, [rules] * len(documents))  # says which sequence
-            said = str(error).replace("constraints[", f"{self.asking.constraints}: constraints[", 1)
-            if said.endswith("relax what is forbidden"):
-                said += f" in {self.asking.constraints}"
-            raise type(error)(said) from None
+            if isinstance(error, Impossible):
+                problem = f"{error.problem} in {self.asking.constraints}"
+                raise error.changed(problem=problem) from None
+            if place.endswith(": constraints"):
+                place = f"{place.removesuffix('constraints')}{self.asking.constraints}: constraints"
+            raise error.changed(argument=place or None) from None
 
     def _asked(self, documents: list[Document], rules: Any) -> list[Answer]:
         """Ask the model."""

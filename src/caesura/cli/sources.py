@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -40,11 +39,11 @@ def naming_config(settings: Settings, tried: Mapping[str, Any] | None = None) ->
     try:
         yield
     except CaesuraError as error:
-        about = re.match(r"\w+", str(error))
-        if settings.config is None or about is None:
+        if settings.config is None or error.argument is None:
             raise
-        name = ALIASES.get(about[0], about[0])
+        name = error.argument.partition("[")[0]
+        name = ALIASES.get(name, name)
         by_option = chosen(settings._replace(config=None)) | dict(tried or {})
         if name in by_option or name not in chosen(Settings(config=settings.config)):
             raise
-        raise type(error)(f"{settings.config}: {error}") from None
+        raise error.changed(argument=f"{settings.config}: {error.argument}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import time
@@ -217,9 +216,9 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
         with naming(*names):
             model.fit(corpora.train, X_dev=corpora.dev, checkpoint=checkpoint, callbacks=[count])
     except InvalidInput as error:
-        if not going_on or not str(error).startswith("checkpoint: "):
+        if not going_on or error.argument != "checkpoint":
             raise
-        raise InvalidInput(_foreign(checkpoint, str(error))) from None
+        raise _foreign(checkpoint, error) from None
     except KeyboardInterrupt:
         if not checkpoint.exists():
             note("interrupted before the first iteration; there is nothing to go on from")
@@ -232,17 +231,17 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
         raise typer.Exit(130) from None
 
 
-def _foreign(checkpoint: Path, said: str) -> str:
+def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
     """Return what is wrong with the checkpoint of another run."""
-    differs = re.search(r"a run with (\w+) (.*?)'?, expected \1 ([^;]*)", said)
-    if differs is None:
-        return f"{checkpoint}: {said.removeprefix('checkpoint: ')}; or pass --restart"
-    name, *values = differs.groups()
-    was, now = ("none" if value == "None" else value for value in values)
-    return (
+    from caesura.learning.checkpoint import OtherRun
+
+    if not isinstance(error, OtherRun):
+        return InvalidInput(f"{error.changed(argument=str(checkpoint))}; or pass --restart")
+    was, now = ("none" if value is None else value for value in (error.was, error.now))
+    return InvalidInput(
         f"{checkpoint}: got the checkpoint of a run with other data or settings "
-        f"({MEANING.get(name, name)}: {was}, now {now}), expected one of this run; give the same "
-        "data and settings, or pass --restart to start anew"
+        f"({MEANING.get(error.setting, error.setting)}: {was}, now {now}), expected one of this "
+        "run; give the same data and settings, or pass --restart to start anew"
     )
 
 

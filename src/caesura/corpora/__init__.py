@@ -64,6 +64,8 @@ _FORMATS = {
 }
 
 FORMATS: tuple[str, ...] = tuple(_FORMATS)
+_NAMES = f"{', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
+OTHER_FORMAT = f"pass format={_NAMES}"  # a remedy
 """The names of the formats."""
 
 
@@ -168,5 +170,4 @@ def _by_name(path: Name) -> str:
     if path != "-" and os.path.isdir(path):
         return "brat"
     expected = f"a name that ends in {', '.join(names)}, or a folder"
-    remedy = f"pass format={', '.join(map(repr, FORMATS[:-1]))} or {FORMATS[-1]!r}"
-    raise InvalidInput(message("path", os.fspath(path), expected, remedy))
+    raise InvalidInput(message("path", os.fspath(path), expected, OTHER_FORMAT))

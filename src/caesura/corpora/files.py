@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
-from caesura.errors import InvalidInput, message
+from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
+    "OTHER_ENCODING",
     "PACKED",
     "Damaged",
     "Name",
@@ -32,6 +33,7 @@ __all__ = [
     "writing",
 ]
 
+OTHER_ENCODING = "pass another encoding, as 'latin-1'"  # a remedy
 Name = str | os.PathLike[str]  # of a file; - is the standard input or output
 
 
@@ -98,11 +100,16 @@ class Source:
 
     def _undecodable(self, number: int, error: UnicodeDecodeError) -> InvalidInput:
         problem = f"got bytes that are not {self._encoding}, {error.reason}"
-        return self.error(number, f"{problem}; pass another encoding, as 'latin-1'")
+        return self.error(number, problem).changed(remedy=OTHER_ENCODING)
 
-    def error(self, line: int, problem: object) -> InvalidInput:
+    def error(self, line: int, problem: str | Exception) -> InvalidInput:
         """Return an error that names a line."""
-        return InvalidInput(f"{self.name}, line {line}: {problem}")
+        text = problem if isinstance(problem, str) else str(problem)
+        about = problem if isinstance(problem, CaesuraError) else InvalidInput(text)
+        place = f"{self.name}, line {line}"
+        made = InvalidInput()
+        made.__dict__.update(about.__dict__)
+        return made.changed(argument=f"{place}: {about.argument}" if about.argument else place)
 
     @property
     def name(self) -> str:

@@ -36,8 +36,12 @@ class TagCounts:
                 self.lines.setdefault(tag, line)
 
 
-def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
+def detect_scheme(
+    counts: TagCounts, outside: str = "O", name: str = "tags", place: str = "line {}"
+) -> str:
     """Return the scheme of tags, or raise if they are of no single one.
+
+    An error is about the argument `name`, and says by `place` where a tag came first.
 
     Examples
     --------
@@ -55,18 +59,19 @@ def detect_scheme(counts: TagCounts, outside: str = "O") -> str:
         return "plain"
     if len(lettered) < len(tags):
         other = next(tag for tag in tags if tag not in lettered)
+        one, two = (f"{tag!r} ({place.format(counts.lines[tag])})" for tag in (lettered[0], other))
         raise InvalidInput(
-            f"tags: got {lettered[0]!r} (line {counts.lines[lettered[0]]}) and {other!r} (line "
-            f"{counts.lines[other]}), expected one scheme; correct the tags or name their scheme"
+            f"{name}: got {one} and {two}, expected one scheme; correct the tags or name their "
+            "scheme"
         )
     letters = {tag.partition("-")[0] for tag in tags}
     rows = [row for row in _CANDIDATES if letters <= _LETTERS[row.name]]
     wrong = {row.name: _wrong(counts.pairs, row) for row in rows}
     if not rows or (bare and min(wrong.values())):
         raise InvalidInput(
-            f"tags: got the letters {', '.join(sorted(letters))}, as in {tags[0]!r} (line "
-            f"{counts.lines[tags[0]]}), expected those of one scheme; correct the tags or name "
-            "their scheme, plain if they are labels"
+            f"{name}: got the letters {', '.join(sorted(letters))}, as in {tags[0]!r} "
+            f"({place.format(counts.lines[tags[0]])}), expected those of one scheme; correct the "
+            "tags or name their scheme, plain if they are labels"
         )
     return min(wrong, key=lambda name: wrong[name])
 

@@ -13,7 +13,9 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment
 
-__all__ = ["Span", "labelled", "spans_of", "text_of"]
+__all__ = ["OTHER_ALIGNMENT", "Span", "labelled", "spans_of", "text_of"]
+
+OTHER_ALIGNMENT = "pass another tokeniser, or align='expand' or 'contract'"  # a remedy
 
 
 class Span(NamedTuple):
@@ -94,8 +96,7 @@ def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInp
         return InvalidInput(message(name, list(span), "a token in it", "leave it out"))
     t = place.first if place.cut_first else place.last - 1
     expected = f"whole tokens, but {document.tokens[t]!r} is cut"
-    remedy = "pass another tokeniser, or align='expand' or 'contract'"
-    return InvalidInput(message(name, list(span), expected, remedy))
+    return InvalidInput(message(name, list(span), expected, OTHER_ALIGNMENT))
 
 
 def text_of(document: Document) -> str:

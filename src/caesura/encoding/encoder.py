@@ -126,6 +126,7 @@ class Encoder:
         corpus: _kernels.Corpus | None = None,
         first: int = 0,
         words: _kernels.WordRows | None = None,
+        name: str = "X",
     ) -> _kernels.Corpus:
         """Append documents to a corpus, or to a new one.
 
@@ -142,8 +143,14 @@ class Encoder:
         words : WordRows, optional
             What words score by themselves: attributes of single words are left out then, and the
             corpus is good for prediction with these weights only.
+        name : str
+            What errors call the documents.
         """
-        return self._encode(lambda: Batch(documents, self._words, first), grow, corpus, words)[0]
+
+        def batch() -> Batch:
+            return Batch(documents, self._words, first, name=name)
+
+        return self._encode(batch, grow, corpus, words)[0]
 
     def encode_texts(
         self,

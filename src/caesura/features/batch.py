@@ -103,7 +103,8 @@ class Words:
 class Batch:
     """The tokens of many documents in one row.
 
-    Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i].
+    Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i], or by
+    another name than X.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ class Batch:
         What errors call the first document.
     tokens : TokenBatch, optional
         The types of all tokens, as `words` has them.
+    name : str
+        What errors call the documents.
     """
 
     def __init__(
@@ -123,8 +126,10 @@ class Batch:
         words: Words,
         first: int = 0,
         tokens: _kernels.TokenBatch | None = None,
+        name: str = "X",
     ) -> None:
         self._documents, self.first, self.words = documents, first, words
+        self.name = name
         self._tokens = tokens
 
     # Nothing here is a cached_property: before Python 3.12 all instances share a lock, which a

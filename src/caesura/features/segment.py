@@ -360,7 +360,7 @@ class SegmentFunction(SegmentFeature):
         """Return where its attributes fire."""
         fired, low = Fired(), batch.offsets.tolist()
         for i, start, end in spans(batch, self.max_length):
-            where = f"{self.name}(document, {start}, {end}) of X[{batch.first + i}]"
+            where = f"{self.name}(document, {start}, {end}) of {batch.name}[{batch.first + i}]"
             bag = answered(self.function, where, batch.documents[i], start, end)
             numbers = bag.items() if isinstance(bag, dict) else ((name, 1.0) for name in bag)
             for name, number in numbers:

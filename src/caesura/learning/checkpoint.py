@@ -6,7 +6,6 @@ and a header that says where each belongs.  Every float comes back with the bits
 
 from __future__ import annotations
 
-import importlib
 import os
 import zlib
 from collections.abc import Mapping
@@ -14,16 +13,25 @@ from typing import Any
 
 import numpy as np
 
+from caesura import persistence
 from caesura.errors import InvalidInput, message
 from caesura.learning.lbfgs import State
 from caesura.learning.objectives import Progress
 from caesura.learning.sgd import EpochState
 
-__all__ = ["KIND", "read", "write"]
+__all__ = ["KIND", "OtherRun", "read", "write"]
 
 KIND = "training"
 TUPLES = {kind.__name__: kind for kind in (State, EpochState, Progress)}
 Path = str | os.PathLike[str]
+
+
+class OtherRun(InvalidInput):
+    """The checkpoint is of a run with other data or settings."""
+
+    setting: str  # the first that differs
+    was: Any
+    now: Any
 
 
 def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
@@ -49,7 +57,7 @@ def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> No
         "run": {name: _pack(name, value, arrays) for name, value in run.items()},
         "settings": _digests(settings),
     }
-    _persistence().write(path, KIND, header, arrays)
+    persistence.write(path, KIND, header, arrays)
 
 
 def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,7 +84,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     {'w': array([0., 0.])}
     """
     try:
-        header, arrays = _persistence().read(path, KIND)
+        header, arrays = persistence.read(path, KIND)
     except InvalidInput as error:
         said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
         remedy = "give the path of a checkpoint, or remove the file to start anew"
@@ -89,12 +97,10 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
                 remedy = f"the data or the features are others: {remedy}"
             came = f"a run with {name} {found.get(name)}"
             text = message("checkpoint", came, f"{name} {expected.get(name)}", remedy)
-            raise InvalidInput(text)
+            other = OtherRun(text)
+            other.setting, other.was, other.now = name, found.get(name), expected.get(name)
+            raise other
     return {name: _unpack(packed, arrays) for name, packed in header["run"].items()}
-
-
-def _persistence() -> Any:
-    return importlib.import_module("caesura.persistence")  # comes after this part of the package
 
 
 def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
@@ -47,6 +48,7 @@ from caesura.segments import Segment
 __all__ = ["Model"]
 
 Floats = npt.NDArray[np.float64]
+MANY_STATES = 500  # from here on their pairs take most of the time
 Chunk = tuple[int, list[Document], list[Target]]
 
 
@@ -194,6 +196,7 @@ class Model(Estimator):
             else:
                 rows.append(self._rows(target, length, labelling, f"y[{i}]"))
         _check_rows(rows, bars)
+        _warn_of_many(len(bars.states), int(lengths.sum()))
         weight = _weights(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
         _check_rules(gold, self._state_rules(labelling, model_rules(self.constraints)))
@@ -284,6 +287,17 @@ def _check_rules(gold: _kernels.Gold, rules: StateRules) -> None:
         f"y[{broken[0]}]: got labels that break the constraints of the model, expected {expected}; "
         "correct the labels, or change constraints"
     )
+
+
+def _warn_of_many(states: int, tokens: int) -> None:
+    """Warn that training takes long: a pass over the data visits every pair of states per token."""
+    if states > MANY_STATES:
+        warnings.warn(
+            f"y: {states:,} labels or tags have {states**2:,} transitions, and each of {tokens:,} "
+            "tokens visits all of them in every iteration, so training will be slow; use fewer "
+            "labels if you can",
+            stacklevel=4,
+        )
 
 
 def _checked_run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +34,9 @@ class Development:
                 "the development data out"
             )
         try:
-            self._corpus = training.encoder.encode(documents, False)
+            self._corpus = training.encoder.encode(documents, False, name="X_dev")
         except InvalidInput as error:
-            raise InvalidInput(re.sub(r"\bX\[(?=\d)", "X_dev[", str(error))) from error
+            raise error.changed(argument="X_dev") if error.argument == "X" else error from error
         self._model, self._training = model, training
         self._design = training.parameters.compile(self._corpus)
         self._outside = model._outside_states(training.structure.states, training.scheme)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -110,7 +109,9 @@ def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
         asked = next(model._asked([document], constraints))
         [p], [best] = asked.potentials, asked.of(inference.viterbi)
     except CaesuraError as error:
-        raise type(error)(re.sub(r"^X\[0\]", "x", str(error))) from None
+        if error.argument != "X":
+            raise
+        raise error.changed(argument="x", index=None) from None
     said = model._named(best.segments)
     chances = model._chances(inference.marginals(p), p, said)
     reasons_of = _Reasons(model, document)

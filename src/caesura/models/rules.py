@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from itertools import repeat
@@ -254,13 +253,12 @@ def told_of(name: str) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        said = str(error).removeprefix("y.")
-        key = re.match(r"\w*", said)[0]  # type: ignore[index]
+        key = (error.argument or "").removeprefix("y.")
         rule = _AS_PARTIAL.get(key, key)
-        known = rule in Rules._fields
-        raise InvalidInput(
-            f"{name}[{rule!r}]{said[len(key) :]}" if known else f"{name}: {said}"
-        ) from None
+        if rule not in Rules._fields:
+            place = f"{name}: {key}" if key else name
+            raise error.changed(place=f"{place}{error.item}") from None
+        raise error.changed(place=f"{name}[{rule!r}]{error.item}") from None
 
 
 # ---- one kind of rule at a time ------------------------------------------------------------------

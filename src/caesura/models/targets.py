@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -90,11 +89,7 @@ def scheme_of(
     counts = TagCounts()
     for i, one in tags.items():
         counts.add(one, [i] * len(one))
-    try:
-        return detect_scheme(counts, outside)
-    except InvalidInput as error:
-        text = re.sub(r"\(line (\d+)\)", rf"({name}[\1])", str(error))
-        raise InvalidInput(text.replace("tags:", f"{name}:", 1)) from None
+    return detect_scheme(counts, outside, name, f"{name}[{{}}]")
 
 
 def _well_formed(tags: Tags, scheme: str, outside: str) -> bool:

@@ -79,12 +79,11 @@ class Corpora:
         w = w if self._centre is None else self._centre + w
         try:
             return self._objective.evaluate(w, some, self._single, self._threads)
-        except ValueError as error:  # std::domain_error with the number of a sequence
-            if not str(error).isdigit():
-                raise
+        except LookupError as error:
             raise InvalidInput(
-                f"y[{error}]: got labels that no segmentation agrees with, expected possible ones; "
-                "look for what max_length, same_label_adjacent, constraints or the scheme forbid"
+                f"y[{error.args[0]}]: got labels that no segmentation agrees with, expected "
+                "possible ones; look for what max_length, same_label_adjacent, constraints or the "
+                "tag scheme forbids"
             ) from None
 
 
