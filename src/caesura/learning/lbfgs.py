@@ -5,8 +5,10 @@
     F(w) = f(w) + c1 |w|_1 + c2 |w|_2^2
 
 A step looks at the (pseudo-)gradient, asks the kernels for a direction, and searches along it.
-Under c1 (Andrew and Gao, 2007) the direction keeps only what goes downhill, and no weight passes
-through zero within one step; the pairs of the recursion are those of the smooth part.
+Under c1 (OWL-QN, Andrew and Gao, 2007) no weight passes through zero within one step, and the pairs
+of the recursion are those of the smooth part. Unlike theirs, the recursion runs over the weights
+that are free to move, and a direction is cut only at weights that are zero: see
+cpp/optimise/vectors.hpp.
 
 A state is a tuple that is never changed: going on from a state gives the same numbers, bit by bit,
 whether it was just made or read from a file, and on any number of threads.
@@ -191,7 +193,7 @@ class LBFGS:
             gradient = np.empty_like(state.w)
             _kernels.pseudo_gradient(state.w, state.gradient, c1, threads, gradient)
         d = np.empty_like(state.w)
-        slope = _kernels.direction(gradient, s, y, rho, c1, threads, d)
+        slope = _kernels.direction(gradient, s, y, rho, state.w, c1, threads, d)
         if not slope < 0.0:
             return None, 0
         tried = 0
