@@ -23,7 +23,7 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 // zero and beyond, becomes 0: the penalty has a kink there, and moves that are cut short at zero
 // must lower F by themselves.  Other entries stay.  Without every entry that goes uphill, as Andrew
 // and Gao (2007) have it, the direction is spoilt (references of cora_ie, c1 = 0.05, c2 = 0.01:
-// 1120 evaluations instead of 340).  g.d < 0 all the same, since only terms above zero are left
+// 1120 evaluations instead of 355).  g.d < 0 all the same, since only terms above zero are left
 // out.
 double direction(const double* gradient, const double* const* s, const double* const* y,
                  const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
