@@ -113,21 +113,40 @@ def vectors(n: int, pairs: int, seed: int) -> tuple[Floats, list[Floats], list[F
 SIZES = st.one_of(st.integers(1, 40), st.sampled_from([4095, 4096, 4097, 9001]))
 
 
-@given(SIZES, st.integers(0, 7), st.integers(0, 2**32), st.booleans())
-def test_direction_is_that_of_the_twin(n: int, pairs: int, seed: int, with_c1: bool) -> None:
+@given(SIZES, st.integers(0, 7), st.integers(0, 2**32))
+def test_direction_is_that_of_the_twin(n: int, pairs: int, seed: int) -> None:
     gradient, s, y, rho = vectors(n, pairs, seed)
-    c1 = np.ones(1) if with_c1 else NONE
     expected = two_loops(gradient, s, y, rho)
     found = np.empty(n)
-    slope = _kernels.direction(gradient, s, y, rho, c1, 1, found)
-    if with_c1:
-        sure = np.abs(expected * gradient) > 1e-9
-        expected = np.where(expected * gradient >= 0, 0.0, expected)
-        np.testing.assert_allclose(found[sure], expected[sure], rtol=1e-7, atol=1e-7)
-        assert (found * gradient <= 0).all()
-    else:
-        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
+    slope = _kernels.direction(gradient, s, y, rho, gradient, NONE, 1, found)
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
     assert slope == pytest.approx(float(found @ gradient), rel=1e-9, abs=1e-9)
+
+
+@given(SIZES, st.integers(0, 7), st.integers(0, 2**32), st.booleans())
+def test_direction_under_c1_is_that_of_the_twin(n: int, pairs: int, seed: int, each: bool) -> None:
+    gradient, s, y, rho = vectors(n, pairs, seed)
+    random = np.random.default_rng(seed + 1)
+    w = random.choice([-1.0, 0.0, 2.0], n)
+    gradient[(w == 0) & (random.random(n) < 0.5)] = 0.0  # weights that c1 keeps at zero
+    c1 = random.choice([0.0, 0.5], n) if each else np.ones(1)
+    free = np.flatnonzero(gradient)
+    s_free, y_free = [a[free] for a in s], [b[free] for b in y]
+    usable = [i for i in range(pairs) if len(free) and s_free[i] @ y_free[i] > 1e-8 / rho[i]]
+    some = [s_free[i] for i in usable], [y_free[i] for i in usable]
+    expected = np.zeros(n)
+    expected[free] = two_loops(
+        gradient[free], *some, np.array([1 / (a @ b) for a, b in zip(*some, strict=True)])
+    )
+    sure = np.abs(expected * gradient) > 1e-9
+    sure &= np.abs(w + expected) > 1e-9
+    expected[(w * (w + expected) <= 0) & (c1 > 0) & (expected * gradient >= 0)] = 0.0
+    found = np.empty(n)
+    slope = _kernels.direction(gradient, s, y, rho, w, c1, 1, found)
+    sure |= gradient == 0
+    np.testing.assert_allclose(found[sure], expected[sure], rtol=1e-6, atol=1e-6)
+    assert slope == pytest.approx(float(found @ gradient), rel=1e-9, abs=1e-9)
+    assert slope <= 0.0
 
 
 @given(SIZES, st.integers(0, 2**32))
@@ -147,8 +166,8 @@ def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int) -> None:
         sparse = np.where(np.abs(s[0]) > 1, s[0], 0.0)
         numbers = [
             _kernels.dot(s[0], y[0], n_threads),
-            _kernels.direction(gradient, s, y, rho, NONE, n_threads, outs[0]),
-            _kernels.direction(gradient, s, y, rho, c1, n_threads, outs[1]),
+            _kernels.direction(gradient, s, y, rho, sparse, NONE, n_threads, outs[0]),
+            _kernels.direction(gradient, s, y, rho, sparse, c1, n_threads, outs[1]),
             _kernels.penalise(sparse, gradient, c1, c2, n_threads, outs[2]),
             _kernels.move(sparse, outs[1], 0.7, gradient, c1, n_threads, outs[4]),
             _kernels.subtract(s[1], y[1], n_threads, outs[5]),

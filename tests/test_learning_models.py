@@ -538,6 +538,22 @@ def test_mixed_precision_ends_in_double() -> None:
     same(mixed, double, 1e-5)
 
 
+def test_auto_begins_in_single_precision_where_that_pays() -> None:
+    many, labels = (X * 4)[:120], (Y * 4)[:120]
+
+    def precisions(**options: Any) -> set[str]:
+        model = SemiCRF(SEGMENTS, max_iterations=3, **options)
+        return {one.precision for one in model.fit(many, labels).history_}
+
+    assert precisions(c2=0.2) == {"single"}
+    assert precisions(c2=0.2, precision="mixed") == {"single"}
+    assert precisions(c2=0.2, precision="double") == {"double"}
+    for options in ({"c2": 0.001}, {"c1": 0.1, "c2": 0.2}, {"c2": 0.2, "order": 2}):
+        assert precisions(**options) == {"double"}, options
+    assert precisions(c2=0.2, penalties={"transitions": 0.0}) == {"double"}
+    assert SemiCRF(SEGMENTS, max_iterations=3).fit(X, Y).history_[-1].precision == "double"
+
+
 def test_the_seed_is_all_that_is_drawn() -> None:
     a, b, c = (
         SemiCRF([word[0]], learner="sgd", random_state=seed, max_iterations=3).fit(X, Y)

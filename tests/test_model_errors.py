@@ -198,7 +198,7 @@ PARAMETERS: list[tuple[dict[str, Any], str]] = [
     ({"epsilon": -1.0}, "epsilon: got -1.0"),
     ({"min_freq": -1}, "min_freq: got -1"),
     ({"learner": "adam"}, "learner: got 'adam', expected 'lbfgs' or 'sgd' or 'adagrad'"),
-    ({"precision": "half"}, "precision: got 'half', expected 'double' or 'mixed'"),
+    ({"precision": "half"}, "precision: got 'half', expected 'auto' or 'double' or 'mixed'"),
     ({"order": 0}, "order: got 0, expected a whole number, 1 to 255"),
     ({"order": 1.5}, "order: got 1.5"),
     ({"order": "2"}, "order: got '2'"),

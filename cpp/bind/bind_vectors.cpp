@@ -30,8 +30,8 @@ Penalty penalty_of(const In& c, std::int64_t n) {
 }
 
 double bound_direction(In gradient, const std::vector<In>& s, const std::vector<In>& y, In rho,
-                       In c1, int n_threads, Out out) {
-  const std::int64_t n = size_of(gradient, out);
+                       In w, In c1, int n_threads, Out out) {
+  const std::int64_t n = size_of(gradient, w, out);
   if (s.size() != y.size() || s.size() != rho.shape(0))
     throw nb::value_error("pairs: sizes differ");
   std::vector<const double*> s_data, y_data;
@@ -43,7 +43,7 @@ double bound_direction(In gradient, const std::vector<In>& s, const std::vector<
   const Penalty l1 = penalty_of(c1, n);
   const Released release;
   return direction(gradient.data(), s_data.data(), y_data.data(), rho.data(),
-                   static_cast<int>(s.size()), l1, n, n_threads, out.data());
+                   static_cast<int>(s.size()), w.data(), l1, n, n_threads, out.data());
 }
 
 }  // namespace
@@ -57,14 +57,15 @@ void caesura::bind_vectors(nb::module_& m) {
         return dot(a.data(), b.data(), n, n_threads);
       },
       "a"_a, "b"_a, "n_threads"_a, "a.b, the same on any number of threads.");
-  m.def("direction", &bound_direction, "gradient"_a, "s"_a, "y"_a, "rho"_a, "c1"_a, "n_threads"_a,
-        "out"_a.noconvert(),
+  m.def("direction", &bound_direction, "gradient"_a, "s"_a, "y"_a, "rho"_a, "w"_a, "c1"_a,
+        "n_threads"_a, "out"_a.noconvert(),
         nb::sig(
             "def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], "
             "y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], "
-            "c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float"),
-        "out = -H gradient by the two-loop recursion over the pairs, oldest first; returns "
-        "gradient.out.");
+            "w: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, "
+            "out: NDArray[numpy.float64]) -> float"),
+        "out = -H gradient by the two-loop recursion over the pairs, oldest first, and 0 where c1 "
+        "keeps a weight w = 0 at zero; returns gradient.out.");
   m.def(
       "penalise",
       [](In w, In gradient, In c1, In c2, int n_threads, Out out) {

@@ -239,25 +239,31 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
   Buffer<double> extra;
   Unpacked<double> exact;
   std::vector<std::int64_t> exact_places;
-  bool any_failed = false;
+  bool any_failed = false, exact_near = false;
   n_careful_ = 0;
   Workspace work;
   for (Buffer<Real>& buffer : buffers) {
     loss += buffer.loss;
     for (const int code : buffer.failed) {
       check_interrupt();
-      ++n_careful_;
       const bool constrained = code < 0;
       const int i = constrained ? -code - 1 : code;
       if (!any_failed) {
         exact_places = places_of(*layout_, *design_, trainer<double>().width);
-        exact.set(*layout_, *design_, exact_places, w, trainer<double>().width, n_threads);
+        exact_near =
+            exact.set(*layout_, *design_, exact_places, w, trainer<double>().width, n_threads);
         extra.make(*layout_, *design_, exact.view());
         any_failed = true;
       }
       const double sign = constrained ? -weight[i] : weight[i];
-      if (!add_carefully(i, known_of(i, constrained), sign, exact, &loss,
-                         gradient == nullptr ? nullptr : &extra.view, work)) {
+      Gradient<double>* g = gradient == nullptr ? nullptr : &extra.view;
+      // What leaves the range of float is mostly within that of double.
+      if (sizeof(Real) < sizeof(double) && exact_near &&
+          trainer<double>().evaluate(*design_, exact.view(), i, known_of(i, constrained), sign,
+                                     &loss, g, work))
+        continue;
+      ++n_careful_;
+      if (!add_carefully(i, known_of(i, constrained), sign, exact, &loss, g, work)) {
         throw NoAgreement(i);
       }
     }
@@ -276,7 +282,10 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
   total.unshare(*design_, weights.view().wide);
   total.untag(weights.view());
   if (layout_->histories != nullptr) layout_->histories->add_longer(total.view.entered);
-  if (any_failed) extra.unshare(*design_, exact.view().wide);
+  if (any_failed) {
+    extra.unshare(*design_, exact.view().wide);
+    extra.untag(exact.view());
+  }
   for_blocks(layout_->size(), n_threads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t k = begin; k < end; ++k) gradient[k] = -gold[k];
     add_packed(*layout_, places, weights.view(), total.view, begin, end, gradient);

@@ -16,6 +16,9 @@ constexpr std::int64_t kBlock = 4096;  // parameters whose terms are summed toge
 constexpr std::int64_t kLeastWork =
     64;  // blocks times sums for each thread: with less, starting it costs more
 
+constexpr double kLeastCurvature = 1e-8;  // of s.y, the part among the free weights; below it a
+                                          // pair says nothing about them
+
 // ---- two doubles at a time, or one ----
 
 using Two = double __attribute__((vector_size(16)));
@@ -212,6 +215,8 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
       .v[0];
 }
 
+namespace {
+
 // The newest pair is k - 1.  Each pass makes the next q, and the product that the pass after it
 // needs:
 //   q = g;               for i = k-1 .. 0:  alpha_i = rho_i s_i.q,  q = q - alpha_i y_i
@@ -219,24 +224,16 @@ double dot(const double* a, const double* b, std::int64_t n, int n_threads) {
 //                        for i = 0 .. k-1:  beta = rho_i y_i.q,     q = q + (alpha_i - beta) s_i
 //   d = -q
 // 2k + 1 passes; gamma is multiplied in by the pass after the turn.
-double direction(const double* gradient, const double* const* s, const double* const* y,
-                 const double* rho, int pairs, Penalty c1, std::int64_t n, int n_threads,
-                 double* d) {
+double two_loops(const double* gradient, const double* const* s, const double* const* y,
+                 const double* rho, int pairs, std::int64_t n, int n_threads, double* d) {
   const int k = pairs;
   const auto last_pass = [=](Part& part, const double* q, const double* s_last, double scale,
                              double c) {
-    // q + c s, turned round; what goes uphill under c1 stays.
-    return with(c1, [&](auto penalty) {
-      return part.pass<1>([=](auto v, std::int64_t i) {
-        using V = decltype(v);
-        const V g = load<V>(gradient + i);
-        V out = -(scale * load<V>(q + i) + (s_last ? c * load<V>(s_last + i) : V{}));
-        if (decltype(penalty)::kThere) {
-          out = (penalty.template at<V>(i) > 0.0) & (out * g >= 0.0) ? V{} : out;
-        }
-        store(d + i, out);
-        return Terms<V, 1>{{out * g}};
-      });
+    return part.pass<1>([=](auto v, std::int64_t i) {  // -(q + c s)
+      using V = decltype(v);
+      const V out = -(scale * load<V>(q + i) + (s_last ? c * load<V>(s_last + i) : V{}));
+      store(d + i, out);
+      return Terms<V, 1>{{out * load<V>(gradient + i)}};
     });
   };
   return on_threads(n, n_threads, 3 * k + 1, [&](Part& part) {  // one sum, or two on the way down
@@ -278,6 +275,50 @@ double direction(const double* gradient, const double* const* s, const double* c
     }
     return last_pass(part, d, newest, scale, alpha[k - 1] - rho[k - 1] * product).v[0];
   });
+}
+
+}  // namespace
+
+double direction(const double* gradient, const double* const* s, const double* const* y,
+                 const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
+                 int n_threads, double* d) {
+  if (c1.size == 0) return two_loops(gradient, s, y, rho, pairs, n, n_threads, d);
+  std::vector<std::int64_t> free;
+  for (std::int64_t i = 0; i < n; ++i) {
+    if (gradient[i] != 0.0) free.push_back(i);
+  }
+  const auto m = static_cast<std::int64_t>(free.size());
+  std::vector<double> rows(static_cast<std::size_t>(m) * (2 * pairs + 2)), kept_rho;
+  const auto gather = [&](const double* from, double* to) {
+    for (std::int64_t k = 0; k < m; ++k) to[k] = from[free[k]];
+  };
+  double* at = rows.data();
+  double *g = at, *out = at += m;
+  gather(gradient, g);
+  std::vector<const double*> kept_s, kept_y;
+  for (int i = 0; i < pairs; ++i) {
+    double *s_i = at += m, *y_i = at += m;
+    gather(s[i], s_i);
+    gather(y[i], y_i);
+    const double sy = dot(s_i, y_i, m, n_threads);
+    if (!(sy > kLeastCurvature / rho[i])) continue;
+    kept_s.push_back(s_i);
+    kept_y.push_back(y_i);
+    kept_rho.push_back(1.0 / sy);
+  }
+  two_loops(g, kept_s.data(), kept_y.data(), kept_rho.data(), static_cast<int>(kept_s.size()), m,
+            n_threads, out);
+  std::fill_n(d, n, 0.0);
+  double slope = 0.0;
+  for (std::int64_t k = 0; k < m; ++k) {
+    const std::int64_t i = free[k];
+    const bool penalised = c1.values[c1.size == 1 ? 0 : i] > 0.0;
+    const bool crosses = w[i] * (w[i] + out[k]) <= 0.0;
+    if (penalised && crosses && out[k] * g[k] >= 0.0) continue;
+    d[i] = out[k];
+    slope += out[k] * g[k];
+  }
+  return slope;
 }
 
 Penalised penalise(const double* w, const double* gradient, Penalty c1, Penalty c2, std::int64_t n,

@@ -15,10 +15,19 @@ struct Penalty {
 double dot(const double* a, const double* b, std::int64_t n, int n_threads);
 
 // d = -H g, H from the pairs s[i], y[i], oldest first, rho[i] = 1 / s[i].y[i]: the two-loop
-// recursion. Where c1 > 0, d is 0 unless it goes downhill.  Returns g.d.
+// recursion.  Returns g.d.
+//
+// With c1 the gradient is the pseudo-gradient, and the weights where it is 0 stay at zero.  H is
+// then made of the entries of the pairs at the other, free weights: it approximates the inverse of
+// their part of the Hessian.  An entry of d that goes uphill and takes its weight from zero, or to
+// zero and beyond, becomes 0: the penalty has a kink there, and moves that are cut short at zero
+// must lower F by themselves.  Other entries stay.  Without every entry that goes uphill, as Andrew
+// and Gao (2007) have it, the direction is spoilt (references of cora_ie, c1 = 0.05, c2 = 0.01:
+// 1120 evaluations instead of 355).  g.d < 0 all the same, since only terms above zero are left
+// out.
 double direction(const double* gradient, const double* const* s, const double* const* y,
-                 const double* rho, int pairs, Penalty c1, std::int64_t n, int n_threads,
-                 double* d);
+                 const double* rho, int pairs, const double* w, Penalty c1, std::int64_t n,
+                 int n_threads, double* d);
 
 struct Penalised {
   double penalty;  // c1 |w|_1 + c2 |w|_2^2

@@ -510,9 +510,9 @@ class WordRows:
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""
 
-def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float:
+def direction(gradient: NDArray[numpy.float64], s: Sequence[NDArray[numpy.float64]], y: Sequence[NDArray[numpy.float64]], rho: NDArray[numpy.float64], w: NDArray[numpy.float64], c1: NDArray[numpy.float64], n_threads: int, out: NDArray[numpy.float64]) -> float:
     """
-    out = -H gradient by the two-loop recursion over the pairs, oldest first; returns gradient.out.
+    out = -H gradient by the two-loop recursion over the pairs, oldest first, and 0 where c1 keeps a weight w = 0 at zero; returns gradient.out.
     """
 
 def penalise(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> tuple[float, float, float, float]:

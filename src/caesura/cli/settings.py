@@ -159,8 +159,12 @@ class Settings(NamedTuple):
         _option(LEARNING, "--patience", help="Iterations without a better dev score to the end."),
     ] = None
     precision: Annotated[
-        Literal["double", "mixed"] | None,
-        _option(LEARNING, "--precision", help="mixed begins in single precision, which is faster."),
+        Literal["auto", "double", "mixed"] | None,
+        _option(
+            LEARNING,
+            "--precision",
+            help="mixed begins in single precision, which is faster; auto chooses (the default).",
+        ),
     ] = None
     memory: Annotated[
         int | None, _option(LEARNING, "--memory", help="Of L-BFGS: steps it remembers.")

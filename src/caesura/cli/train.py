@@ -245,6 +245,11 @@ def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
     )
 
 
+def _precision(model: Any) -> str:
+    """Return "mixed" if some iterations ran in single precision."""
+    return "mixed" if any(one.precision == "single" for one in model.history_) else "double"
+
+
 def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: bool) -> None:
     """Show how good the model is and what to do next."""
     report = None
@@ -263,6 +268,7 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
                 "bytes": size,
                 "iterations": iterations,
                 "status": model.status_,
+                "precision": _precision(model),
                 "seconds": round(seconds, 3),
                 "data": {name: summary.as_json() for name, summary in corpora.summaries},
                 "warnings": corpora.warnings,

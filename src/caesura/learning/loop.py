@@ -176,6 +176,7 @@ def _stepped(
         state.n_active,
         time.perf_counter() - before,
         score,
+        "single" if getattr(state, "drafting", False) else "double",
     )
     run = run._replace(state=state, history=(*run.history, progress))
     if score is None:

@@ -60,6 +60,7 @@ class Progress(NamedTuple):
     n_active: int  # weights other than zero
     seconds: float  # since the start, of this run and those that it continues
     dev_score: float | None = None  # on the development data
+    precision: str = "double"  # "single" for an iteration in single precision
 
 
 def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:

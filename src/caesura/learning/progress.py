@@ -96,6 +96,8 @@ class ProgressLine:
         if not math.isnan(p.gradient_norm):
             parts.append(f"gradient {p.gradient_norm:.3g}")
         parts.append(f"{_duration(p.seconds)} gone")
+        if p.precision == "single":
+            parts.append("single precision")
         while width is not None and len(parts) > 1 and len("  ".join(parts)) > width:
             parts.pop()
         return "  ".join(parts)

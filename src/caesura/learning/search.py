@@ -61,7 +61,10 @@ def search(
         here = (step, point.objective, point.slope)
         # Where rounding hides the decrease, a slope that has become flatter is proof enough.
         flatter = point.objective <= objective and abs(point.slope) <= CURVATURE * abs(slope)
-        enough = point.objective <= objective + DECREASE * point.promise
+        # A step that changes nothing is not enough, however little was promised: it would be taken
+        # for ever.
+        lower = point.objective < objective
+        enough = lower and point.objective <= objective + DECREASE * point.promise
         if not (enough or flatter):
             high = here
         elif point.slope < CURVATURE * slope:

@@ -95,7 +95,7 @@ class ChainCRF(Answers):
         all_possible_transitions: bool = True,
         boundary_weights: bool = True,
         class_weight: Mapping[str, float] | None = None,
-        precision: str = "double",
+        precision: str = "auto",
         memory: int = 6,
         epsilon: float = 1e-5,
         period: int = 10,

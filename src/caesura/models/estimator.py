@@ -29,7 +29,7 @@ __all__ = ["LEARNERS", "PRECISIONS", "Estimator", "Features"]
 
 LEARNERS = ("lbfgs", "sgd", "adagrad")
 MOST_THREADS = 1024
-PRECISIONS = ("double", "mixed")
+PRECISIONS = ("auto", "double", "mixed")
 Features = list[Template | SegmentFeature]
 Bools = npt.NDArray[np.bool_]
 

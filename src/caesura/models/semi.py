@@ -72,8 +72,10 @@ class SemiCRF(Answers):
         Whether the first and the last label have weights.
     class_weight : dict of label to float, optional
         Labels whose tokens are worth more (above 1) or less; of `Partial` those that are known.
-    precision : {"double", "mixed"}
-        "mixed" begins in single precision and ends in double.
+    precision : {"auto", "double", "mixed"}
+        "mixed" begins in single precision, which is faster, and ends in double precision. "auto" is
+        "mixed" for L-BFGS without c1, with c2 of at least 0.01, first-order weights and 100 or more
+        sequences, and else "double". `history_` has the precision of each iteration.
     memory, epsilon, period, delta, max_iterations
         As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
         which count passes.  Where not given, delta is 1e-5, and 1e-4 for the others.
@@ -137,7 +139,7 @@ class SemiCRF(Answers):
         all_possible_transitions: bool = True,
         boundary_weights: bool = True,
         class_weight: Mapping[str, float] | None = None,
-        precision: str = "double",
+        precision: str = "auto",
         memory: int = 6,
         epsilon: float = 1e-5,
         period: int = 10,
