@@ -5,6 +5,7 @@
 
 #include "infer/kernels.hpp"
 #include "learn/trainers.hpp"
+#include "optimise/online_steps.hpp"
 
 namespace caesura {
 namespace {
@@ -48,6 +49,9 @@ template <>
 const Trainer<float>& trainer() {
   return &kernels() == &kWideKernels ? kWideTrainer32 : kPlainTrainer32;
 }
+const OnlineSteps& online_steps() {
+  return &kernels() == &kWideKernels ? kWideOnlineSteps : kPlainOnlineSteps;
+}
 #else
 template <>
 const Trainer<double>& trainer() {
@@ -57,6 +61,7 @@ template <>
 const Trainer<float>& trainer() {
   return kPlainTrainer32;
 }
+const OnlineSteps& online_steps() { return kPlainOnlineSteps; }
 #endif
 
 }  // namespace caesura

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +19,7 @@ from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
+from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.runs import about_run, told_of_large
 from caesura.models.structure import (
@@ -47,6 +49,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
+HALF_A_MOMENT = 0.2  # seconds that an epoch runs in the kernels at a time
 DELTA = 1e-5  # of L-BFGS, where not given
 FEW = 6  # features that an error lists; of more it names those nearest
 
@@ -63,6 +66,7 @@ class Corpora:
     ) -> None:
         self._objective, self._threads, self._single = objective, n_threads, single
         self._centre = centre  # where penalties count from, zero if not given
+        self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
 
     def __len__(self) -> int:
         return len(self._objective)
@@ -75,17 +79,59 @@ class Corpora:
         """Return the same over some sequences."""
         return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))
 
+    def epoch(
+        self, rule: OnlineRule, state: OnlineState, order: npt.NDArray[Any]
+    ) -> OnlineState:
+        """Return the state after batches of these sequences."""
+        run = self._started(rule, state)
+        sequences, at = np.ascontiguousarray(order, np.int32), 0
+        with _possible():
+            while at < len(sequences):  # in parts, between which Python hears of interrupts
+                at = run.run(sequences, at, rule.batch_size, HALF_A_MOMENT)
+        w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
+        run.finish(w, average, squares)
+        self._kept = rule.rate, w, run
+        return OnlineState(w, average, squares, run.done, run.rate, run.loss)
+
+    def _started(self, rule: OnlineRule, state: OnlineState) -> _kernels.OnlinePass:
+        """Return a pass with this state; the last one, if it ended there."""
+        rate, w, run = self._kept or (None, None, None)
+        self._kept = None
+        if run is None or rate != rule.rate or w is not state.w:
+            run = _kernels.OnlinePass(
+                self._objective,
+                rule.adagrad,
+                rule.average,
+                rule.rate,
+                rule.slowing,
+                rule.power,
+                rule.kinds,
+                rule.c1,
+                rule.c2,
+                self._centre,
+                *state[:4],
+            )
+        run.loss = 0.0
+        return run
+
     def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
         w = w if self._centre is None else self._centre + w
-        try:
+        with _possible():
             return self._objective.evaluate(w, some, self._single, self._threads)
-        except ValueError as error:  # std::domain_error with the number of a sequence
-            if not str(error).isdigit():
-                raise
-            raise InvalidInput(
-                f"y[{error}]: got labels that no segmentation agrees with, expected possible ones; "
-                "look for what max_length, same_label_adjacent or the tag scheme forbids"
-            ) from None
+
+
+@contextlib.contextmanager
+def _possible() -> Iterator[None]:
+    """Say in words for which sequence nothing is possible."""
+    try:
+        yield
+    except ValueError as error:  # std::domain_error with the number of a sequence
+        if not str(error).isdigit():
+            raise
+        raise InvalidInput(
+            f"y[{error}]: got labels that no segmentation agrees with, expected possible ones; "
+            "look for what max_length, same_label_adjacent or the tag scheme forbids"
+        ) from None
 
 
 class Examples(NamedTuple):
