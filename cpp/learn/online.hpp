@@ -16,35 +16,6 @@
 
 namespace caesura {
 
-// The weights of a batch: ranges of places, one after the other.
-class LocalWeights {
- public:
-  explicit LocalWeights(std::int64_t n_units) : slot_(n_units, {0, 0}) {}
-  void clear() {
-    ++batch_;
-    units_.clear();
-  }
-  // The number of `count` units here, which are added if the first is new.
-  std::int32_t add(std::int32_t unit, std::int32_t count = 1) {
-    Slot& slot = slot_[unit];
-    if (slot.batch != batch_) {
-      slot = {batch_, static_cast<std::int32_t>(units_.size())};
-      for (std::int32_t k = 0; k < count; ++k) units_.push_back(unit + k);
-    }
-    return slot.at;
-  }
-  void expect(std::int32_t unit) const { __builtin_prefetch(slot_.data() + unit, 1); }
-  const std::vector<std::int32_t>& units() const { return units_; }
-
- private:
-  struct Slot {
-    std::int32_t batch, at;
-  };
-  std::vector<Slot> slot_;  // [units]
-  std::vector<std::int32_t> units_;
-  std::int32_t batch_ = 1;
-};
-
 class OnlinePass {
  public:
   // What is kept of each weight, [size] in the order of the layout.  centre: where penalties count
@@ -70,19 +41,27 @@ class OnlinePass {
   const OnlineRule& rule() const { return weights_.rule(); }
 
  private:
-  // Rows of the table, single weights, weights of edges: `wide` places for each unit.
+  // Rows of the table, single weights, weights of edges or labels, and their copies.
   struct Block {
-    LocalWeights local;
-    std::int64_t first, wide;
-    std::vector<std::int64_t> ready;       // AdaGrad: [units] steps that are in its weights
-    std::vector<double> weight, gradient;  // [local units][wide]
+    Block(std::int64_t n_units, std::int64_t first_place, std::int64_t n_places)
+        : first(first_place), wide(n_places), slot(n_units, {0, 0}) {}
+    std::int64_t first, wide;              // `wide` places for each unit, from `first` on
+    std::vector<std::int64_t> ready;       // AdaGrad: [units] steps that are in their weights
+    std::vector<std::int32_t> units;       // [copies]
+    std::vector<double> weight, gradient;  // [copies][wide], and more
+    struct Slot {
+      std::int32_t batch, at;
+    };
+    std::vector<Slot> slot;  // [units] the batch that was numbered last, and the number
+
+    std::int32_t number(std::int32_t unit, std::int32_t count, std::int32_t batch);
+    OnlineUnits all() const { return {units.data(), units.size(), first, wide}; }
   };
   void number(int i);
+  void number_batch(const std::int32_t* sequences, int count);
   void read(Block& block);
-  void update(Block& block);
-  void update_labels();
-  void settle(Block& block);
   void step(const std::int32_t* sequences, int count);
+  void settle();
   std::int64_t place_of(std::int64_t weight) const;
 
   std::shared_ptr<Objective> objective_;
@@ -92,12 +71,18 @@ class OnlinePass {
   std::vector<std::int64_t> places_;
   OnlineWeights weights_;
   std::shared_ptr<std::vector<std::int32_t>> pattern_state_, edge_code_;  // of the copies
-  Block rows_, single_, edges_;
-  std::int64_t labels_;  // the place of the first transition: those after it change in every step
+  Block rows_, single_, edges_, labels_;
+  std::int32_t batch_ = 0;  // as numbered
+  // A sequence that is a batch by itself has the same numbers in every epoch: [sequences], rows and
+  // single weights.  Empty where there are edges or patterns.
+  struct Numbered {
+    bool valid = false;
+    std::vector<std::int32_t> rows, single;
+  };
+  std::vector<Numbered> alone_;
   Unpacked<double> unpacked_;
-  bool near_ = false;
-  Buffer<double> buffer_;                               // of labels
-  std::vector<double> label_gradient_, label_weights_;  // [size], only labels are used
+  Buffer<double> buffer_;              // of labels
+  std::vector<double> label_weights_;  // [size], only labels are used
   Workspace work_;
   int batch_size_ = 0;
 };

@@ -43,33 +43,28 @@ class OnlineWeights {
   double average(std::int64_t place) const;
   double squares(std::int64_t place) const { return squares_[place]; }
 
-  // The weights in a range as the kernels read them, where `ready` steps are in them so far.
-  void read(std::int64_t begin, std::int64_t count, std::int64_t ready, double* seen) {
+  // The weights of some units as the kernels read them, [units][wide].  ready: AdaGrad, [all units]
+  // the steps that are in their weights.
+  void read(const OnlineUnits& units, std::int64_t* ready, double* seen) {
     if (rule_.adagrad)
-      steps_.adagrad_read(vectors_, adagrad_, begin, count, taken_ - ready, seen);
+      steps_.adagrad_read(vectors_, adagrad_, units, taken_, ready, seen);
     else
-      steps_.sgd_read(vectors_, sgd_, begin, count, seen);
+      steps_.sgd_read(vectors_, sgd_, units, seen);
   }
 
-  // One step: first begin(), then update() of each range that has a gradient, once, then end().
-  // For AdaGrad all weights must be up to date when a batch has another size than the one before.
+  // One step: first begin(), then update() of all units that have a gradient, once each and after
+  // read(), then end().  For AdaGrad all weights must be up to date when a batch has another size
+  // than the one before.
   void begin(int batch_size);
-  void update(std::int64_t begin, std::int64_t count, double* gradient) {
-    if (rule_.adagrad)
-      steps_.adagrad_update(vectors_, adagrad_, begin, count, gradient);
-    else
-      steps_.sgd_update(vectors_, sgd_, begin, count, gradient);
+  void update(const OnlineUnits& units, std::int64_t* ready, double* gradient) {
+    if (!rule_.adagrad) {
+      steps_.sgd_update(vectors_, sgd_, units, gradient);
+      return;
+    }
+    steps_.adagrad_update(vectors_, adagrad_, units, gradient);
+    for (std::size_t k = 0; k < units.count; ++k) ready[units.units[k]] = taken_ + 1;
   }
   void end();
-  // A range that will be read and updated soon: it is far away.
-  void expect(std::int64_t begin, std::int64_t count) const {
-    constexpr int kLine = 64 / sizeof(double);
-    for (std::int64_t k = begin; k < begin + count; k += kLine) {
-      __builtin_prefetch(vectors_.w + k, 1);
-      if (vectors_.sums != nullptr) __builtin_prefetch(vectors_.sums + k, 1);
-      if (vectors_.squares != nullptr) __builtin_prefetch(vectors_.squares + k, 1);
-    }
-  }
 
   // SGD: w becomes the weights themselves, and sums those of the steps so far.
   void settle();

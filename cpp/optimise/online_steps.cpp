@@ -26,14 +26,30 @@ inline vec root(vec x) {
   return out;
 }
 
-// Calls visit(V{}, k) for the vectors of a range, or for its only weight.
+// Calls visit(V{}, place, number in the rows of the units) for the vectors of all units, or for
+// single weights.
 template <class Visit>
-void over(std::int64_t begin, std::int64_t size, Visit visit) {
-  if (size == 1) {
-    visit(double{}, begin);
+void over(const OnlineUnits& u, Visit visit) {
+  if (u.wide == 1) {
+    for (std::size_t j = 0; j < u.count; ++j) visit(double{}, u.first + u.units[j], j);
     return;
   }
-  for (std::int64_t k = begin; k < begin + size; k += W) visit(vec{}, k);
+  for (std::size_t j = 0; j < u.count; ++j) {
+    const std::int64_t begin = u.first + u.units[j] * u.wide;
+    for (std::int64_t k = 0; k < u.wide; k += W) visit(vec{}, begin + k, j * u.wide + k);
+  }
+}
+
+// The memory of a unit is far away: it is asked for some units before it is read.
+constexpr std::size_t kSoon = 8;
+inline void expect(const OnlineVectors& v, const OnlineUnits& u, std::size_t j) {
+  if (j + kSoon >= u.count) return;
+  const std::int64_t begin = u.first + u.units[j + kSoon] * u.wide;
+  for (std::int64_t k = begin; k < begin + u.wide; k += 64 / sizeof(double)) {
+    __builtin_prefetch(v.w + k, 1);
+    if (v.sums != nullptr) __builtin_prefetch(v.sums + k, 1);
+    if (v.squares != nullptr) __builtin_prefetch(v.squares + k, 1);
+  }
 }
 
 // The numbers that the kinds at k have; kOne: all weights are of one kind.
@@ -76,40 +92,36 @@ void show(const OnlineVectors& v, std::int64_t k, V w, double* seen) {
 // ---- SGD ----
 
 template <bool kOne>
-void sgd_read_kinds(const OnlineVectors v, const SgdStep s, std::int64_t begin, std::int64_t size,
-                    double* seen) {
-  over(begin, size, [&](auto lane, std::int64_t k) {
+void sgd_read_kinds(const OnlineVectors v, const SgdStep s, const OnlineUnits u, double* seen) {
+  over(u, [&](auto lane, std::int64_t k, std::size_t j) {
     using V = decltype(lane);
-    show<V>(v, k, of_kind<kOne>(lane, v, k, s.scale) * get<V>(v.w + k), seen + k - begin);
+    if (j % u.wide == 0) expect(v, u, j / u.wide);
+    show<V>(v, k, of_kind<kOne>(lane, v, k, s.scale) * get<V>(v.w + k), seen + j);
   });
 }
 
 template <bool kOne, bool kSums>
-void sgd_update_kinds(const OnlineVectors v, const SgdStep s, std::int64_t begin, std::int64_t size,
+void sgd_update_kinds(const OnlineVectors v, const SgdStep s, const OnlineUnits u,
                       double* gradient) {
-  over(begin, size, [&](auto lane, std::int64_t k) {
+  over(u, [&](auto lane, std::int64_t k, std::size_t j) {
     using V = decltype(lane);
-    double* g = gradient + k - begin;
-    const V change = of_kind<kOne>(lane, v, k, s.gain) * masked(lane, v, k, g);
-    put(g, V{});
+    const V change = of_kind<kOne>(lane, v, k, s.gain) * masked(lane, v, k, gradient + j);
+    put(gradient + j, V{});
     put(v.w + k, get<V>(v.w + k) + change);
     if (kSums) put(v.sums + k, get<V>(v.sums + k) - of_kind<kOne>(lane, v, k, s.turned) * change);
   });
 }
 
-void sgd_read(const OnlineVectors& v, const SgdStep& s, std::int64_t begin, std::int64_t size,
-              double* seen) {
-  v.n_kinds == 2 ? sgd_read_kinds<true>(v, s, begin, size, seen)
-                 : sgd_read_kinds<false>(v, s, begin, size, seen);
+void sgd_read(const OnlineVectors& v, const SgdStep& s, const OnlineUnits& u, double* seen) {
+  v.n_kinds == 2 ? sgd_read_kinds<true>(v, s, u, seen) : sgd_read_kinds<false>(v, s, u, seen);
 }
 
-void sgd_update(const OnlineVectors& v, const SgdStep& s, std::int64_t begin, std::int64_t size,
-                double* gradient) {
+void sgd_update(const OnlineVectors& v, const SgdStep& s, const OnlineUnits& u, double* gradient) {
   const bool sums = v.sums != nullptr;
   const auto update = v.n_kinds == 2
                           ? (sums ? sgd_update_kinds<true, true> : sgd_update_kinds<true, false>)
                           : (sums ? sgd_update_kinds<false, true> : sgd_update_kinds<false, false>);
-  update(v, s, begin, size, gradient);
+  update(v, s, u, gradient);
 }
 
 // ---- AdaGrad ----
@@ -196,45 +208,51 @@ V step_by_step(const OnlineVectors& v, const AdaGradStep& s, std::int64_t k, V w
 //   |w_l| = q^l |w| - speed c1 (q + ... + q^l), or 0 where that is below 0,
 // and without c1 the average gains  w times the sum over l of omega(a + l) q^l,
 //   omega(a + l) = 4 (a (a + 1) (a + 2) + (3 a^2 + 6 a + 2) l + (3 a + 3) l^2 + l^3).
-void adagrad_read(const OnlineVectors& v, const AdaGradStep& s, std::int64_t begin,
-                  std::int64_t size, std::int64_t missed, double* seen) {
+template <class V>
+V after_missed(const OnlineVectors& v, const AdaGradStep& s, std::int64_t k, V w,
+               std::int64_t missed) {
   const double a = s.step - 1.0 - static_cast<double>(missed);
-  over(begin, size, [&](auto lane, std::int64_t k) {
+  const Penalties<V> p = penalties_of<V>(v, s, k, speed_of<V>(s.rate, get<V>(v.squares + k)));
+  if (v.sums == nullptr) {
+    const Moments<V, 1> sum(p.shrunk, missed);
+    const V size = w < 0.0 ? -w : w, left = size * sum.power - p.cut * sum.moment[0];
+    return left > 0.0 ? (w < 0.0 ? -left : left) : V{};
+  }
+  if (any_above(p.cut)) return step_by_step(v, s, k, w, p, missed);
+  const Moments<V, 4> sum(p.shrunk, missed);
+  const V gained = a * (a + 1.0) * (a + 2.0) * sum.moment[0] +
+                   (3.0 * a * a + 6.0 * a + 2.0) * sum.moment[1] + (3.0 * a + 3.0) * sum.moment[2] +
+                   sum.moment[3];
+  put(v.sums + k, get<V>(v.sums + k) + 4.0 * gained * w);
+  return w * sum.power;
+}
+
+void adagrad_read(const OnlineVectors& v, const AdaGradStep& s, const OnlineUnits& u,
+                  std::int64_t done, std::int64_t* ready, double* seen) {
+  over(u, [&](auto lane, std::int64_t k, std::size_t j) {
     using V = decltype(lane);
+    const std::size_t unit = j / u.wide;
+    if (j % u.wide == 0) expect(v, u, unit);
+    std::int64_t& of_unit = ready[u.units[unit]];
     V w = get<V>(v.w + k);
-    if (missed == 0) {
-      show<V>(v, k, w, seen + k - begin);
-      return;
+    if (of_unit < done) {
+      w = after_missed(v, s, k, w, done - of_unit);
+      put(v.w + k, w);
     }
-    const Penalties<V> p = penalties_of<V>(v, s, k, speed_of<V>(s.rate, get<V>(v.squares + k)));
-    if (v.sums == nullptr) {
-      const Moments<V, 1> sum(p.shrunk, missed);
-      const V size_of_w = w < 0.0 ? -w : w, left = size_of_w * sum.power - p.cut * sum.moment[0];
-      w = left > 0.0 ? (w < 0.0 ? -left : left) : V{};
-    } else if (any_above(p.cut)) {
-      w = step_by_step(v, s, k, w, p, missed);
-    } else {
-      const Moments<V, 4> sum(p.shrunk, missed);
-      const V gained = a * (a + 1.0) * (a + 2.0) * sum.moment[0] +
-                       (3.0 * a * a + 6.0 * a + 2.0) * sum.moment[1] +
-                       (3.0 * a + 3.0) * sum.moment[2] + sum.moment[3];
-      put(v.sums + k, get<V>(v.sums + k) + 4.0 * gained * w);
-      w *= sum.power;
-    }
-    put(v.w + k, w);
-    show<V>(v, k, w, seen + k - begin);
+    if ((j + sizeof(V) / sizeof(double)) % u.wide == 0) of_unit = done;
+    show<V>(v, k, w, seen + j);
   });
 }
 
-void adagrad_update(const OnlineVectors& v, const AdaGradStep& s, std::int64_t begin,
-                    std::int64_t size, double* gradient) {
-  over(begin, size, [&](auto lane, std::int64_t k) {
+void adagrad_update(const OnlineVectors& v, const AdaGradStep& s, const OnlineUnits& u,
+                    double* gradient) {
+  over(u, [&](auto lane, std::int64_t k, std::size_t j) {
     using V = decltype(lane);
-    const V g = masked(lane, v, k, gradient + k - begin);
-    const V h = get<V>(v.squares + k) + g * g, speed = speed_of<V>(s.rate, h);
-    const Penalties<V> p = penalties_of<V>(v, s, k, speed);
-    const V w = soft(get<V>(v.w + k) - speed * g, p.cut) * p.shrunk;
-    put(gradient + k - begin, V{});
+    const V g = masked(lane, v, k, gradient + j);
+    const V h = get<V>(v.squares + k) + g * g;
+    const Penalties<V> p = penalties_of<V>(v, s, k, speed_of<V>(s.rate, h));
+    const V w = soft(get<V>(v.w + k) - speed_of<V>(s.rate, h) * g, p.cut) * p.shrunk;
+    put(gradient + j, V{});
     put(v.squares + k, h);
     put(v.w + k, w);
     if (v.sums != nullptr) put(v.sums + k, get<V>(v.sums + k) + omega(s.step) * w);

@@ -9,6 +9,7 @@
 // which is the same as average += 4 / (t + 3) * (w - average) after every step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace caesura {
@@ -43,28 +44,33 @@ struct AdaGradStep {
   double step;  // number of this one
 };
 
-struct OnlineSteps {
-  int width;  // numbers in a vector: ranges longer than 1 are whole vectors
+// Ranges of `wide` places each: unit u has the places from first + u * wide on.
+struct OnlineUnits {
+  const std::int32_t* units;  // [count]
+  std::size_t count;
+  std::int64_t first, wide;  // wide: 1, or whole vectors
+};
 
-  // The places [begin, begin + size) are read into `seen` [size], and updated by the gradient
-  // [size], which becomes 0.
+// Every function has one row of `wide` numbers in `seen` or `gradient` for each unit.
+struct OnlineSteps {
+  int width;  // numbers in a vector
 
   // seen = scale w + centre
-  void (*sgd_read)(const OnlineVectors&, const SgdStep&, std::int64_t begin, std::int64_t size,
-                   double* seen);
+  void (*sgd_read)(const OnlineVectors&, const SgdStep&, const OnlineUnits&, double* seen);
 
-  // w = w + gain gradient, sums = sums - turned gain gradient
-  void (*sgd_update)(const OnlineVectors&, const SgdStep&, std::int64_t begin, std::int64_t size,
-                     double* gradient);
+  // w = w + gain gradient, sums = sums - turned gain gradient, gradient = 0
+  void (*sgd_update)(const OnlineVectors&, const SgdStep&, const OnlineUnits&, double* gradient);
 
   // seen = w + centre, after `missed` steps without a gradient, which end before this one:
   //   speed = rate / sqrt(squares),  w = soft(w, speed c1) / (1 + 2 speed c2)  for each of them.
-  void (*adagrad_read)(const OnlineVectors&, const AdaGradStep&, std::int64_t begin,
-                       std::int64_t size, std::int64_t missed, double* seen);
+  // done: the steps so far; ready: [all units] those that are in a unit's weights, set to `done`.
+  void (*adagrad_read)(const OnlineVectors&, const AdaGradStep&, const OnlineUnits&,
+                       std::int64_t done, std::int64_t* ready, double* seen);
 
-  // squares = squares + gradient^2, w = soft(w - speed gradient, speed c1) / (1 + 2 speed c2)
-  void (*adagrad_update)(const OnlineVectors&, const AdaGradStep&, std::int64_t begin,
-                         std::int64_t size, double* gradient);
+  // squares = squares + gradient^2, w = soft(w - speed gradient, speed c1) / (1 + 2 speed c2),
+  // gradient = 0
+  void (*adagrad_update)(const OnlineVectors&, const AdaGradStep&, const OnlineUnits&,
+                         double* gradient);
 };
 
 extern const OnlineSteps kPlainOnlineSteps;
