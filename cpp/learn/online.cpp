@@ -188,7 +188,7 @@ void OnlinePass::finish(const State& state) {
   for (std::int64_t k = 0; k < layout_.size(); ++k) {
     const std::int64_t place = place_of(k);
     state.w[k] = weights_.weight(place);
-    if (weights_.rule().average) state.average[k] = weights_.average(place);
+    if (weights_.rule().average) state.average[k] = weights_.take_average(place);
     if (state.squares != nullptr) state.squares[k] = weights_.squares(place);
   }
 }

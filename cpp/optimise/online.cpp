@@ -47,8 +47,10 @@ void OnlineWeights::put(std::int64_t place, double w, double average, double squ
   if (!centre_.empty()) centre_[place] = centre;
 }
 
-double OnlineWeights::average(std::int64_t place) const {
-  return sums_[place] / omega_total(static_cast<double>(done_));
+double OnlineWeights::take_average(std::int64_t place) {
+  const double total = omega_total(static_cast<double>(done_)), average = sums_[place] / total;
+  sums_[place] = average * total;
+  return average;
 }
 
 void OnlineWeights::begin(int batch_size) {

@@ -40,7 +40,8 @@ class OnlineWeights {
   // One weight at the start, and at the end after settle().
   void put(std::int64_t place, double w, double average, double squares, double centre);
   double weight(std::int64_t place) const { return w_[place]; }
-  double average(std::int64_t place) const;
+  // Rounds the sum too, so that going on from the average and going on at once give the same bits.
+  double take_average(std::int64_t place);
   double squares(std::int64_t place) const { return squares_[place]; }
 
   // The weights of some units as the kernels read them, [units][wide].  ready: AdaGrad, [all units]

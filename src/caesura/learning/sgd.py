@@ -203,9 +203,7 @@ class SGD:
 
     def _epoch(self, state: EpochState, order: npt.NDArray[np.int64]) -> tuple[EpochState, float]:
         """Return the state after these sequences in batches, and the sum of the values seen."""
-        before = OnlineState(
-            state.w, state.average, state.squares, state.batches, state.rate, 0.0
-        )
+        before = OnlineState(state.w, state.average, state.squares, state.batches, state.rate, 0.0)
         kinds = penalty_kinds(*self._of_size(len(state.w)), len(state.w))
         if kinds is None or not hasattr(self.objective, "epoch"):
             after = self._dense_epoch(before, order)
@@ -228,9 +226,10 @@ class SGD:
             total += value
             step = rate / float((1.0 + rate * slowing * batches) ** power)
             batches += 1
-            self._update(w, squares, gradient, step, len(sequences))
-            if self.average:
-                average += (1.0 + RECENT) / (batches + RECENT) * (w - average)
+            with np.errstate(over="ignore", invalid="ignore"):  # a rate may be far too high
+                self._update(w, squares, gradient, step, len(sequences))
+                if self.average:
+                    average += (1.0 + RECENT) / (batches + RECENT) * (w - average)
         return OnlineState(w, average, squares, batches, step, total)
 
     def reopened(self, state: EpochState) -> EpochState:
@@ -248,9 +247,7 @@ class SGD:
         slowing = 2.0 * float(c2.mean()) / len(self.objective) if c2.size else 0.0
         return slowing, 0.75 if self.average else 1.0
 
-    def _update(
-        self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int
-    ) -> None:
+    def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
         """Change the weights in place, by the gradient summed over a batch of this size."""
         _, c2 = self._of_size(len(w))
         if c2.size:
@@ -375,9 +372,7 @@ class AdaGrad(SGD):
     def _slowing(self, n: int) -> tuple[float, float]:
         return 0.0, 1.0
 
-    def _update(
-        self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int
-    ) -> None:
+    def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
         c1, c2 = self._of_size(len(w))
         fraction = size / len(self.objective)
         squares += gradient * gradient

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,8 +17,9 @@ from caesura.errors import InvalidInput, message
 from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
-from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
-from caesura.learning.objectives import OnlineRule, OnlineState
+from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
+from caesura.learning.learners import LEARNERS, learners_with
+from caesura.models.objective import Corpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.runs import about_run, told_of_large
 from caesura.models.structure import (
@@ -49,89 +49,8 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-HALF_A_MOMENT = 0.2  # seconds that an epoch runs in the kernels at a time
 DELTA = 1e-5  # of L-BFGS, where not given
 FEW = 6  # features that an error lists; of more it names those nearest
-
-
-class Corpora:
-    """The objective of a corpus as the optimisers want it: of weights, or of what they gain."""
-
-    def __init__(
-        self,
-        objective: _kernels.Objective,
-        n_threads: int,
-        single: bool = False,
-        centre: Floats | None = None,
-    ) -> None:
-        self._objective, self._threads, self._single = objective, n_threads, single
-        self._centre = centre  # where penalties count from, zero if not given
-        self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
-
-    def __len__(self) -> int:
-        return len(self._objective)
-
-    def __call__(self, w: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient."""
-        return self._evaluate(w, None)
-
-    def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
-        """Return the same over some sequences."""
-        return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))
-
-    def epoch(
-        self, rule: OnlineRule, state: OnlineState, order: npt.NDArray[Any]
-    ) -> OnlineState:
-        """Return the state after batches of these sequences."""
-        run = self._started(rule, state)
-        sequences, at = np.ascontiguousarray(order, np.int32), 0
-        with _possible():
-            while at < len(sequences):  # in parts, between which Python hears of interrupts
-                at = run.run(sequences, at, rule.batch_size, HALF_A_MOMENT)
-        w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
-        run.finish(w, average, squares)
-        self._kept = rule.rate, w, run
-        return OnlineState(w, average, squares, run.done, run.rate, run.loss)
-
-    def _started(self, rule: OnlineRule, state: OnlineState) -> _kernels.OnlinePass:
-        """Return a pass with this state; the last one, if it ended there."""
-        rate, w, run = self._kept or (None, None, None)
-        self._kept = None
-        if run is None or rate != rule.rate or w is not state.w:
-            run = _kernels.OnlinePass(
-                self._objective,
-                rule.adagrad,
-                rule.average,
-                rule.rate,
-                rule.slowing,
-                rule.power,
-                rule.kinds,
-                rule.c1,
-                rule.c2,
-                self._centre,
-                *state[:4],
-            )
-        run.loss = 0.0
-        return run
-
-    def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
-        w = w if self._centre is None else self._centre + w
-        with _possible():
-            return self._objective.evaluate(w, some, self._single, self._threads)
-
-
-@contextlib.contextmanager
-def _possible() -> Iterator[None]:
-    """Say in words for which sequence nothing is possible."""
-    try:
-        yield
-    except ValueError as error:  # std::domain_error with the number of a sequence
-        if not str(error).isdigit():
-            raise
-        raise InvalidInput(
-            f"y[{error}]: got labels that no segmentation agrees with, expected possible ones; "
-            "look for what max_length, same_label_adjacent or the tag scheme forbids"
-        ) from None
 
 
 class Examples(NamedTuple):
@@ -278,7 +197,8 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     """Return the optimiser that the parameters of a model ask for."""
     c1, c2 = penalties(model, training)
     threads = threads_of(model.n_threads)
-    if model.learner == "lbfgs":
+    learner = LEARNERS[model.learner]
+    if not learner.mini_batches:
         mixed = model.precision == "mixed"
         draft = Corpora(training.objective, threads, True, training.centre) if mixed else None
         return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
@@ -291,18 +211,20 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     for name in ("delta", "max_iterations"):
         if getattr(model, name) is not None:
             settings[name] = getattr(model, name)
-    if model.learner == "adagrad":
-        return AdaGrad(objective, c1, c2, **settings)
+    if learner.accepts_c1:
+        return learner.optimiser(objective, c1, c2, **settings)
     if np.any(c1):
         own = {f"penalties[{group!r}]": value for group, value in (model.penalties or {}).items()}
         groups = [
             name for name, value in own.items() if isinstance(value, tuple | list) and value[0]
         ]
-        name, came, expected = "c1", model.c1, "0 with sgd"
+        name, came, expected = "c1", model.c1, f"0 with {model.learner}"
         if not model.c1 and groups:
-            name, came, expected = groups[0], own[groups[0]], "c2, or (0, c2) with sgd"
-        raise InvalidInput(message(name, came, expected, "take adagrad or lbfgs for c1"))
-    return SGD(objective, c2, **settings)
+            name, came = groups[0], own[groups[0]]
+            expected = f"c2, or (0, c2) with {model.learner}"
+        others = " or ".join(reversed(learners_with("accepts_c1")))
+        raise InvalidInput(message(name, came, expected, f"take {others} for c1"))
+    return learner.optimiser(objective, c2, **settings)
 
 
 def lbfgs_of(
