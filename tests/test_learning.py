@@ -173,10 +173,7 @@ def test_kernels_give_the_same_bits_on_any_number_of_threads(n: int) -> None:
             _kernels.subtract(s[1], y[1], n_threads, outs[5]),
         ]
         _kernels.pseudo_gradient(sparse, gradient, c1, n_threads, outs[3])
-        w, average, squares = s[0].copy(), s[1].copy(), np.zeros(n)
-        _kernels.sgd_update(w, average, gradient, 0.1, 0.5, c2, 0.25, n_threads)
-        _kernels.adagrad_update(w, average, squares, gradient, 0.1, 0.5, c1, c2, 0.25, n_threads)
-        answers.append((str(numbers), outs, w, average, squares))
+        answers.append((str(numbers), outs))
     for other in answers[1:]:
         assert same_bits(answers[0], other)
 

@@ -109,28 +109,4 @@ void caesura::bind_vectors(nb::module_& m) {
         return subtract(a.data(), b.data(), n, n_threads, out.data());
       },
       "a"_a, "b"_a, "n_threads"_a, "out"_a.noconvert(), "out = a - b; returns out.out.");
-  m.def(
-      "sgd_update",
-      [](Out w, Out average, In gradient, double rate, double fraction, In c2, double weight,
-         int n_threads) {
-        const std::int64_t n = size_of(w, average, gradient);
-        const Penalty l2 = penalty_of(c2, n);
-        const Released release;
-        sgd_update(w.data(), average.data(), gradient.data(), rate, fraction, l2, weight, n,
-                   n_threads);
-      },
-      "w"_a.noconvert(), "average"_a.noconvert(), "gradient"_a, "rate"_a, "fraction"_a, "c2"_a,
-      "weight"_a, "n_threads"_a, "One step of SGD, in place.");
-  m.def(
-      "adagrad_update",
-      [](Out w, Out average, Out squares, In gradient, double rate, double fraction, In c1, In c2,
-         double weight, int n_threads) {
-        const std::int64_t n = size_of(w, average, squares, gradient);
-        const Penalty l1 = penalty_of(c1, n), l2 = penalty_of(c2, n);
-        const Released release;
-        adagrad_update(w.data(), average.data(), squares.data(), gradient.data(), rate, fraction,
-                       l1, l2, weight, n, n_threads);
-      },
-      "w"_a.noconvert(), "average"_a.noconvert(), "squares"_a.noconvert(), "gradient"_a, "rate"_a,
-      "fraction"_a, "c1"_a, "c2"_a, "weight"_a, "n_threads"_a, "One step of AdaGrad, in place.");
 }

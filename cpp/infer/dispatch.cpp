@@ -5,6 +5,7 @@
 
 #include "infer/kernels.hpp"
 #include "learn/trainers.hpp"
+#include "optimise/online_steps.hpp"
 
 namespace caesura {
 namespace {
@@ -51,6 +52,9 @@ const Trainer<float>& trainer() {
 const Predictor& predictor() {
   return &kernels() == &kWideKernels ? kWidePredictor : kPlainPredictor;
 }
+const OnlineSteps& online_steps() {
+  return &kernels() == &kWideKernels ? kWideOnlineSteps : kPlainOnlineSteps;
+}
 #else
 const Predictor& predictor() { return kPlainPredictor; }
 template <>
@@ -61,6 +65,7 @@ template <>
 const Trainer<float>& trainer() {
   return kPlainTrainer32;
 }
+const OnlineSteps& online_steps() { return kPlainOnlineSteps; }
 #endif
 
 }  // namespace caesura

@@ -22,6 +22,8 @@
 
 namespace caesura {
 
+struct LabelledSegment;
+
 struct Site {
   std::int32_t start, end;
   std::uint8_t flags;      // PotentialFlags
@@ -208,7 +210,18 @@ struct Known {
   const std::uint8_t* allowed = nullptr;   // [T][Y]
   const std::uint8_t* boundary = nullptr;  // [T + 1] BoundaryMarks
   const double* cost = nullptr;            // [T][Y] added to the scores of tokens
-  bool any() const { return allowed != nullptr || boundary != nullptr || cost != nullptr; }
+  // What is added to the score of one segment: the cost of exactly [start, end) with label y is
+  // cost_rows[k][y], where the flags and the plane of cost_sites[k] are 0.  Sites are sorted as
+  // those of a Design, and none comes twice.
+  const Site* cost_sites = nullptr;   // [n_cost_sites]
+  const double* cost_rows = nullptr;  // [n_cost_sites][Y]
+  int n_cost_sites = 0;
+  // A segmentation whose score is subtracted from ln Z, or null; this alone is no constraint.
+  const LabelledSegment* path = nullptr;  // [n_path]
+  int n_path = 0;
+  bool any() const {
+    return allowed != nullptr || boundary != nullptr || cost != nullptr || n_cost_sites > 0;
+  }
 };
 
 }  // namespace caesura

@@ -1,5 +1,6 @@
 // Objective and gradient of a shard of a corpus: rows of features to scores, segmental.hpp, and
 // back.
+#include "learn/gold.hpp"
 #include "learn/lane_batches.hpp"
 #include "learn/segmental_back.hpp"
 #include "learn/trainers.hpp"
@@ -64,43 +65,125 @@ struct Evaluator : FeatureRows {
     }
   }
 
+  // The path of `known`: each returns what a part of the model scores it with, and adds `count` to
+  // the rows that it uses, which hold scores before the sweeps and counts after them.
+  double path_rows(int i, const Known& known, real count, real* x) const {
+    if (known.path == nullptr) return 0.0;
+    const int T = d.length(i);
+    std::int32_t* at = work.ints(T);  // the segment of each token
+    double score = 0.0;
+    for (int s = 0; s < known.n_path; ++s) {
+      for (int t = known.path[s].start; t < known.path[s].end; ++t) {
+        real* cell = x + static_cast<std::ptrdiff_t>(t) * n + known.path[s].label;
+        at[t] = s;
+        score += *cell;
+        *cell += count;
+      }
+    }
+    for (int k = 0; k < d.n_sites(i); ++k) {
+      const int s = segment_at(d.site[d.sites[i] + k], known.path, at);
+      if (s < 0) continue;
+      real* cell = x + static_cast<std::ptrdiff_t>(T + k) * n + known.path[s].label;
+      score += *cell;
+      *cell += count;
+    }
+    return score;
+  }
+  // The same over planes: of every token, and of those that are first, last or alone.
+  double tagged_path(const Known& known, real count, real* wide) const {
+    const Lanes at(d);
+    double score = 0.0;
+    auto use = [&](int t, int lane) {
+      real* cell = wide + static_cast<std::ptrdiff_t>(t) * w.wide + lane;
+      score += *cell;
+      *cell += count;
+    };
+    for (int s = 0; s < known.n_path; ++s) {
+      const LabelledSegment& segment = known.path[s];
+      for (int t = segment.start; t < segment.end; ++t) use(t, segment.label);
+      if (at.has_first != 0) use(segment.start, at.first + segment.label);
+      if (at.has_last != 0) use(segment.end - 1, at.last + segment.label);
+      if (at.has_single != 0 && segment.end == segment.start + 1)
+        use(segment.start, at.single + segment.label);
+    }
+    return score;
+  }
+  double path_edges(int i, const Known& known, real count) const {
+    double score = 0.0;
+    if (d.edge_ptr.empty()) return score;
+    for (int s = 1; s < known.n_path; ++s) {
+      const int pair = known.path[s - 1].label * n + known.path[s].label;
+      for_edges(i, known.path[s].start, [&](std::int32_t id, int at, real value) {
+        if (at != pair) return;
+        score += w.edge[id] * value;
+        if (count != 0) gradient->edge[id] += count * value;
+      });
+    }
+    return score;
+  }
+  double path_labels(const Known& known) const {
+    if (known.n_path == 0) return 0.0;
+    // What is barred has no weight: gold labels may break what the model forbids.
+    auto score = [](real x) { return x > -kInfinity ? static_cast<double>(x) : 0.0; };
+    double total = score(w.log_first[known.path[0].label]) +
+                   score(w.log_last[known.path[known.n_path - 1].label]);
+    for (int s = 1; s < known.n_path; ++s)
+      total += score(w.log_transition[known.path[s - 1].label * n + known.path[s].label]);
+    return total;
+  }
+  void count_path_labels(const Known& known, real count) const {
+    if (known.n_path == 0) return;
+    gradient->starts[known.path[0].label] += count;
+    gradient->ends[known.path[known.n_path - 1].label] += count;
+    for (int s = 1; s < known.n_path; ++s)
+      gradient->pairs[known.path[s - 1].label * n + known.path[s].label] += count;
+  }
+
   // As add, over tags.
-  bool add_tagged(int i, double weight, double* objective) const {
+  bool add_tagged(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     real* wide = reals(work, static_cast<std::size_t>(T) * w.wide);
     real* x = reals(work, static_cast<std::size_t>(T) * w.tags->stride);
     gather(d.first_row(i), T, wide);
+    const double score = path_labels(known) + tagged_path(known, 0, wide);
     const bool two = d.Y == 2;  // an entity and none: common, and much faster if known
     two ? to_tags<2>(T, wide, x) : to_tags<0>(T, wide, x);
     const Known nothing;
     Segmental kernel(*w.tags, T, nullptr, 0, nothing, work);
     double log_z;
     if (!kernel.forward(x, nullptr, &log_z)) return false;
-    *objective += weight * log_z;
+    *objective += weight * (log_z - score);
     if (gradient == nullptr) return true;
     kernel.backward(static_cast<real>(weight), *gradient->tags);
     two ? from_tags<2>(T, x, wide) : from_tags<0>(T, x, wide);
+    tagged_path(known, static_cast<real>(-weight), wide);
+    count_path_labels(known, static_cast<real>(-weight));
     scatter(d.first_row(i), T, wide);
     return true;
   }
 
-  // Adds weight * ln Z to the objective, and its gradient.  False: out of range.
+  // Adds weight * (ln Z - score of the path) to the objective, and its gradient.  False: out of
+  // range.
   bool add(int i, const Known& known, double weight, double* objective) const {
     const int T = d.length(i);
     if (T == 0) return true;
-    if (d.tagged && !known.any()) return add_tagged(i, weight, objective);
+    if (d.tagged && !known.any()) return add_tagged(i, known, weight, objective);
     const std::int64_t rows = T + d.n_sites(i);
     real* x = reals(work, rows * n);
     scores(i, x);
     bool far = false;
     real* m = edges(i, &far);
     if (far) return false;
+    const double score = path_labels(known) + path_rows(i, known, 0, x) + path_edges(i, known, 0);
     Segmental kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), known, work);
     double log_z;
     if (!kernel.forward(x, m, &log_z)) return false;
-    *objective += weight * log_z;
+    *objective += weight * (log_z - score);
     if (gradient == nullptr) return true;
     kernel.backward(static_cast<real>(weight), *gradient);
+    path_rows(i, known, static_cast<real>(-weight), x);
+    path_edges(i, known, static_cast<real>(-weight));
+    count_path_labels(known, static_cast<real>(-weight));
     add_gradient(i, x);
     for (int t = 1; m != nullptr && t < T; ++t) {
       const real* pairs = m + static_cast<std::ptrdiff_t>(t) * n * n;

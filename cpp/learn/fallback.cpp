@@ -1,30 +1,8 @@
 // Learning by the general sweeps, over logarithms: slower, and right for any weights.
 #include "infer/answers.hpp"
-#include "learn/objective.hpp"
+#include "learn/terms.hpp"
 
 namespace caesura {
-namespace {
-
-// Calls visit(site, pattern, weight, value, edge?) for what goes with patterns in sequence i.
-template <class Visit>
-void for_patterns(const Layout& layout, const Design& d, int i, Visit visit) {
-  if (layout.histories == nullptr) return;
-  const int T = d.length(i), square = layout.Y * layout.Y;
-  for (int r = 0; r < T + d.n_sites(i); ++r) {
-    const Site site = r < T ? Site{r, r + 1, kOpenStart | kOpenEnd} : d.site[d.sites[i] + r - T];
-    const std::int64_t row = d.first_row(i) + r;
-    d.for_patterns(row, [&](std::int32_t id, std::int32_t state, double value) {
-      visit(site, layout.histories->pattern_at[state], id, value, false);
-    });
-  }
-  for (int t = 1; t < T; ++t) {
-    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
-      if (code >= square) visit(Site{t, t + 1, kOpenEnd}, code - square, id, value, true);
-    });
-  }
-}
-
-}  // namespace
 
 std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
                                               const std::vector<std::int32_t>& order) {
@@ -76,7 +54,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
   in.histories = layout.patterns;
   in.rules = layout.rules;
   out->n_on_rows = -1;
-  for_patterns(
+  for_pattern_weights(
       layout, d, i,
       [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
         const auto pushed = static_cast<std::int64_t>(in.potentials.size());
@@ -88,63 +66,46 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
     in.static_targets.push_back(Y + k);
     in.static_scores.push_back(w.pattern[k]);
   }
-  for (int t = 1; t < T; ++t) {
-    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
-      if (code >= Y * Y) return;
-      in.edges.push_back({t, code / Y, code % Y, static_cast<std::int32_t>(in.edges.size()),
-                          w.view().edge[id] * value});
-    });
+  for_pair_weights(layout, d, i, [&](int t, std::int32_t code, std::int32_t id, double value) {
+    in.edges.push_back({t, code / Y, code % Y, static_cast<std::int32_t>(in.edges.size()),
+                        w.view().edge[id] * value});
+  });
+  for (int k = 0; k < known.n_cost_sites; ++k) {
+    const Site& site = known.cost_sites[k];
+    for (int y = 0; y < Y; ++y) {
+      in.potentials.push_back({site.start, site.end, y, 0,
+                               static_cast<std::int32_t>(in.potentials.size()),
+                               known.cost_rows[static_cast<std::ptrdiff_t>(k) * Y + y]});
+    }
   }
   out->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), order);
   return out;
 }
 
-bool Objective::add_carefully(int i, const Known& known, double sign,
-                              const Unpacked<double>& weights, double* loss,
-                              Gradient<double>* gradient, Workspace& work) {
-  const Design& d = *design_;
-  const auto scored = scored_problem(*layout_, d, weights, i, known, automaton, order, true, work);
-  scored->problem->prepare(Method::kOverlapping);
+double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
+                       SequenceCounts& counts, Workspace& work) {
+  const int Y = layout.Y;
   work.clear();
-  const Posterior answer = answer_posterior(*scored->problem, Method::kOverlapping, work, false);
-  if (answer.log_z == kMinusInfinity) return false;
-  *loss += sign * answer.log_z;
-  if (gradient == nullptr) return true;
-  const int T = d.length(i), Y = layout_->Y, stride = weights.view().row, n_sites = d.n_sites(i);
-  std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride, 0.0);
-  for (int t = 0; t < T; ++t) {
-    for (int y = 0; y < Y; ++y)
-      rows[static_cast<std::size_t>(t) * stride + y] =
-          sign * answer.counts.tokens[static_cast<std::ptrdiff_t>(t) * Y + y];
-  }
-  for (int k = 0; k < n_sites; ++k) {
-    for (int y = 0; y < Y; ++y) {
-      rows[static_cast<std::size_t>(T + k) * stride + y] =
-          sign * answer.counts.potentials[static_cast<std::ptrdiff_t>(k) * Y + y];
-    }
-  }
-  trainer<double>().add(d, weights.view(), i, rows.data(), *gradient, work);
-  for (int a = 0; a < Y; ++a) {
-    gradient->starts[a] += sign * answer.counts.starts[a];
-    gradient->ends[a] += sign * answer.counts.ends[a];
-    for (int b = 0; b < Y; ++b)
-      gradient->pairs[a * weights.view().stride + b] += sign * answer.counts.transitions[a * Y + b];
-  }
-  std::ptrdiff_t potential = static_cast<std::ptrdiff_t>(n_sites) * Y;
-  for_patterns(*layout_, d, i,
-               [&](const Site&, std::int32_t, std::int32_t id, double value, bool edge) {
-                 (edge ? gradient->edge : gradient->sparse)[id] +=
-                     sign * value * answer.counts.potentials[potential++];
-               });
-  for (std::int64_t k = 0; k < layout_->n_plain; ++k)
-    gradient->patterns[k] += sign * answer.patterns[k];
-  int at = 0;
-  for (int t = 1; t < T; ++t) {
-    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
-      if (code < Y * Y) gradient->edge[id] += sign * answer.counts.edges[at++] * value;
-    });
-  }
-  return true;
+  const Posterior answer = answer_posterior(problem, Method::kOverlapping, work, false);
+  if (answer.log_z == kMinusInfinity) return kMinusInfinity;
+  auto copy = [](const double* from, std::ptrdiff_t count, std::vector<double>& to) {
+    to.assign(from, from + count);
+  };
+  // Potentials are those of the sites, then those of patterns, then costs.
+  const std::ptrdiff_t of_sites = static_cast<std::ptrdiff_t>(d.n_sites(i)) * Y;
+  std::ptrdiff_t n_fired = 0, n_edges = 0;
+  for_pattern_weights(layout, d, i, [&](auto&&...) { ++n_fired; });
+  for_pair_weights(layout, d, i, [&](auto&&...) { ++n_edges; });
+  copy(answer.counts.tokens, static_cast<std::ptrdiff_t>(d.length(i)) * Y, counts.rows);
+  counts.rows.insert(counts.rows.end(), answer.counts.potentials,
+                     answer.counts.potentials + of_sites);
+  copy(answer.counts.potentials + of_sites, n_fired, counts.fired);
+  copy(answer.counts.transitions, static_cast<std::ptrdiff_t>(Y) * Y, counts.pairs);
+  copy(answer.counts.starts, Y, counts.starts);
+  copy(answer.counts.ends, Y, counts.ends);
+  copy(answer.counts.edges, n_edges, counts.edges);
+  copy(answer.patterns, layout.n_plain, counts.patterns);
+  return answer.log_z;
 }
 
 }  // namespace caesura

@@ -67,8 +67,13 @@ class Labels {
   void set(const std::vector<double>& transition, const std::vector<double>& start,
            const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
            Weights<Real>& view);
+  // One new score, finite as the one before it was: the panels stay as they are.
+  void put_transition(int previous, int label, double score);
+  void put_start(int label, double score);
+  void put_end(int label, double score);
 
  private:
+  int stride_ = 0;
   // most: vectors in a panel
   std::vector<Panel> make_panels(const std::vector<Real>& matrix, int Y, int width, int most,
                                  std::vector<std::int32_t>& sources) const;
@@ -89,6 +94,11 @@ class Unpacked {
   // kernels' range, ask the general sweeps.
   bool set(const Layout& layout, const Design& design, const std::vector<std::int64_t>& places,
            const double* w, int width, int n_threads);
+  // Only the weights of transitions, patterns, starts and ends are new; after a call of set(), for
+  // the same layout and design.  Costs a pass over these weights.  w: [size]
+  bool set_labels(const Layout& layout, const Design& design, const double* w);
+  // The weights of rows and edges are kept elsewhere, in the order of the table, and may change.
+  void point_to(const Real* rows, const Real* sparse, const Real* edge);
   const Weights<Real>& view() const { return view_; }
   // The weights as they are after rounding to single precision.
   const double* rounded() const { return rounded_.data(); }
@@ -96,8 +106,13 @@ class Unpacked {
   std::vector<double> transition, pattern, start, end;
 
  private:
+  void read_labels(const Layout& layout, const double* w);
+  bool make_labels(const Layout& layout, const Design& design);
+  void put_transition(const Layout& layout, int code, double score);
   void set_tags(const Layout& layout, int width);
   bool set_histories(const Layout& layout);
+  int width_ = 0;
+  bool near_ = false;  // what set() and set_labels() returned last
   void set_rounded(const Layout& layout, const double* w, int n_threads);
   Weights<Real> view_, tag_view_;
   Table<Real> rows_;
@@ -135,22 +150,35 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, cons
 std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
                                               const std::vector<std::int32_t>& order);
 
+struct Gold;
+
+// The loss of a corpus as a sum of terms (see terms.hpp) over its sequences.
 class Objective {
  public:
-  Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<const Design> design);
+  // The design is the objective's own from now on: how its attributes are stored changes with what
+  // is asked.
+  Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design,
+            std::shared_ptr<const Gold> gold, std::vector<double> weight,
+            std::vector<double> observed);
 
-  std::vector<double> observed;  // [size] gold counts times the weights of their sequences
-  std::vector<double> weight;    // [sequences]
-  std::vector<std::shared_ptr<const Hint>> hints;  // [sequences] null: fully labelled
   std::vector<double> cost;  // [tokens][Y] or empty: added to the scores of all but the gold labels
   std::shared_ptr<const Automaton> automaton;  // for the general sweeps
   std::vector<std::int32_t> order;
 
-  // The loss, and the gradient unless it is null, over some sequences (null: all); `observed` must
-  // be theirs.  Throws NoAgreement for a sequence for which nothing is
-  // possible.
-  double evaluate(const double* w, const double* observed, const std::int32_t* some, int count,
-                  bool single, int n_threads, double* gradient);
+  // The negative log-likelihood, and the gradient unless it is null, of some sequences (null: all).
+  // Throws NoAgreement for a sequence for which nothing is possible.
+  double evaluate(const double* w, const std::int32_t* some, int count, bool single, int n_threads,
+                  double* gradient);
+
+  // weight (ln Z - score(gold)) of some sequences, and its counts to the gradient; where labels are
+  // known in part, ln Z of what agrees with them takes the place of the gold score.  near: the
+  // kernels may be asked.  d: the design, or the same with other numbers for the weights.
+  double add_sequences(const Design& d, const std::int32_t* some, int count,
+                       const Unpacked<double>& weights, bool near, Gradient<double>* gradient,
+                       Workspace& work);
+
+  // Keeps others out, with each attribute of the design by itself (see row_sums.hpp).
+  std::unique_lock<std::mutex> hold();
 
   // How often the last evaluation had to ask the general sweeps.
   std::int64_t n_careful() const { return n_careful_; }
@@ -163,24 +191,45 @@ class Objective {
 
  private:
   template <class Real>
-  double run(const double* w, const double* gold, const std::int32_t* some, int count,
-             int n_threads, double* gradient);
-  template <class Real>
-  double add_batches(std::vector<int>& codes, const Weights<Real>& w, Gradient<Real>* gradient,
-                     Workspace& work, std::vector<int>& failed);
-  bool add_carefully(int i, const Known& known, double sign, const Unpacked<double>& weights,
-                     double* loss, Gradient<double>* gradient, Workspace& work);
-  Known known_of(int i, bool constrained) const;
-
-  std::shared_ptr<const Layout> layout_;
-  std::shared_ptr<const Design> design_;
-  template <class Real>
   struct Scratch;
   template <class Real>
   Scratch<Real>& scratch();
+
+  void set_shared(bool shared);
+  template <class Real>
+  double run(const double* w, int n_threads, double* gradient);
+  double run_some(const double* w, const std::int32_t* some, int count, int n_threads,
+                  double* gradient);
+  std::vector<int> shard_bounds() const;
+  template <class Real>
+  void fall_back(Scratch<Real>& scratch, const double* w, int n_threads, bool counts);
+  template <class Real>
+  double add_kernels(const Design& d, const std::vector<int>& codes, bool with_gold,
+                     const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
+                     std::vector<int>& failed);
+  template <class Real>
+  double add_batches(const Design& d, std::vector<int> codes, const Weights<Real>& w,
+                     Gradient<Real>* gradient, Workspace& work, std::vector<int>& failed);
+  double add_fallback(const Design& d, const std::vector<int>& codes,
+                      const Unpacked<double>& weights, Gradient<double>* gradient, Workspace& work);
+  double add_gold(const Design& d, int i, const Unpacked<double>& weights,
+                  Gradient<double>* gradient, Workspace& work);
+  template <class Real>
+  void reduce(Scratch<Real>& scratch, const double* gold, int n_threads, double* gradient);
+
+  std::vector<int> codes_of(const std::int32_t* some, int begin, int end) const;
+  Known known_of(int code) const;
+  double signed_weight(int code) const;
+
+  std::shared_ptr<const Layout> layout_;
+  std::shared_ptr<Design> design_;
+  std::shared_ptr<const Gold> gold_;
+  std::vector<double> weight_;    // [sequences]
+  std::vector<double> observed_;  // [size] gold counts times the weights of their sequences
   std::shared_ptr<void> scratch_,
       single_scratch_;  // kept: fresh pages cost more than what is written to them
   int n_shards_ = 1;
+  bool shared_ = false;
   std::int64_t n_careful_ = 0;
   std::mutex guard_;
 };

@@ -134,4 +134,21 @@ void share(Design& d) {
   d.dense.shrink_to_fit();
 }
 
+void unshare(Design& d) {
+  if (d.content.empty()) return;
+  std::vector<std::int32_t> ids;
+  for (std::size_t r = 0; r + 1 < d.dense_ptr.size(); ++r) {
+    const std::int64_t begin = d.dense_ptr[r], end = d.dense_ptr[r + 1];
+    d.dense_ptr[r] = static_cast<std::int64_t>(ids.size());
+    for (std::int64_t k = begin; k < end; ++k)
+      d.for_parts(d.dense[k], [&](std::int32_t row) { ids.push_back(row); });
+  }
+  d.dense_ptr.back() = static_cast<std::int64_t>(ids.size());
+  ids.resize(ids.size() + Design::kAhead, 0);
+  d.dense = std::move(ids);
+  d.sums.clear();
+  d.place.clear();
+  d.content.clear();
+}
+
 }  // namespace caesura

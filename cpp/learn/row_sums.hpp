@@ -12,5 +12,7 @@
 namespace caesura {
 
 void share(Design& design);
+// The design as it was before.
+void unshare(Design& design);
 
 }  // namespace caesura

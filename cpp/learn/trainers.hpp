@@ -24,13 +24,14 @@ template <class Real>
 struct Trainer {
   int width;  // numbers in a vector; rows are whole vectors
 
-  // Adds weight * ln Z of sequence i to *objective and, unless it is null, to the gradient.  False,
-  // and nothing added: a number left the safe range.
+  // Adds weight * (ln Z of sequence i - score of the known path, if there is one) to *objective
+  // and, unless it is null, to the gradient.  False, and nothing added: a number left the safe
+  // range.
   bool (*evaluate)(const Design&, const Weights<Real>&, int i, const Known&, double weight,
                    double* objective, Gradient<Real>*, Workspace&);
 
-  // The same for up to `width` sequences of a model with patterns of labels, where log_z is NaN if
-  // one left the range.
+  // The same for up to `width` sequences of a model with patterns of labels, without a path, where
+  // log_z is NaN if one left the range.
   void (*evaluate_many)(const Design&, const Weights<Real>&, const std::int32_t* sequences,
                         const Known*, const double* weights, int count, double* log_z,
                         Gradient<Real>*, Workspace&);

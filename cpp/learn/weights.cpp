@@ -12,6 +12,14 @@ constexpr double kFarthest = 100.0;  // of a transition, in either precision
 
 int padded(int n, int width) { return (n + width - 1) / width * width; }
 
+// Whether the exp of a score is in the range of the kernels.  What is barred is.
+bool is_near(double score) { return score == kMinusInfinity || std::abs(score) <= kFarthest; }
+
+// Whether segments of a label may have tokens with this tag.
+bool has_tag(const Layout& layout, int position, int label) {
+  return position == kUnit || layout.bounds[label] == 0;
+}
+
 }  // namespace
 
 std::vector<std::int64_t> places_of(const Layout& layout, const Design& design, int width) {
@@ -30,9 +38,9 @@ template <class Real>
 bool Unpacked<Real>::set(const Layout& layout, const Design& design,
                          const std::vector<std::int64_t>& places, const double* w, int width,
                          int n_threads) {
-  const int Y = layout.Y;
   view_ = {};
-  const int wide = view_.wide = padded(layout.planes * Y, width);
+  width_ = width;
+  const int wide = view_.wide = padded(layout.planes * layout.Y, width);
   const std::int64_t table = (layout.n_dense + design.sums.size()) * wide;
   rows_.resize(table + layout.n_sparse);  // zeros, which stay where there is no weight
   for_blocks(static_cast<std::int64_t>(places.size()), n_threads,
@@ -47,7 +55,28 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design,
     for (int y = 0; y < wide; ++y) to[y] = first[y] + second[y];
   }
   edge_.assign(w + layout.first_edge(), w + layout.first_transition());
+  bounds_ = layout.bounds;
+  view_.bounds = bounds_.data();
+  view_.dense = rows_.data();
+  view_.sparse = rows_.data() + table;
+  view_.edge = edge_.data();
+  read_labels(layout, w);
+  near_ = make_labels(layout, design);
+  if (sizeof(Real) < sizeof(double)) set_rounded(layout, w, n_threads);
+  return near_;
+}
 
+template <class Real>
+void Unpacked<Real>::point_to(const Real* rows, const Real* sparse, const Real* edge) {
+  view_.dense = rows;
+  view_.sparse = sparse;
+  view_.edge = edge;
+}
+
+// The scores of transitions, patterns, starts and ends; -inf where they are barred.
+template <class Real>
+void Unpacked<Real>::read_labels(const Layout& layout, const double* w) {
+  const int Y = layout.Y;
   transition.assign(static_cast<std::size_t>(Y) * Y, 0.0);
   pattern.assign(w + layout.first_pattern(), w + layout.first_start());
   start.assign(Y, 0.0);
@@ -63,33 +92,84 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design,
     for (int before = 0; before < Y; ++before) transition[before * Y + y] += layout.entry_bias[y];
     start[y] += layout.entry_bias[y];
   }
-  bool near = true;
-  auto bar = [&](std::vector<double>& scores, const std::vector<std::uint8_t>& barred) {
-    for (std::size_t k = 0; k < scores.size(); ++k) {
-      if (!barred.empty() && barred[k])
-        scores[k] = kMinusInfinity;
-      else
-        near &= std::abs(scores[k]) <= kFarthest;
+  auto bar = [](std::vector<double>& scores, const std::vector<std::uint8_t>& barred) {
+    for (std::size_t k = 0; k < barred.size(); ++k) {
+      if (barred[k]) scores[k] = kMinusInfinity;
     }
   };
   bar(transition, layout.barred);
   bar(start, layout.barred_start);
   bar(end, layout.barred_end);
+}
+
+// The same as the kernels want them.  False: one is out of their range.
+template <class Real>
+bool Unpacked<Real>::make_labels(const Layout& layout, const Design& design) {
+  bool near = true;
+  for (const std::vector<double>* scores : {&transition, &start, &end}) {
+    for (const double score : *scores) near &= is_near(score);
+  }
   std::vector<double> pairs = transition;  // but for those that are states
   for (std::size_t k = 0; layout.histories != nullptr && k < pairs.size(); ++k) {
     if (layout.histories->pair[k] >= 0) pairs[k] = kMinusInfinity;
   }
-  labels_.set(pairs, start, end, layout.bounds, width, view_);
-  view_.row = view_.stride;
+  labels_.set(pairs, start, end, layout.bounds, width_, view_);
   if (layout.histories != nullptr) near &= set_histories(layout);
-  bounds_ = layout.bounds;
-  view_.bounds = bounds_.data();
-  if (design.tagged) set_tags(layout, width);
-  view_.dense = rows_.data();
-  view_.sparse = rows_.data() + table;
-  view_.edge = edge_.data();
-  if (sizeof(Real) < sizeof(double)) set_rounded(layout, w, n_threads);
+  view_.row = view_.stride + (view_.by_state ? view_.histories->lanes : 0);
+  if (design.tagged) set_tags(layout, width_);
   return near;
+}
+
+template <class Real>
+void Unpacked<Real>::put_transition(const Layout& layout, int code, double score) {
+  const int Y = layout.Y, from = code / Y, to = code % Y;
+  transition[code] = score;
+  if (layout.histories == nullptr || layout.histories->pair[code] < 0)
+    labels_.put_transition(from, to, score);
+  if (view_.tags == nullptr) return;
+  for (const int last : {kEnd, kUnit}) {
+    for (const int first : {kBegin, kUnit}) {
+      if (has_tag(layout, last, from) && has_tag(layout, first, to))
+        tags_.put_transition(last * Y + from, first * Y + to, score);
+    }
+  }
+}
+
+template <class Real>
+bool Unpacked<Real>::set_labels(const Layout& layout, const Design& design, const double* w) {
+  if (!near_) {  // some exp may have been 0, and is not in the panels
+    read_labels(layout, w);
+    return near_ = make_labels(layout, design);
+  }
+  const int Y = layout.Y;
+  for (std::size_t k = 0; k < layout.transition.size(); ++k) {
+    const std::int32_t code = layout.transition[k];
+    if (transition[code] == kMinusInfinity) continue;
+    put_transition(layout, code, w[layout.first_transition() + k]);
+    near_ &= is_near(transition[code]);
+  }
+  for (std::size_t k = 0; k < layout.start.size(); ++k) {
+    const std::int32_t y = layout.start[k];
+    if (start[y] == kMinusInfinity) continue;
+    labels_.put_start(y, start[y] = w[layout.first_start() + k]);
+    near_ &= is_near(start[y]);
+    for (const int first : {kBegin, kUnit}) {
+      if (view_.tags != nullptr && has_tag(layout, first, y))
+        tags_.put_start(first * Y + y, start[y]);
+    }
+  }
+  for (std::size_t k = 0; k < layout.end.size(); ++k) {
+    const std::int32_t y = layout.end[k];
+    if (end[y] == kMinusInfinity) continue;
+    labels_.put_end(y, end[y] = w[layout.first_end() + k]);
+    near_ &= is_near(end[y]);
+    for (const int last : {kEnd, kUnit}) {
+      if (view_.tags != nullptr && has_tag(layout, last, y)) tags_.put_end(last * Y + y, end[y]);
+    }
+  }
+  std::copy(w + layout.first_pattern(), w + layout.first_start(), pattern.begin());
+  if (layout.histories != nullptr) near_ &= set_histories(layout);
+  return near_;
 }
 
 // Scores are rounded as they are; those of transitions, starts and ends when their exps have been
@@ -125,7 +205,7 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   log_entry_.assign(p.lanes, none);
   for (const std::int32_t q : p.rising) {
     const double gained = score[p.history[q]];
-    near &= gained == kMinusInfinity || std::abs(gained) <= kFarthest;
+    near &= is_near(gained);
     entry_[q] = static_cast<Real>(std::exp(gained));
     log_entry_[q] = static_cast<Real>(gained);
   }
@@ -158,7 +238,6 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
   view_.ending = ending_.data();
   view_.log_ending = log_ending_.data();
   view_.by_state = !layout.row_patterns.empty();
-  if (view_.by_state) view_.row += h.lanes;
   view_.entry = entry_.data();
   view_.log_entry = log_entry_.data();
   return near;
@@ -175,7 +254,7 @@ void Unpacked<Real>::set_tags(const Layout& layout, int width) {
     visit(a);
     visit(b);
   };
-  auto there = [&](int position, int y) { return position == kUnit || layout.bounds[y] == 0; };
+  auto there = [&](int position, int y) { return has_tag(layout, position, y); };
   for (int y = 0; y < Y; ++y) {
     each(kBegin, kUnit,
          [&](int k) { starts[k * Y + y] = there(k, y) ? start[y] : kMinusInfinity; });
@@ -208,7 +287,7 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
                        int width, Weights<Real>& view) {
   const int Y = static_cast<int>(bounds.size()), stride = padded(Y, width), size = stride * stride;
   view.Y = Y;
-  view.stride = stride;
+  view.stride = stride_ = stride;
   transition_.assign(size, Real{0});
   transposed_.assign(size, Real{0});
   for (int i = 0; i < Y; ++i) {
@@ -266,6 +345,25 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
   view.open = open_.data();
   view.longest = longest;
   view.fits = fits_.data();
+}
+
+template <class Real>
+void Labels<Real>::put_transition(int previous, int label, double score) {
+  const int at = previous * stride_ + label;
+  transition_[at] = transposed_[label * stride_ + previous] = static_cast<Real>(std::exp(score));
+  logs_[at] = static_cast<Real>(score);
+}
+
+template <class Real>
+void Labels<Real>::put_start(int label, double score) {
+  first_[label] = static_cast<Real>(std::exp(score));
+  logs_[stride_ * stride_ + label] = static_cast<Real>(score);
+}
+
+template <class Real>
+void Labels<Real>::put_end(int label, double score) {
+  last_[label] = static_cast<Real>(std::exp(score));
+  logs_[stride_ * (stride_ + 1) + label] = static_cast<Real>(score);
 }
 
 template <class Real>

@@ -35,8 +35,6 @@ void store(double* p, V v) {
 }
 inline double absolute(double x) { return std::fabs(x); }
 inline Two absolute(Two x) { return x < 0.0 ? -x : x; }
-inline double root(double x) { return std::sqrt(x); }
-inline Two root(Two x) { return Two{std::sqrt(x[0]), std::sqrt(x[1])}; }
 
 // Penalties at the place i: the same expression for all three sizes.
 struct Nothing {
@@ -381,46 +379,6 @@ double subtract(const double* a, const double* b, std::int64_t n, int n_threads,
                        return Terms<V, 1>{{difference * difference}};
                      })
       .v[0];
-}
-
-void sgd_update(double* w, double* average, const double* gradient, double rate, double fraction,
-                Penalty c2, double weight, std::int64_t n, int n_threads) {
-  with(c2, [&](auto penalty) {
-    return one_pass<1>(n, n_threads, [=](auto v, std::int64_t i) {
-      using V = decltype(v);
-      V w_i = load<V>(w + i), mean = load<V>(average + i);
-      w_i -= rate * (load<V>(gradient + i) + 2.0 * fraction * penalty.template at<V>(i) * w_i);
-      store(w + i, w_i);
-      store(average + i, mean + weight * (w_i - mean));
-      return Terms<V, 1>{};
-    });
-  });
-}
-
-void adagrad_update(double* w, double* average, double* squares, const double* gradient,
-                    double rate, double fraction, Penalty c1, Penalty c2, double weight,
-                    std::int64_t n, int n_threads) {
-  with(c1, [&](auto l1) {
-    return with(c2, [&](auto l2) {
-      return one_pass<1>(n, n_threads, [=](auto v, std::int64_t i) {
-        using V = decltype(v);
-        V w_i = load<V>(w + i), mean = load<V>(average + i);
-        const V g = load<V>(gradient + i) + 2.0 * fraction * l2.template at<V>(i) * w_i;
-        const V h = load<V>(squares + i) + g * g;
-        store(squares + i, h);
-        const V speed =
-            h > 0.0 ? rate / root(h > 0.0 ? h : 1.0 - V{}) : V{};  // no gradient yet: no move
-        w_i -= speed * g;
-        if (decltype(l1)::kThere) {
-          const V cut = speed * fraction * l1.template at<V>(i);
-          w_i = w_i > cut ? w_i - cut : (w_i < -cut ? w_i + cut : V{});
-        }
-        store(w + i, w_i);
-        store(average + i, mean + weight * (w_i - mean));
-        return Terms<V, 1>{};
-      });
-    });
-  });
 }
 
 }  // namespace caesura

@@ -51,14 +51,4 @@ double move(const double* w, const double* d, double step, const double* gradien
 // out = a - b.  Returns out.out.
 double subtract(const double* a, const double* b, std::int64_t n, int n_threads, double* out);
 
-// w = w - rate (gradient + 2 fraction c2 w), then average += weight (w - average).
-void sgd_update(double* w, double* average, const double* gradient, double rate, double fraction,
-                Penalty c2, double weight, std::int64_t n, int n_threads);
-
-// g = gradient + 2 fraction c2 w; squares += g^2; w moves by -rate g / sqrt(squares), and then
-// towards 0 by up to rate fraction c1 / sqrt(squares); then average += weight (w - average).
-void adagrad_update(double* w, double* average, double* squares, const double* gradient,
-                    double rate, double fraction, Penalty c1, Penalty c2, double weight,
-                    std::int64_t n, int n_threads);
-
 }  // namespace caesura

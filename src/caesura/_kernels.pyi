@@ -443,6 +443,36 @@ class Objective:
 
     def evaluate(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
 
+class OnlinePass:
+    """
+    A pass of SGD or AdaGrad, which touches the weights of each batch only.
+    """
+
+    def __init__(self, objective: Objective, adagrad: bool, average: bool, rate: float, slowing: float, power: float, kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], averages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], done: int) -> None: ...
+
+    def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, batch_size: int, seconds: float) -> int:
+        """
+        Batches from `begin` on until the time is over; returns where the next one begins.
+        """
+
+    def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], averages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Writes the weights, their averages and the sums of squared gradients."""
+
+    @property
+    def loss(self) -> float:
+        """Sum over the batches, each before its step."""
+
+    @loss.setter
+    def loss(self, arg: float, /) -> None: ...
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the last batch."""
+
+    @property
+    def done(self) -> int:
+        """Batches, with those before the pass."""
+
 class Reading:
     """What the states of a model say about segments."""
 
@@ -530,9 +560,3 @@ def move(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', dev
 
 def subtract(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> float:
     """out = a - b; returns out.out."""
-
-def sgd_update(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], average: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: float, fraction: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, n_threads: int) -> None:
-    """One step of SGD, in place."""
-
-def adagrad_update(w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], average: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: float, fraction: float, c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], weight: float, n_threads: int) -> None:
-    """One step of AdaGrad, in place."""

@@ -7,13 +7,14 @@ import inspect
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura.cli.reading import tokeniser_of
 from caesura.cli.values import parsed
 from caesura.errors import InvalidInput, message
+from caesura.learning.learners import LEARNERS, learners_with
 
 __all__ = [
     "ALIASES",
@@ -37,6 +38,10 @@ OWN = ("model", "gazetteer")  # choices that are no parameters of the estimators
 NEVER = ("verbose", "warm_start")  # parameters that commands decide
 Choices = dict[str, Any]
 Switch = Literal["yes", "no"]
+if TYPE_CHECKING:
+    LearnerName = str
+else:
+    LearnerName = Literal[tuple(LEARNERS)]
 
 
 def _presets() -> list[str]:
@@ -131,8 +136,12 @@ class Settings(NamedTuple):
         _option(MODEL, "--forbid-invalid", help="When a chain rules out impossible tags."),
     ] = None
     learner: Annotated[
-        Literal["lbfgs", "sgd", "adagrad"] | None,
-        _option(LEARNING, "--learner", help="How weights are found."),
+        LearnerName | None,
+        _option(
+            LEARNING,
+            "--learner",
+            help="; ".join(f"{name}: {one.summary}" for name, one in LEARNERS.items()) + ".",
+        ),
     ] = None
     c1: Annotated[float | None, _option(LEARNING, "--c1", help="Penalty on |w|, default 0.")] = None
     c2: Annotated[float | None, _option(LEARNING, "--c2", help="Penalty on w², default 1.")] = None
@@ -179,7 +188,12 @@ class Settings(NamedTuple):
         float | None, _option(LEARNING, "--delta", help="Gain over them to go on, as a share.")
     ] = None
     batch_size: Annotated[
-        int | None, _option(LEARNING, "--batch-size", help="Sequences in a step of sgd, adagrad.")
+        int | None,
+        _option(
+            LEARNING,
+            "--batch-size",
+            help=f"Sequences in a step of {', '.join(learners_with('mini_batches'))}.",
+        ),
     ] = None
     seed: Annotated[int | None, _option(LEARNING, "--seed", help="Of all that is drawn.")] = None
     threads: Annotated[

@@ -16,7 +16,7 @@ from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.features import attributes
 from caesura.inference.problems import automaton_of
-from caesura.learning import Progress
+from caesura.learning import LEARNERS, Progress
 from caesura.models.chain import ChainCRF
 from caesura.models.schemes import tags_of
 from caesura.models.structure import Fitted, Structure
@@ -65,7 +65,7 @@ def fitted_chain(settings: Mapping[str, Any], n_threads: int | None) -> ChainCRF
         scheme=None,
         forbid_invalid="never",
         boundary_weights=False,
-        learner="sgd" if settings["algorithm"] == "l2sgd" else "lbfgs",
+        learner=next(k for k, v in LEARNERS.items() if v.peer == settings["algorithm"]),
         n_threads=n_threads,
         **options,
     )

@@ -11,18 +11,22 @@ The optimisers know nothing of models: they see vectors of parameters and an obj
 from __future__ import annotations
 
 from caesura.learning.lbfgs import LBFGS, State
+from caesura.learning.learners import LEARNERS, Learner
 from caesura.learning.loop import Optimiser, Result, minimise
-from caesura.learning.objectives import BatchObjective, Objective, Progress
+from caesura.learning.objectives import BatchObjective, Objective, OnlineObjective, Progress
 from caesura.learning.progress import ProgressLine
 from caesura.learning.sgd import SGD, AdaGrad, EpochState
 
 __all__ = [
     "LBFGS",
+    "LEARNERS",
     "SGD",
     "AdaGrad",
     "BatchObjective",
     "EpochState",
+    "Learner",
     "Objective",
+    "OnlineObjective",
     "Optimiser",
     "Progress",
     "ProgressLine",

@@ -95,6 +95,15 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
             remedy = "go on with the same data and settings, or remove the file to start anew"
             if name == "weights":
                 remedy = f"the data or the features are others: {remedy}"
+            if name == "penalty" and found.get("optimiser") == expected.get("optimiser"):
+                raise InvalidInput(
+                    message(
+                        "checkpoint",
+                        "a run of adagrad by Caesura 0.1 or older",
+                        "one whose penalty is proximal",
+                        "finish it with the version that wrote it, or remove it to start anew",
+                    )
+                )
             came = f"a run with {name} {found.get(name)}"
             text = message("checkpoint", came, f"{name} {expected.get(name)}", remedy)
             other = OtherRun(text)

@@ -15,7 +15,18 @@ import numpy.typing as npt
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["BatchObjective", "Objective", "Progress", "evaluate", "penalty", "weights"]
+__all__ = [
+    "BatchObjective",
+    "Objective",
+    "OnlineObjective",
+    "OnlineRule",
+    "OnlineState",
+    "Progress",
+    "evaluate",
+    "penalty",
+    "penalty_kinds",
+    "weights",
+]
 
 Floats = npt.NDArray[np.float64]
 Objective = Callable[[Floats], tuple[float, Floats]]
@@ -41,6 +52,61 @@ class BatchObjective(Protocol):
 
     def batch(self, w: Floats, sequences: npt.NDArray[np.int64]) -> tuple[float, Floats]:
         """Return the value and the gradient summed over these sequences."""
+
+
+class OnlineRule(NamedTuple):
+    """Describe one epoch of `SGD` or `AdaGrad` to an objective that runs it by itself.
+
+    Examples
+    --------
+    >>> OnlineRule._fields[:3]
+    ('adagrad', 'average', 'batch_size')
+    """
+
+    adagrad: bool
+    average: bool  # keep the average of the weights, too
+    batch_size: int
+    rate: float
+    slowing: float  # SGD: batch t has the rate ``rate / (1 + rate * slowing * t) ** power``
+    power: float
+    kinds: npt.NDArray[np.uint8]  # (n,) which of the penalties each weight has
+    c1: Floats  # (k,)
+    c2: Floats  # (k,)
+
+
+class OnlineState(NamedTuple):
+    """Hold what an online optimiser keeps for each weight, and how far it has come.
+
+    Examples
+    --------
+    >>> OnlineState._fields
+    ('w', 'average', 'squares', 'batches', 'step', 'value')
+    """
+
+    w: Floats  # (n,)
+    average: Floats  # (n,)
+    squares: Floats  # (n,) or (1,) for SGD
+    batches: int
+    step: float  # the learning rate of the last batch
+    value: float  # the objective, summed over the batches, each before its step
+
+
+class OnlineObjective(BatchObjective, Protocol):
+    """An objective that updates only the weights that a batch touches.
+
+    `SGD` and `AdaGrad` use `epoch` where an objective has it.  The result is the one that their own
+    updates of whole vectors would give, up to rounding.
+
+    Examples
+    --------
+    >>> hasattr(OnlineObjective, "epoch")
+    True
+    """
+
+    def epoch(
+        self, rule: OnlineRule, state: OnlineState, order: npt.NDArray[np.int64]
+    ) -> OnlineState:
+        """Return the state after batches of these sequences; `state` is not changed."""
 
 
 class Progress(NamedTuple):
@@ -80,6 +146,29 @@ def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:
     if not (np.isfinite(found).all() and (found >= 0.0).all()):
         raise InvalidInput(message(name, value, "finite numbers, 0 or more", "correct them"))
     return np.atleast_1d(found) if found.any() else np.empty(0)
+
+
+def penalty_kinds(
+    c1: Floats, c2: Floats, n: int
+) -> tuple[npt.NDArray[np.uint8], Floats, Floats] | None:
+    """Return the pairs of penalties that occur, and which of them each weight has.
+
+    None if there are more than 254 pairs.
+
+    Examples
+    --------
+    >>> penalty_kinds(np.empty(0), np.array([1.0, 0.5, 1.0]), 3)
+    (array([1, 0, 1], dtype=uint8), array([0., 0.]), array([0.5, 1. ]))
+    """
+    full = [c if c.size else np.zeros(1) for c in (c1, c2)]
+    if full[0].size == full[1].size == 1:
+        return np.zeros(n, np.uint8), full[0], full[1]
+    pairs = np.stack([np.broadcast_to(c, n) for c in full], axis=1)
+    found, kinds = np.unique(pairs, axis=0, return_inverse=True)
+    if len(found) > 254:
+        return None
+    columns = np.ascontiguousarray(found.T)
+    return kinds.ravel().astype(np.uint8), columns[0], columns[1]
 
 
 def weights(w: npt.ArrayLike) -> Floats:

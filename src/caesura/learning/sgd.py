@@ -7,8 +7,10 @@
 A batch of B out of N sequences sees the penalty times B / N.  A step is one epoch; a state holds
 the random generator's state too, so that going on from one gives the same numbers bit by bit.
 
-Gradients are dense: a batch costs a pass over all parameters, besides its own work.  The kernels
-make one pass only, but batches that are small for the number of parameters pay mostly for it.
+Every batch moves every weight, because every weight has a penalty.  An `OnlineObjective` does so
+only when a weight is used (see cpp/optimise/online.hpp), so that an epoch costs about as much as
+one evaluation of the whole objective.  For other objectives the updates below change whole vectors;
+they are also the reference that the kernels are tested against.
 """
 
 from __future__ import annotations
@@ -24,12 +26,20 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
-from caesura.learning.objectives import BatchObjective, evaluate, penalty, weights
+from caesura.learning.objectives import (
+    BatchObjective,
+    OnlineRule,
+    OnlineState,
+    evaluate,
+    penalty,
+    penalty_kinds,
+    weights,
+)
 
 __all__ = ["SGD", "AdaGrad", "EpochState"]
 
 Floats = npt.NDArray[np.float64]
-RECENT = 3.0  # the average weighs the t-th batch by about t ** RECENT
+RECENT = 3.0  # the average weighs the t-th batch by about t ** RECENT; the kernels know it too
 SAMPLE = 1000  # sequences on which learning rates are tried
 CANDIDATES = 12  # learning rates that are tried, at most
 
@@ -193,18 +203,34 @@ class SGD:
 
     def _epoch(self, state: EpochState, order: npt.NDArray[np.int64]) -> tuple[EpochState, float]:
         """Return the state after these sequences in batches, and the sum of the values seen."""
+        before = OnlineState(state.w, state.average, state.squares, state.batches, state.rate, 0.0)
+        kinds = penalty_kinds(*self._of_size(len(state.w)), len(state.w))
+        if kinds is None or not hasattr(self.objective, "epoch"):
+            after = self._dense_epoch(before, order)
+        else:
+            speed = state.rate, *self._slowing(len(state.w))
+            rule = OnlineRule(self._squares, self.average, self.batch_size, *speed, *kinds)
+            after = self.objective.epoch(rule, before, order)
+        w, average, squares, batches, step, value = after
+        moved = state._replace(w=w, average=average, squares=squares, batches=batches, step=step)
+        return moved, value
+
+    def _dense_epoch(self, state: OnlineState, order: npt.NDArray[np.int64]) -> OnlineState:
+        """Return the same by updates of whole vectors."""
         w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
-        batches, step, total = state.batches, state.rate, 0.0
+        batches, rate, step, total = state.batches, state.step, state.step, 0.0
+        slowing, power = self._slowing(len(w))
         for begin in range(0, len(order), self.batch_size):
             sequences = order[begin : begin + self.batch_size]
             value, gradient = evaluate(self.objective.batch(w, sequences), len(w))
             total += value
-            step = self._rate_at(state.rate, batches, len(w))
+            step = rate / float((1.0 + rate * slowing * batches) ** power)
             batches += 1
-            weight = (1.0 + RECENT) / (batches + RECENT)  # 1 for the first batch
-            self._update(w, average, squares, gradient, step, len(sequences), weight)
-        moved = state._replace(w=w, average=average, squares=squares, batches=batches, step=step)
-        return moved, total
+            with np.errstate(over="ignore", invalid="ignore"):  # a rate may be far too high
+                self._update(w, squares, gradient, step, len(sequences))
+                if self.average:
+                    average += (1.0 + RECENT) / (batches + RECENT) * (w - average)
+        return OnlineState(w, average, squares, batches, step, total)
 
     def reopened(self, state: EpochState) -> EpochState:
         """Return a state that ended only because it was asked to, so that it goes on."""
@@ -215,25 +241,18 @@ class SGD:
 
     _squares: ClassVar[bool] = False
 
-    def _rate_at(self, rate: float, batches: int, n: int) -> float:
+    def _slowing(self, n: int) -> tuple[float, float]:
+        """Return `slowing` and `power` of `OnlineRule`."""
         _, c2 = self._of_size(n)
         slowing = 2.0 * float(c2.mean()) / len(self.objective) if c2.size else 0.0
-        return rate / float((1.0 + rate * slowing * batches) ** (0.75 if self.average else 1.0))
+        return slowing, 0.75 if self.average else 1.0
 
-    def _update(
-        self,
-        w: Floats,
-        average: Floats,
-        squares: Floats,
-        gradient: Floats,
-        step: float,
-        size: int,
-        weight: float,
-    ) -> None:
+    def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
+        """Change the weights in place, by the gradient summed over a batch of this size."""
         _, c2 = self._of_size(len(w))
-        fraction = size / len(self.objective)
-        step /= size
-        _kernels.sgd_update(w, average, gradient, step, fraction, c2, weight, self.n_threads)
+        if c2.size:
+            w -= 2.0 * step / len(self.objective) * c2 * w
+        w -= step / size * gradient
 
     # -- the learning rate -------------------------------------------------------------------------
 
@@ -299,8 +318,11 @@ class AdaGrad(SGD):
     objective : BatchObjective
         As for `SGD`.
     c1, c2 : float or array-like
-        Penalties; after each step weights are moved towards zero by `c1`, and stop there.  A weight
-        that the next batch pushes away is not zero at the end: OWL-QN finds more zeros.
+        Penalties.  They are proximal: after the step along the gradient, with the learning rate
+        ``speed`` of a weight, ``w = soft(w, speed * c1) / (1 + 2 * speed * c2)``, both times the
+        share of the sequences that a batch has.  They are no part of the sums of squared gradients.
+        `c1` moves weights to exactly zero, but a weight that the next batch pushes away is not
+        zero at the end: OWL-QN finds more zeros.
     rate : float, optional
         What the first step moves a weight by; None: the best of several, as for `SGD`.
     average : bool, optional
@@ -329,6 +351,10 @@ class AdaGrad(SGD):
     name: ClassVar[str] = "adagrad"
     _squares: ClassVar[bool] = True
 
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        return {**super().settings(n), "penalty": "proximal"}
+
     def __init__(
         self,
         objective: BatchObjective,
@@ -343,24 +369,20 @@ class AdaGrad(SGD):
         super().__init__(objective, c2, rate=rate, average=bool(chosen), **settings)
         self.c1 = c1
 
-    def _rate_at(self, rate: float, batches: int, n: int) -> float:
-        return rate
+    def _slowing(self, n: int) -> tuple[float, float]:
+        return 0.0, 1.0
 
-    def _update(
-        self,
-        w: Floats,
-        average: Floats,
-        squares: Floats,
-        gradient: Floats,
-        step: float,
-        size: int,
-        weight: float,
-    ) -> None:
+    def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
         c1, c2 = self._of_size(len(w))
         fraction = size / len(self.objective)
-        _kernels.adagrad_update(
-            w, average, squares, gradient, step, fraction, c1, c2, weight, self.n_threads
-        )
+        squares += gradient * gradient
+        speed = np.zeros_like(w)  # no gradient yet: no move
+        np.divide(step, np.sqrt(squares), out=speed, where=squares > 0.0)
+        w -= speed * gradient
+        if c1.size:
+            w[:] = np.copysign(np.maximum(np.abs(w) - speed * fraction * c1, 0.0), w)
+        if c2.size:
+            w /= 1.0 + 2.0 * speed * fraction * c2
 
 
 def _penalty(w: Floats, c1: Floats, c2: Floats, n_threads: int) -> float:

@@ -16,7 +16,7 @@ from caesura.documents import Partial
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, Template
-from caesura.learning import Progress
+from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
 from caesura.models.patterns import check_orders
 from caesura.models.rules import Rules, StateRules, model_rules, state_rules
@@ -25,9 +25,8 @@ from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["LEARNERS", "PRECISIONS", "Estimator", "Features"]
+__all__ = ["PRECISIONS", "Estimator", "Features"]
 
-LEARNERS = ("lbfgs", "sgd", "adagrad")
 MOST_THREADS = 1024
 PRECISIONS = ("auto", "double", "mixed")
 Features = list[Template | SegmentFeature]

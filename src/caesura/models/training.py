@@ -17,7 +17,9 @@ from caesura.errors import InvalidInput, message
 from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
-from caesura.learning import LBFGS, SGD, AdaGrad, Progress, ProgressLine, Result, minimise
+from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
+from caesura.learning.learners import LEARNERS, learners_with
+from caesura.models.objective import Corpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.rules import Rules, model_rules
 from caesura.models.runs import about_run, told_of_large
@@ -50,42 +52,6 @@ Floats = npt.NDArray[np.float64]
 DELTA = 1e-5  # of L-BFGS, where not given
 MANY, LEAST_C2 = 100, 0.01  # sequences and c2 from which precision="auto" is "mixed"
 FEW = 6  # features that an error lists; of more it names those nearest
-
-
-class Corpora:
-    """The objective of a corpus as the optimisers want it: of weights, or of what they gain."""
-
-    def __init__(
-        self,
-        objective: _kernels.Objective,
-        n_threads: int,
-        single: bool = False,
-        centre: Floats | None = None,
-    ) -> None:
-        self._objective, self._threads, self._single = objective, n_threads, single
-        self._centre = centre  # where penalties count from, zero if not given
-
-    def __len__(self) -> int:
-        return len(self._objective)
-
-    def __call__(self, w: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient."""
-        return self._evaluate(w, None)
-
-    def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
-        """Return the same over some sequences."""
-        return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))
-
-    def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
-        w = w if self._centre is None else self._centre + w
-        try:
-            return self._objective.evaluate(w, some, self._single, self._threads)
-        except LookupError as error:
-            raise InvalidInput(
-                f"y[{error.args[0]}]: got labels that no segmentation agrees with, expected "
-                "possible ones; look for what max_length, same_label_adjacent, constraints or the "
-                "tag scheme forbids"
-            ) from None
 
 
 class Examples(NamedTuple):
@@ -234,7 +200,8 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     """Return the optimiser that the parameters of a model ask for."""
     c1, c2 = penalties(model, training)
     threads = threads_of(model.n_threads)
-    if model.learner == "lbfgs":
+    learner = LEARNERS[model.learner]
+    if not learner.mini_batches:
         draft = None
         if model.precision == "mixed" or (model.precision == "auto" and _mixes(training, c1, c2)):
             draft = Corpora(training.objective, threads, True, training.centre)
@@ -248,18 +215,20 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     for name in ("delta", "max_iterations"):
         if getattr(model, name) is not None:
             settings[name] = getattr(model, name)
-    if model.learner == "adagrad":
-        return AdaGrad(objective, c1, c2, **settings)
+    if learner.accepts_c1:
+        return learner.optimiser(objective, c1, c2, **settings)
     if np.any(c1):
         own = {f"penalties[{group!r}]": value for group, value in (model.penalties or {}).items()}
         groups = [
             name for name, value in own.items() if isinstance(value, tuple | list) and value[0]
         ]
-        name, came, expected = "c1", model.c1, "0 with sgd"
+        name, came, expected = "c1", model.c1, f"0 with {model.learner}"
         if not model.c1 and groups:
-            name, came, expected = groups[0], own[groups[0]], "c2, or (0, c2) with sgd"
-        raise InvalidInput(message(name, came, expected, "take adagrad or lbfgs for c1"))
-    return SGD(objective, c2, **settings)
+            name, came = groups[0], own[groups[0]]
+            expected = f"c2, or (0, c2) with {model.learner}"
+        others = " or ".join(reversed(learners_with("accepts_c1")))
+        raise InvalidInput(message(name, came, expected, f"take {others} for c1"))
+    return learner.optimiser(objective, c2, **settings)
 
 
 def _mixes(training: Training, c1: npt.ArrayLike, c2: npt.ArrayLike) -> bool:

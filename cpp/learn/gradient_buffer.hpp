@@ -1,0 +1,131 @@
+// Where the kernels of one shard add their counts, and the way from there to the gradient.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "infer/answers.hpp"
+#include "learn/objective.hpp"
+
+namespace caesura {
+
+// One gradient in the precision of a kernel, and its memory.
+template <class Real>
+struct Buffer {
+  Table<Real> memory;
+  Gradient<Real> view, tags;
+  double loss = 0.0;
+  std::vector<int> failed;
+
+  void make(const Layout& layout, const Design& design, const Weights<Real>& w) {
+    make(layout, design.table_rows() * w.wide, layout.n_sparse, layout.n_edges, w);
+  }
+  // The same with room for so many weights of rows, single weights and weights of edges.
+  void make(const Layout& layout, std::size_t dense, std::size_t sparse, std::size_t edges,
+            const Weights<Real>& w) {
+    const int stride = w.stride, tagged = w.tags == nullptr ? 0 : w.tags->stride;
+    const std::size_t square = stride * stride;
+    const std::size_t lanes = w.histories == nullptr ? 0 : w.histories->lanes;
+    loss = 0.0;
+    failed.clear();
+    memory.assign(dense + sparse + edges + 2 * square + 2 * stride + tagged * (tagged + 2) + lanes +
+                      layout.n_plain,
+                  Real{0});
+    Real* at = memory.data();
+    view.dense = at;
+    view.sparse = at += dense;  // as in places_of
+    view.edge = at += sparse;
+    view.outer = at += edges;
+    view.pairs = at += square;
+    view.starts = at += square;
+    view.ends = at += stride;
+    view.entered = at += stride;
+    view.patterns = at += lanes;
+    if (tagged == 0) return;
+    tags.outer = at += layout.n_plain;
+    tags.starts = at += tagged * tagged;
+    tags.ends = at += tagged;
+    view.tags = &tags;
+  }
+
+  // Everything but the rows, the single weights and the edges becomes 0 again.
+  void clear_labels() { std::fill(view.outer, memory.data() + memory.size(), Real{0}); }
+
+  // Pairs, starts and ends of tags are those of their labels.
+  void untag(const Weights<Real>& w) {
+    if (w.tags == nullptr) return;
+    const int Y = w.Y, n = w.tags->stride;
+    for (int y = 0; y < Y; ++y) {
+      for (const int out : {kEnd * Y + y, kUnit * Y + y}) {
+        view.ends[y] += tags.ends[out];
+        for (int next = 0; next < Y; ++next) {
+          for (const int in : {kBegin * Y + next, kUnit * Y + next})
+            view.outer[y * w.stride + next] += tags.outer[out * n + in];
+        }
+      }
+      view.starts[y] += tags.starts[kBegin * Y + y] + tags.starts[kUnit * Y + y];
+    }
+  }
+
+  // What was added to sums of rows, to tags and to long histories goes where it belongs.
+  void finish(const Layout& layout, const Design& design, const Weights<Real>& w) {
+    unshare(design, w.wide);
+    untag(w);
+    if (layout.histories != nullptr) layout.histories->add_longer(view.entered);
+  }
+
+  // What was added to a sum of rows belongs to both.
+  void unshare(const Design& design, int wide) {
+    for (std::size_t k = design.sums.size(); k-- > 0;) {
+      const Real* sum = view.dense + static_cast<std::ptrdiff_t>(design.sums[k].row) * wide;
+      for (const std::int32_t part : {design.sums[k].first, design.sums[k].second}) {
+        Real* to = view.dense + static_cast<std::ptrdiff_t>(part) * wide;
+        for (int y = 0; y < wide; ++y) to[y] += sum[y];
+      }
+    }
+  }
+};
+
+// The shards are added up in their order, block by block, into the first.
+template <class Real>
+void add_up(std::vector<Buffer<Real>>& shards, int n_threads) {
+  if (shards.empty()) return;
+  Buffer<Real>& total = shards[0];
+  for_blocks(static_cast<std::int64_t>(total.memory.size()), n_threads,
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::size_t s = 1; s < shards.size(); ++s) {
+                 const Real* from = shards[s].memory.data();
+                 for (std::int64_t k = begin; k < end; ++k) total.memory[k] += from[k];
+               }
+             });
+}
+
+// to[k] += the gradient of weight k, for k in a range.
+template <class Real>
+inline void add_packed(const Layout& layout, const std::vector<std::int64_t>& places,
+                       const Weights<Real>& w, const Gradient<Real>& g, std::int64_t begin,
+                       std::int64_t end, double* to) {
+  const int Y = layout.Y, stride = w.stride;
+  auto over = [&](std::int64_t first, std::int64_t count, auto value) {
+    for (std::int64_t k = std::max(begin, first); k < std::min(end, first + count); ++k)
+      to[k] += value(k - first);
+  };
+  over(0, layout.first_edge(), [&](std::int64_t k) { return g.dense[places[k]]; });
+  over(layout.first_edge(), layout.n_edges, [&](std::int64_t k) { return g.edge[k]; });
+  over(layout.first_transition(), layout.transition.size(), [&](std::int64_t k) {
+    const std::int32_t state =
+        w.histories == nullptr ? -1 : w.histories->pair[layout.transition[k]];
+    const int at = layout.transition[k] / Y * stride + layout.transition[k] % Y;
+    const double pairs = g.pairs[at] + (state < 0 ? 0.0 : static_cast<double>(g.entered[state]));
+    return g.outer[at] == 0 ? pairs : static_cast<double>(g.outer[at]) * w.transition[at] + pairs;
+  });
+  over(layout.first_pattern(), layout.n_plain, [&](std::int64_t k) {
+    return static_cast<double>(g.entered[w.histories->pattern[k]]) + g.patterns[k];
+  });
+  over(layout.first_start(), layout.start.size(),
+       [&](std::int64_t k) { return g.starts[layout.start[k]]; });
+  over(layout.first_end(), layout.end.size(),
+       [&](std::int64_t k) { return g.ends[layout.end[k]]; });
+}
+
+}  // namespace caesura

@@ -1,0 +1,74 @@
+// What a term of the objective says about one sequence: a value, and signed counts.
+//
+// The score of a sequence is linear in the weights, so the gradient of every term is a count of how
+// often each place is used: by one path (the gold labels, or a best path), or in expectation (ln
+// Z). All of them go to the gradient through add_counts, but for the kernels' own ln Z, which adds
+// its counts of rows through the same scatter (FeatureRows::add_gradient).
+//
+//   log-likelihood   ln Z - score(gold)
+//   perceptron       max over s of score(s) - score(gold)
+//   margin           max over s of (score(s) + cost(s)) - score(gold)
+#pragma once
+
+#include <vector>
+
+#include "learn/objective.hpp"
+
+namespace caesura {
+
+// How often each place of one sequence is used.
+struct SequenceCounts {
+  std::vector<double> rows;          // [T + sites][Y]
+  std::vector<double> pairs;         // [Y][Y] adjacent segments
+  std::vector<double> starts, ends;  // [Y] first and last segments
+  std::vector<double> edges;         // [weights at boundaries that go with pairs]
+  std::vector<double> fired;         // [weights of rows and boundaries that go with patterns]
+  std::vector<double> patterns;      // [plain patterns]
+};
+
+// Calls visit(site, pattern, weight, value, edge?) for what goes with patterns in sequence i, and
+// visit(t, pair, weight, value) for what goes with pairs at its boundaries.
+template <class Visit>
+void for_pattern_weights(const Layout& layout, const Design& d, int i, Visit visit) {
+  if (layout.histories == nullptr) return;
+  const int T = d.length(i), square = layout.Y * layout.Y;
+  for (int r = 0; r < T + d.n_sites(i); ++r) {
+    const Site site = r < T ? Site{r, r + 1, kOpenStart | kOpenEnd} : d.site[d.sites[i] + r - T];
+    const std::int64_t row = d.first_row(i) + r;
+    d.for_patterns(row, [&](std::int32_t id, std::int32_t state, double value) {
+      visit(site, layout.histories->pattern_at[state], id, value, false);
+    });
+  }
+  for (int t = 1; t < T; ++t) {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      if (code >= square) visit(Site{t, t + 1, kOpenEnd}, code - square, id, value, true);
+    });
+  }
+}
+template <class Visit>
+void for_pair_weights(const Layout& layout, const Design& d, int i, Visit visit) {
+  for (int t = 1; t < d.length(i); ++t) {
+    d.for_edges(i, t, [&](std::int32_t id, std::int32_t code, double value) {
+      if (code < layout.Y * layout.Y) visit(t, code, id, value);
+    });
+  }
+}
+
+// The counts of a segmentation.
+SequenceCounts path_counts(const Layout& layout, const Design& d, int i,
+                           const LabelledSegment* segments, std::int64_t count);
+
+// Its score without costs: what the counts add up to.
+double counted_score(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
+                     const Unpacked<double>& weights, Workspace& work);
+
+// gradient += sign * counts
+void add_counts(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
+                double sign, const Weights<double>& w, Gradient<double>& gradient, Workspace& work);
+
+// ln Z of a problem and the expected counts, by the general sweeps: slower than the kernels, and
+// right for any weights.  -inf: nothing is possible, and there are no counts.
+double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
+                       SequenceCounts& counts, Workspace& work);
+
+}  // namespace caesura

@@ -1,0 +1,96 @@
+"""The objective of a corpus as the optimisers want it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.errors import InvalidInput
+from caesura.learning.objectives import OnlineRule, OnlineState
+
+__all__ = ["Corpora"]
+
+Floats = npt.NDArray[np.float64]
+SECONDS = 0.2  # that an epoch runs in the kernels before Python can handle an interrupt
+
+
+class Corpora:
+    """The objective of a corpus as the optimisers want it: of weights, or of what they gain."""
+
+    def __init__(
+        self,
+        objective: _kernels.Objective,
+        n_threads: int,
+        single: bool = False,
+        centre: Floats | None = None,
+    ) -> None:
+        self._objective, self._threads, self._single = objective, n_threads, single
+        self._centre = centre  # where penalties count from, zero if not given
+        self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
+
+    def __len__(self) -> int:
+        return len(self._objective)
+
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return the loss and its gradient."""
+        return self._evaluate(w, None)
+
+    def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
+        """Return the same over some sequences."""
+        return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))
+
+    def epoch(self, rule: OnlineRule, state: OnlineState, order: npt.NDArray[Any]) -> OnlineState:
+        """Return the state after batches of these sequences."""
+        run = self._started(rule, state)
+        sequences, at = np.ascontiguousarray(order, np.int32), 0
+        with _possible():
+            while at < len(sequences):  # in parts, between which Python hears of interrupts
+                at = run.run(sequences, at, rule.batch_size, SECONDS)
+        w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
+        run.finish(w, average, squares)
+        self._kept = rule.rate, w, run
+        return OnlineState(w, average, squares, run.done, run.rate, run.loss)
+
+    def _started(self, rule: OnlineRule, state: OnlineState) -> _kernels.OnlinePass:
+        """Return a pass with this state; the last one, if it ended there."""
+        rate, w, run = self._kept or (None, None, None)
+        self._kept = None
+        if run is None or rate != rule.rate or w is not state.w:
+            run = _kernels.OnlinePass(
+                self._objective,
+                rule.adagrad,
+                rule.average,
+                rule.rate,
+                rule.slowing,
+                rule.power,
+                rule.kinds,
+                rule.c1,
+                rule.c2,
+                self._centre,
+                *state[:4],
+            )
+        run.loss = 0.0
+        return run
+
+    def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
+        w = w if self._centre is None else self._centre + w
+        with _possible():
+            return self._objective.evaluate(w, some, self._single, self._threads)
+
+
+@contextlib.contextmanager
+def _possible() -> Iterator[None]:
+    """Say in words for which sequence nothing is possible."""
+    try:
+        yield
+    except LookupError as error:  # with the number of a sequence
+        raise InvalidInput(
+            f"y[{error.args[0]}]: got labels that no segmentation agrees with, expected possible "
+            "ones; look for what max_length, same_label_adjacent, constraints or the tag scheme "
+            "forbids"
+        ) from None
