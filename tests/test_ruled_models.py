@@ -182,8 +182,8 @@ def test_answers_keep_the_constraints(data: Any) -> None:
         # The best path of the learning kernels, which predict uses.
         design = model._known.parameters.compile(model._known.encoder.encode([_document(x)], False))
         names = case.training.structure.states
-        (path,) = model._known.scorer.best(design, 1)
-        states = tuple((s, e, names[k]) for s, e, k in path)
+        (path,) = model._known.scorer.best(design, None, 1).segments(tuple, list(names))
+        states = tuple(path)
         assert close(scores[listed.index(states)], scores.max())
         assert close(caesura.viterbi(p).score, scores.max())
         for found in (model.predict([x]), model.sample([x], 5)[0]):

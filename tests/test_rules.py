@@ -260,13 +260,13 @@ def test_rules_that_can_be_read_once_hold_for_all_sequences(model: Any) -> None:
 
 
 QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "predict": lambda m, xs: m.predict(xs, {"at_most_once": ["town"]}),
+    "predict": lambda m, xs: m.predict(xs, {"forbidden": [(0, 1, "town")]}),
     "predict_tags": lambda m, xs: m.predict_tags(xs, None, {"at_most_once": ["town"]}),
-    "predict_n_best": lambda m, xs: m.predict_n_best(xs, 2),
-    "sample": lambda m, xs: m.sample(xs, 2, seed=5),
-    "predict_confident": lambda m, xs: m.predict_confident(xs),
-    "entropy": lambda m, xs: m.uncertainty(xs).tolist(),
-    "margin": lambda m, xs: m.uncertainty(xs, by="margin").tolist(),
+    "predict_n_best": lambda m, xs: m.predict_n_best(xs, 2, {"at_most_once": ["town"]}),
+    "sample": lambda m, xs: m.sample(xs, 2, 5, {"at_most_once": ["town"]}),
+    "predict_confident": lambda m, xs: m.predict_confident(
+        xs, constraints={"at_most_once": ["town"]}
+    ),
 }
 
 

@@ -2,6 +2,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include "bind/bindings.hpp"
@@ -236,10 +237,15 @@ void bind_scorer(nb::module_& m) {
           "end", [](const Scorer& self) { return given(self.weights().end); }, nb::rv_policy::move)
       .def(
           "best",
-          [](const Scorer& self, const Design& d, const Reading* reading, int n_threads) {
-            return self.best(d, reading, n_threads);
+          [](const Scorer& self, const Design& d, const Reading* reading, int n_threads,
+             const std::optional<NamedRules>& rules, const std::optional<Spelling>& spelling) {
+            RuleSet asked;
+            if (rules) asked = rules_from(*rules, self.layout().Y, spelling);
+            const Released release;
+            return self.best(d, reading, n_threads, rules ? &asked : nullptr);
           },
-          "design"_a, "reading"_a.none(), "n_threads"_a, nb::call_guard<Released>())
+          "design"_a, "reading"_a.none(), "n_threads"_a, "rules"_a.none() = nb::none(),
+          "spelling"_a.none() = nb::none())
       .def(
           "confident",
           [](const Scorer& self, const Design& d, const Reading& reading, int n_threads) {

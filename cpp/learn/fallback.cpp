@@ -13,7 +13,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
                                               const Unpacked<double>& w, int i, const Known& known,
                                               std::shared_ptr<const Automaton> automaton,
                                               const std::vector<std::int32_t>& order, bool every,
-                                              Workspace& work) {
+                                              Workspace& work, const RuleSet* rules) {
   const int T = d.length(i), Y = layout.Y, stride = w.view().row, n_sites = d.n_sites(i);
   auto out = std::make_unique<ScoredProblem>();
   std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride);
@@ -52,7 +52,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
     for (int y = 0; y < Y; ++y) push(d.site[d.sites[i] + k], y, row[y]);
   }
   in.histories = layout.patterns;
-  in.rules = layout.rules;
+  in.rules = rules == nullptr ? layout.rules : *rules;
   out->n_on_rows = -1;
   for_pattern_weights(
       layout, d, i,

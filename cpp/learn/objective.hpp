@@ -139,11 +139,12 @@ struct ScoredProblem {
   std::unique_ptr<Problem> problem;
   std::int64_t n_on_rows = 0;  // potentials before those at boundaries
 };
-// every: potentials that score nothing are among them
+// every: potentials that score nothing are among them; rules: instead of those of the layout, then
+// without an automaton
 std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, const Unpacked<double>&,
                                               int i, const Known&, std::shared_ptr<const Automaton>,
                                               const std::vector<std::int32_t>& order, bool every,
-                                              Workspace&);
+                                              Workspace&, const RuleSet* rules = nullptr);
 
 // The automaton of the general sweeps where there are patterns or rules; order: the labels by their
 // longest segment.

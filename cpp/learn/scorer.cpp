@@ -49,13 +49,31 @@ std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace
   return made;
 }
 
-Paths Scorer::best(const Design& d, const Reading* reading, int n_threads) const {
+std::vector<LabelledSegment> Scorer::best_within(const RuleSet& rules, const Design& d, int i,
+                                                 Workspace& work) const {
+  const auto made =
+      scored_problem(*layout_, d, weights_, i, Known{}, nullptr, order_, false, work, &rules);
+  if (rules.limits() == 0) made->problem->prepare(Method::kOverlapping);
+  work.clear();
+  return answer_best(*made->problem, Method::kOverlapping, work).segments;
+}
+
+Paths Scorer::best(const Design& d, const Reading* reading, int n_threads,
+                   const RuleSet* rules) const {
   PathParts parts(d.n_sequences());
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
     if (d.length(i) == 0) return;
     std::vector<LabelledSegment>& segments = parts.segments[i];
     segments.resize(d.length(i));
     int count = predictor().best(d, weights_.view(), i, Known{}, segments.data(), work);
+    if (rules != nullptr && count > 0) {
+      std::vector<std::int32_t> labels(count);
+      for (int k = 0; k < count; ++k) labels[k] = segments[k].label;
+      if (!rules->kept_by(labels, layout_->Y)) {
+        segments = best_within(*rules, d, i, work);
+        count = static_cast<int>(segments.size());
+      }
+    }
     parts.possible[i] = count > 0;
     if (reading != nullptr) count = read_segments(*reading, segments.data(), count);
     segments.resize(count);

@@ -40,8 +40,11 @@ class Scorer {
   const Layout& layout() const { return *layout_; }
   const Unpacked<double>& weights() const { return weights_; }
 
-  // The best segments of all sequences; null: states as they are.
-  Paths best(const Design&, const Reading* reading, int n_threads) const;
+  // The best segments of all sequences; null: states as they are.  With rules, the best of those
+  // that keep them: mostly these are the best of all, and only where they are not are the rules
+  // tracked.
+  Paths best(const Design&, const Reading* reading, int n_threads,
+             const RuleSet* rules = nullptr) const;
   // The same with the probability of each segment.
   Paths confident(const Design&, const Reading& reading, int n_threads) const;
   // ln Z and expected counts of all sequences.
@@ -56,6 +59,8 @@ class Scorer {
   std::unique_ptr<ScoredProblem> problem(const Design&, int i, Workspace&) const;
 
  private:
+  std::vector<LabelledSegment> best_within(const RuleSet& rules, const Design&, int i,
+                                           Workspace&) const;
   template <class Question>
   void ask(const Design&, int n_threads, Question question) const;
   bool fast() const { return near_ && layout_->histories == nullptr; }

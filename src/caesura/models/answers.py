@@ -63,7 +63,7 @@ class Answers(Predictor):
         """Yield predicted segments, the probabilities that each is exactly right, and whether they
         were free of constraints.
         """
-        if spoken(constraints) is None:
+        if spoken(constraints, X) is None:
             names, reading = self._segmenting(self._known)
             for some in self._encoded(X):
                 found = some.scorer.confident(some.design, reading, some.threads)
@@ -161,7 +161,7 @@ class Answers(Predictor):
             with another `outside_bias` than in `calibrate` the probabilities are the model's own,
             and `calibrated` is False.
         """
-        constraints = spoken(constraints)
+        constraints = spoken(constraints, X)
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now
         if constraints is None:

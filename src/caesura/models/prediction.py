@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +19,17 @@ from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
-from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
+from caesura.models.rules import (
+    OF_LABELS,
+    Constraints,
+    Rules,
+    StateRules,
+    checked_rules,
+    each_rules,
+    read_rules,
+    spoken,
+    told_of,
+)
 from caesura.models.scores import potentials_of
 from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.potentials import Potentials
@@ -69,24 +79,25 @@ class Encoded(NamedTuple):
     scorer: _kernels.Scorer
     threads: int
 
-    def best(self, reading: _kernels.Reading | None) -> _kernels.Paths:
-        """Return the best segments, or states where no reading is given."""
-        return self.scorer.best(self.design, reading, self.threads)
+    def best(
+        self, reading: _kernels.Reading | None, rules: StateRules | None = None
+    ) -> _kernels.Paths:
+        """Return the best segments that keep rules, or states where no reading is given."""
+        named = (None, None) if rules is None else (rules.rules, rules.spelling)
+        return self.scorer.best(self.design, reading, self.threads, *named)
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
         """Return the potentials of one of them."""
         [document] = documents_of([self.raw[i]], self.tokeniser, "X", self.first + i)
         return potentials_of(fitted, self.scorer, self.design, i, document)
 
-    def marginals(self, fitted: Fitted) -> list[Marginals]:
-        """Return the marginals of each."""
+    def marginals(self, potentials: Callable[[int], Potentials]) -> list[Marginals]:
+        """Return the marginals of each; its potentials are made where they are asked for."""
         rows = self.scorer.posterior(self.design, False, self.threads)
         for i, row in enumerate(rows, self.first):
             if row.log_partition == -np.inf:
                 raise _impossible(i)
-        return [
-            Marginals(partial(self.potentials, fitted, i), row, 0) for i, row in enumerate(rows)
-        ]
+        return [Marginals(partial(potentials, i), row, 0) for i, row in enumerate(rows)]
 
     def samples(self, n: int, seed: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]:
         """Return n segmentations of each; the engine adds the index of a sequence to the seed."""
@@ -135,19 +146,31 @@ class Predictor(Model):
             Arguments of `Potentials.constrain` that every answer must keep.
         """
         fitted = self._known
-        constraints = spoken(constraints)
-        if constraints is None:
+        constraints = spoken(constraints, X)
+        rules = self._rules_of_labels(constraints, fitted)
+        if constraints is None or rules is not None:
             names, reading = self._segmenting(fitted)
             return _possible(
                 segments
                 for some in self._encoded(X)
-                for segments in some.best(reading).segments(Segment, names)
+                for segments in some.best(reading, rules).segments(Segment, names)
             )
         return [
             self._named(path.segments, fitted)
             for asked in self._asked(X, constraints)
             for path in asked.of(inference.viterbi, n_threads=self.n_threads)
         ]
+
+    def _rules_of_labels(self, constraints: Constraints, fitted: Fitted) -> StateRules | None:
+        """Return constraints that are the same for all sequences, and about labels alone."""
+        if not isinstance(constraints, Mapping) or fitted.rules != Rules():
+            return None
+        rules = read_rules(constraints, "constraints")
+        if rules != Rules(**{key: getattr(rules, key) for key in OF_LABELS}):
+            return None
+        with told_of("constraints"):
+            checked_rules(rules, 1, self._rule_labels, self.outside)
+        return self._state_rules(fitted, rules)
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path over states that are given by name."""
@@ -164,7 +187,7 @@ class Predictor(Model):
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""
-        own, rules, i = self._known.rules, each_rules(constraints, X), -1
+        rules, i = each_rules(constraints, X), -1
         some, tokens = Asked(0, [], []), 0
         for i, p in enumerate(self._potentials(X)):
             mine, name = next(rules, (None, ""))
@@ -173,8 +196,6 @@ class Predictor(Model):
                     f"constraints: got {i} of them for more sequences, expected one dict, or one "
                     "for each sequence"
                 )
-            if own != Rules():  # of the model itself
-                self._constrain(p, own, "constraints")
             if mine != Rules():
                 with told_of(name):
                     mine = checked_rules(mine, p.length, self._rule_labels, self.outside)
@@ -204,7 +225,15 @@ class Predictor(Model):
         """Yield the potentials of one sequence after the other."""
         for some in self._encoded(X):
             for i in range(len(some.raw)):
-                yield some.potentials(self._known, i)
+                yield self._own_potentials(some, i)
+
+    def _own_potentials(self, some: Encoded, i: int) -> Potentials:
+        """Return the potentials of one sequence, under the constraints of the model itself."""
+        fitted = self._known
+        p = some.potentials(fitted, i)
+        if fitted.rules != Rules():
+            self._constrain(p, fitted.rules, "constraints")
+        return p
 
     # -- more than the best --------------------------------------------------------------------
 
@@ -225,7 +254,7 @@ class Predictor(Model):
         if scheme is None:
             return self._predict_states(X, constraints)
         to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
-        constraints = spoken(constraints)
+        constraints = spoken(constraints, X)
         each_rules(constraints, X)  # raises if it can be seen that there are not as many
         lengths: list[int] = []
 
@@ -243,7 +272,7 @@ class Predictor(Model):
     def _predict_states(self, X: Iterable[Any], constraints: Constraints) -> list[list[str]]:
         """Return the state of each token."""
         fitted = self._known
-        constraints = spoken(constraints)
+        constraints = spoken(constraints, X)
         if constraints is None:
             states = list(fitted.structure.states)
             return _possible(
@@ -265,9 +294,12 @@ class Predictor(Model):
         X, constraints
             As in `predict`.
         """
-        if spoken(constraints) is None:
-            fitted = self._known
-            return [m for some in self._encoded(X) for m in some.marginals(fitted)]
+        if spoken(constraints, X) is None:
+            return [
+                m
+                for some in self._encoded(X)
+                for m in some.marginals(partial(self._own_potentials, some))
+            ]
         return [
             marginals
             for asked in self._asked(X, constraints)
@@ -294,7 +326,7 @@ class Predictor(Model):
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
-        if spoken(constraints) is None and self._reads_once:
+        if spoken(constraints, X) is None and self._reads_once:
             return [best for some in self._encoded(X) for best in self._free_n_best(some, most)]
         return [best for asked in self._asked(X, constraints) for best in self._n_best(asked, most)]
 
@@ -350,7 +382,7 @@ class Predictor(Model):
         given = whole("seed", self.random_state if seed is None else seed, 0)
         # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
         from_seed = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
-        if spoken(constraints) is None:
+        if spoken(constraints, X) is None:
             fitted = self._known
             return [
                 [self._segments_of(path, fitted) for path, _ in drawn]

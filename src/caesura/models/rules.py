@@ -161,8 +161,10 @@ def state_rules(
     return StateRules(found, (symbols, np.ascontiguousarray(joined, np.uint8)), labels)
 
 
-def spoken(constraints: Constraints) -> Constraints:
-    """Return constraints, or None for a dict that asks for nothing; one can be read again.
+def spoken(constraints: Constraints, X: Any = None) -> Constraints:
+    """Return constraints, or None where they ask for nothing; a dict can be read again.
+
+    A list of them is looked at only if it can be seen that there is one for each sequence of X.
 
     Examples
     --------
@@ -170,6 +172,9 @@ def spoken(constraints: Constraints) -> Constraints:
     True
     """
     if not isinstance(constraints, Mapping):
+        if isinstance(constraints, list) and isinstance(X, Sized) and len(X) == len(constraints):
+            each = each_rules(constraints, X)
+            return None if all(rules == Rules() for rules, _ in each) else constraints
         return constraints
     rules = read_rules(constraints, "constraints")
     return None if rules == Rules() else rules._asdict()
