@@ -17,7 +17,7 @@ from oracle import close
 import caesura
 from caesura import ChainCRF, InvalidInput, Partial, SemiCRF
 from caesura.features import Length, bias, edge, first, history, last, word
-from caesura.models.rules import Rules
+from caesura.models.rules import Rules, model_rules
 from caesura.models.schemes import tag_set
 
 LABELS = ("one", "two", "three")
@@ -226,7 +226,7 @@ def test_constraints_are_part_of_the_model(kind: Any, tmp_path: Path) -> None:
     loaded = caesura.load(tmp_path / "model")
     text = ["1 2 Mill Road Mill Road York Leeds 3"]
     expected = model.predict(text)
-    assert Rules(**{k: tuple(v) for k, v in RULES.items()}).kept_by(expected[0], 9, "O")
+    assert model_rules(RULES).kept_by(expected[0], 9, "O")
     for other in (loaded, pickle.loads(pickle.dumps(model))):
         assert other.predict(text) == expected
         assert other.predict_n_best(text, 3) == model.predict_n_best(text, 3)
