@@ -254,6 +254,19 @@ struct Arcs {
     }
   }
 
+  // Of the sources of q that give `best`, the first in the order of ties.hpp.  Apart from the loop
+  // that finds the maximum: ties are rare, and that loop has no branches without them.
+  [[gnu::noinline]] int first_of_tied(const double* alpha, int e, const Back& back, int q,
+                                      double best) const {
+    int from = -1;
+    for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
+      const int p = g.in_state[k];
+      if (alpha[p] + pair(p, q) != best) continue;
+      if (from < 0 || precedes(g, back, e, p, from)) from = p;
+    }
+    return from;
+  }
+
   // The same with the maximum in place of the sum, at the boundary e: previous[q] is the best
   // source, and of several the first in the order of ties.hpp.
   void forward_best(const double* alpha, double* hat, int e, const Back& back) const {
@@ -279,12 +292,14 @@ struct Arcs {
     for (int q = 0; q < g.Q; ++q) {
       double best = kMinusInfinity;
       int from = 0;
+      bool tied = false;  // two terms were equal, though perhaps not the best ones
       for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
         const int p = g.in_state[k];
         const double value = alpha[p] + pair(p, q);
-        const bool tied = value == best && value > kMinusInfinity;
-        if (value > best || (tied && precedes(g, back, e, p, from))) best = value, from = p;
+        tied |= value == best;
+        if (value > best) best = value, from = p;
       }
+      if (tied && best > kMinusInfinity) from = first_of_tied(alpha, e, back, q, best);
       hat[q] = best + entry(q);
       previous[q] = from;
     }
