@@ -139,8 +139,10 @@ def test_wrong(wrong: Callable[[], object], says: str) -> None:
 def test_a_function_that_is_gone() -> None:
     for name in ("no_such_module:f", "json:no_such_function", "json:__name__", "json", ""):
         spec = [{"type": "SegmentFunction", "function": {"function": name}, "max_length": 2}]
-        with pytest.raises(InvalidInput, match="imported"):
+        with pytest.raises(InvalidInput, match="trust=True"):
             f.from_spec(spec)
+        with pytest.raises(InvalidInput, match="imported here"):
+            f.from_spec(spec, trust=True)
 
 
 # -- presets ---------------------------------------------------------------------------------------

@@ -119,10 +119,7 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
     out.counts.boundaries[0] = 1.0;
     return out;
   }
-  if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) {
-    clamp(out);
-    return out;
-  }
+  if (!want_entropy && is_chain(g) && kernels().chain(g, work, &out.counts, &out.log_z)) return out;
   check_scores(problem);
   clear(out);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));

@@ -253,6 +253,20 @@ struct Arcs {
     }
   }
 
+  // Of the sources of q that give `best`, the one that comes first.  Apart from the loop that finds
+  // the maximum: ties are rare, and that loop has no branches without them.
+  template <class First>
+  [[gnu::noinline]] int first_of_tied(const double* alpha, int q, double best,
+                                      First comes_first) const {
+    int from = -1;
+    for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
+      const int p = g.in_state[k];
+      if (alpha[p] + pair(p, q) != best) continue;
+      if (from < 0 || comes_first(p, from)) from = p;
+    }
+    return from;
+  }
+
   // The same with the maximum in place of the sum: previous[q] is the best source.  Of equal ones
   // it is that with the smallest label, and then the one that comes_first(a, b).
   template <class First>
@@ -279,12 +293,14 @@ struct Arcs {
     for (int q = 0; q < g.Q; ++q) {
       double best = kMinusInfinity;
       int from = 0;
+      bool tied = false;  // two terms were equal, though perhaps not the best ones
       for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
         const int p = g.in_state[k];
         const double value = alpha[p] + pair(p, q);
-        const bool tied = value == best && value > kMinusInfinity;
-        if (value > best || (tied && comes_first(p, from))) best = value, from = p;
+        tied |= value == best;
+        if (value > best) best = value, from = p;
       }
+      if (tied && best > kMinusInfinity) from = first_of_tied(alpha, q, best, comes_first);
       hat[q] = best + entry(q);
       previous[q] = from;
     }

@@ -19,6 +19,7 @@
 // its row; where one is, or a score is NaN, the kernel returns false and the general sweeps answer.
 
 #include <cmath>
+#include <limits>
 
 #include "infer/arcs.hpp"
 #include "infer/kernels.hpp"
@@ -302,7 +303,7 @@ struct Chain {
           store(at(b, t) + q, back * share);
           store(at(x, t) + q, load(at(x, t) + q) * back * s);
         }
-        put_product(at(a, t), at(b, t), counts.tokens + static_cast<std::ptrdiff_t>(t) * n);
+        put_product(at(a, t), at(b, t), 1.0, counts.tokens + static_cast<std::ptrdiff_t>(t) * n);
         counts.boundaries[t + 1] = 1.0;
       }
       const int from = begin > 0 ? begin : 1;
@@ -316,21 +317,24 @@ struct Chain {
       return true;
     }
     for (int i = 0; i < n; ++i) {
-      put_product(expected + i * stride, weight + i * stride, counts.transitions + i * n);
+      put_product(expected + i * stride, weight + i * stride, std::numeric_limits<double>::max(),
+                  counts.transitions + i * n);
     }
     return true;
   }
 
-  // out = a * b, n entries and no more.  The last vector overlaps the one before it.
-  void put_product(const double* left, const double* right, double* out) const {
+  // out = a * b, but at most `most`: rounding may leave a probability just above 1.  n entries and
+  // no more; the last vector overlaps the one before it.
+  void put_product(const double* left, const double* right, double most, double* out) const {
+    auto limited = [&](int q) { return min(load(left + q) * load(right + q), splat(most)); };
     int q = 0;
-    for (; q + W <= n; q += W) store(out + q, load(left + q) * load(right + q));
+    for (; q + W <= n; q += W) store(out + q, limited(q));
     if (q == n) return;
     if (n >= W) {
       q = n - W;
-      store(out + q, load(left + q) * load(right + q));
+      store(out + q, limited(q));
     } else {
-      store_part(out, load(left) * load(right), n);
+      store_part(out, limited(0), n);
     }
   }
 };
