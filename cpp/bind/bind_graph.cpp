@@ -65,9 +65,10 @@ auto without_gil(Ask ask) {
 }
 
 // ln Z, entropy; counts of spans, arcs, transitions, starts, ends
-nb::tuple posterior(const OwnedSpanGraph& self) {
-  GraphPosterior p = without_gil(
-      [&](Workspace& work) { return graph_posterior(self.graph(), self.n_arcs(), work); });
+nb::tuple posterior(const OwnedSpanGraph& self, bool want_entropy) {
+  GraphPosterior p = without_gil([&](Workspace& work) {
+    return graph_posterior(self.graph(), self.n_arcs(), work, want_entropy);
+  });
   return nb::make_tuple(p.log_z, p.entropy, given(std::move(p.spans)), given(std::move(p.arcs)),
                         given(std::move(p.transitions)), given(std::move(p.starts)),
                         given(std::move(p.ends)));
@@ -87,8 +88,9 @@ void caesura::bind_graph(nb::module_& m) {
              return without_gil(
                  [&](Workspace& work) { return graph_log_partition(self.graph(), work); });
            })
-      .def("posterior", &posterior,
-           nb::sig("def posterior(self) -> tuple[float, float, NDArray[numpy.float64], "
+      .def("posterior", &posterior, "want_entropy"_a,
+           nb::sig("def posterior(self, want_entropy: bool) -> tuple[float, float, "
+                   "NDArray[numpy.float64], "
                    "NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], "
                    "NDArray[numpy.float64]]"))
       .def(

@@ -75,7 +75,7 @@ double graph_log_partition(const SpanGraph& g, Workspace& work, GraphTally* tall
   return kernels().graph_log_partition(g, work, tables, tally);
 }
 
-GraphPosterior graph_posterior(const SpanGraph& g, int n_arcs, Workspace& work) {
+GraphPosterior graph_posterior(const SpanGraph& g, int n_arcs, Workspace& work, bool want_entropy) {
   GraphPosterior out;
   out.spans.assign(g.n, 0.0);
   out.arcs.assign(n_arcs, 0.0);
@@ -91,7 +91,7 @@ GraphPosterior graph_posterior(const SpanGraph& g, int n_arcs, Workspace& work) 
   counts.transitions = out.transitions.data();
   counts.starts = out.starts.data();
   counts.ends = out.ends.data();
-  counts.want_entropy = true;
+  counts.want_entropy = want_entropy;
   kernels().graph_posterior(g, work, tables, counts);
   out.entropy = std::max(0.0, counts.entropy);  // a share may be rounded to just above 1
   return out;

@@ -44,7 +44,7 @@ struct GraphPosterior {
   std::vector<double> spans, arcs;                // as in the input
   std::vector<double> transitions, starts, ends;  // [Y][Y], [Y], [Y]
 };
-GraphPosterior graph_posterior(const SpanGraph&, int n_arcs, Workspace&);
+GraphPosterior graph_posterior(const SpanGraph&, int n_arcs, Workspace&, bool want_entropy);
 
 // Paths are lists of spans by place in the input; none where nothing is possible.
 using GraphPath = std::vector<std::int32_t>;

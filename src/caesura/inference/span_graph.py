@@ -206,7 +206,7 @@ class SpanGraph:
         array([[0. , 0.5],
                [0. , 0. ]])
         """
-        log_z, _, spans, arcs, transitions, starts, ends = self._posterior()
+        log_z, _, spans, arcs, transitions, starts, ends = self._posterior(False)
         square = transitions.reshape(self.n_labels, self.n_labels)
         return SpanMarginals(log_z, spans, arcs, square, starts, ends)
 
@@ -229,7 +229,7 @@ class SpanGraph:
         >>> round(graph.entropy(), 6)  # two paths, equally probable
         0.693147
         """
-        return self._posterior()[1]
+        return self._posterior(True)[1]
 
     def viterbi(self) -> SpanPath:
         """Return the best path and its score.
@@ -336,8 +336,10 @@ class SpanGraph:
         )
         return self._graph.score(items.tolist())
 
-    def _posterior(self) -> tuple[float, float, Floats, Floats, Floats, Floats, Floats]:
-        found = self._graph.posterior()
+    def _posterior(
+        self, want_entropy: bool
+    ) -> tuple[float, float, Floats, Floats, Floats, Floats, Floats]:
+        found = self._graph.posterior(want_entropy)
         if found[0] == -np.inf:
             raise _impossible()
         return found
