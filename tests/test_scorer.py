@@ -68,15 +68,17 @@ def test_entropy_best_lists_and_samples(seed: int, order: int) -> None:
     scorer, design = case.scorer(), case.parameters.compile(case.corpus)
     totals = scorer.log_partition(design, 1)
     entropies = scorer.posterior(design, True, 1)
-    ranked, drawn = scorer.n_best(design, 4, 2), scorer.sample(design, 3, 7, 2)
+    every = np.arange(case.Y, dtype=np.int32)
+    read = design, _kernels.Reading(every, None), tuple, every.tolist()
+    ranked, drawn = scorer.n_best(*read, 4, 2), scorer.sample(*read, 3, 7, 2)
     for i, p in scored(case):
         assert totals[i] == pytest.approx(caesura.log_partition(p), rel=1e-9, abs=1e-9)
         assert entropies[i].entropy == pytest.approx(caesura.entropy(p), rel=1e-9, abs=1e-9)
-        expected = [path.score for path in caesura.n_best(p, 4)]
-        assert [score for _, score in ranked[i]] == pytest.approx(expected, rel=1e-9, abs=1e-9)
-        for path, _ in drawn[i]:
+        expected = [math.exp(path.score - totals[i]) for path in caesura.n_best(p, 4)]
+        assert [chance for _, chance in ranked[i]] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        for path in drawn[i]:
             assert caesura.score(p, path) > -math.inf
-    assert drawn == scorer.sample(design, 3, 7, 1)
+    assert drawn == scorer.sample(*read, 3, 7, 1)
 
 
 @settings(max_examples=100, deadline=None)

@@ -5,6 +5,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "bind/bindings.hpp"
 #include "infer/answers.hpp"
 #include "learn/scorer.hpp"
@@ -146,19 +149,54 @@ nb::list token_names(const Paths& self, nb::list names) {
   return out;
 }
 
-nb::list ranked(const std::vector<std::vector<Answer>>& answers) {
-  nb::list out;
-  for (const auto& list : answers) {
-    nb::list row;
-    for (const Answer& answer : list) {
-      nb::list path;
-      for (const LabelledSegment& s : answer.segments)
-        path.append(nb::make_tuple(s.start, s.end, s.label));
-      row.append(nb::make_tuple(path, answer.score));
+// For each sequence a list of answers: item(sequence, segments, score), where segments are those of
+// the answer as they are read.
+template <class Item>
+nb::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
+                           nb::handle kind, nb::list names, Item item) {
+  require(nb::len(names) == reading.label.size(), "names: one for each state");
+  check_kinds({}, kind, names);
+  nb::list out = sized_list(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    nb::list row = sized_list(answers[i].size());
+    for (std::size_t k = 0; k < answers[i].size(); ++k) {
+      std::vector<LabelledSegment>& found = answers[i][k].segments;
+      const int count = read_segments(reading, found.data(), static_cast<int>(found.size()));
+      nb::list path = sized_list(count);
+      for (int s = 0; s < count; ++s) put(path, s, segment_of(found[s], kind, names));
+      put(row, k, item(i, std::move(path), answers[i][k].score));
     }
-    out.append(row);
+    put(out, i, std::move(row));
   }
   return out;
+}
+
+// (segments, probability) by falling probability; a sequence for which nothing is possible has
+// none.
+nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& reading,
+                        nb::handle kind, nb::list names, int n, int n_threads) {
+  std::vector<std::vector<Answer>> answers;
+  std::vector<double> log_z;
+  {
+    const Released release;
+    answers = self.n_best(d, n, n_threads);
+    log_z = self.log_partition(d, n_threads);
+  }
+  auto item = [&](std::size_t i, nb::list path, double score) -> nb::object {
+    return nb::make_tuple(std::move(path), std::exp(std::min(score - log_z[i], 0.0)));
+  };
+  return answers_to_python(answers, reading, kind, names, item);
+}
+
+nb::list drawn_answers(const Scorer& self, const Design& d, const Reading& reading, nb::handle kind,
+                       nb::list names, int n, std::uint64_t seed, int n_threads) {
+  std::vector<std::vector<Answer>> answers;
+  {
+    const Released release;
+    answers = self.samples(d, n, seed, n_threads);
+  }
+  auto item = [](std::size_t, nb::list path, double) -> nb::object { return std::move(path); };
+  return answers_to_python(answers, reading, kind, names, item);
 }
 
 // -- potentials
@@ -271,28 +309,10 @@ void bind_scorer(nb::module_& m) {
             return self.log_partition(d, n_threads);
           },
           "design"_a, "n_threads"_a, nb::call_guard<Released>())
-      .def(
-          "n_best",
-          [](const Scorer& self, const Design& d, int n, int n_threads) {
-            std::vector<std::vector<Answer>> answers;
-            {
-              const Released release;
-              answers = self.n_best(d, n, n_threads);
-            }
-            return ranked(answers);
-          },
-          "design"_a, "n"_a, "n_threads"_a)
-      .def(
-          "sample",
-          [](const Scorer& self, const Design& d, int n, std::uint64_t seed, int n_threads) {
-            std::vector<std::vector<Answer>> answers;
-            {
-              const Released release;
-              answers = self.samples(d, n, seed, n_threads);
-            }
-            return ranked(answers);
-          },
-          "design"_a, "n"_a, "seed"_a, "n_threads"_a)
+      .def("n_best", &ranked_answers, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a,
+           "n_threads"_a)
+      .def("sample", &drawn_answers, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a, "seed"_a,
+           "n_threads"_a)
       .def("problem", &problem, "design"_a, "i"_a)
       .def("potentials", &potentials, "design"_a, "i"_a);
 

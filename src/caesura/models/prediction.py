@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import repeat
@@ -98,13 +97,6 @@ class Encoded(NamedTuple):
             if row.log_partition == -np.inf:
                 raise _impossible(i)
         return [Marginals(partial(potentials, i), row, 0) for i, row in enumerate(rows)]
-
-    def samples(self, n: int, seed: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]:
-        """Return n segmentations of each; the engine adds the index of a sequence to the seed."""
-        drawn = self.scorer.sample(self.design, n, (seed + self.first) % 2**64, self.threads)
-        if [] in drawn:
-            raise _impossible(self.first + drawn.index([]))
-        return drawn
 
 
 class Predictor(Model):
@@ -336,18 +328,13 @@ class Predictor(Model):
         return True
 
     def _free_n_best(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
-        fitted = self._known
-        totals = some.scorer.log_partition(some.design, some.threads)
-        ranked = some.scorer.n_best(some.design, n, some.threads)
-        if -np.inf in totals:
-            raise _impossible(some.first + totals.index(-np.inf))
-        return [
-            [
-                (self._segments_of(path, fitted), math.exp(min(score - total, 0.0)))
-                for path, score in paths
-            ]
-            for paths, total in zip(ranked, totals, strict=True)
-        ]
+        names, reading = self._segmenting(self._known)
+        ranked: list[list[tuple[list[Segment], float]]] = some.scorer.n_best(
+            some.design, reading, Segment, names, n, some.threads
+        )
+        if [] in ranked:
+            raise _impossible(some.first + ranked.index([]))
+        return ranked
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
         log_z = asked.log_partitions(self.n_threads)
@@ -383,12 +370,7 @@ class Predictor(Model):
         # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
         from_seed = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
         if spoken(constraints, X) is None:
-            fitted = self._known
-            return [
-                [self._segments_of(path, fitted) for path, _ in drawn]
-                for some in self._encoded(X)
-                for drawn in some.samples(n, from_seed)
-            ]
+            return [drawn for some in self._encoded(X) for drawn in self._drawn(some, n, from_seed)]
         return [
             [self._named(segments) for segments in drawn]
             for asked in self._asked(X, constraints)
@@ -396,6 +378,16 @@ class Predictor(Model):
                 inference.sample, n, seed=from_seed + asked.first, n_threads=self.n_threads
             )
         ]
+
+    def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
+        """Return n segmentations of each; the kernels add the index of a sequence to the seed."""
+        names, reading = self._segmenting(self._known)
+        drawn: list[list[list[Segment]]] = some.scorer.sample(
+            some.design, reading, Segment, names, n, (seed + some.first) % 2**64, some.threads
+        )
+        if [] in drawn:
+            raise _impossible(some.first + drawn.index([]))
+        return drawn
 
 
 def _possible(answers: Iterable[T | None]) -> list[T]:
