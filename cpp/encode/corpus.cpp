@@ -268,14 +268,51 @@ WordTable Extractor::word_table(const std::vector<std::uint8_t>& of_words) const
       table.slots[*found].templates.emplace_back(k, sign);
     }
   }
+  auto is_rest = [&](int k) { return !table.covered[k]; };
+  for (int k = 0; k < n_templates(); ++k) {
+    if (is_rest(k) && !templates_[k].parts.empty()) table.rest.push_back(k);
+  }
+  for (const Form& form : forms_) {
+    table.rest_of_form.emplace_back();
+    for (const auto& one : form.templates) {
+      if (is_rest(one.first)) table.rest_of_form.back().push_back(one);
+    }
+  }
   return table;
+}
+
+// Attributes of several values are far apart in memory: those of a token are asked for together.
+void Extractor::expect(const std::vector<int>& sources, const std::vector<Column>& columns,
+                       std::int64_t begin, std::int64_t end, std::int64_t t) {
+  constexpr std::size_t kMostParts = 4;
+  std::int32_t values[kMostParts];
+  for (const int k : sources) {
+    const std::vector<Part>& parts = templates_[k].parts;
+    if (parts.size() < 2 || parts.size() > kMostParts) continue;
+    bool known = true;
+    for (std::size_t p = 0; known && p < parts.size(); ++p) {
+      const std::int64_t at = t + parts[p].offset;
+      const Column& column = columns[parts[p].column];
+      known = column.ptr == nullptr;
+      if (known) values[p] = at < begin ? kBefore : at >= end ? kAfter : column.ids[at];
+      known = known && values[p] != kUnseen;
+    }
+    if (known) attributes.expect(k, values, static_cast<int>(parts.size()));
+  }
 }
 
 void Extractor::extract(const std::int64_t* offsets, int n_sequences,
                         const std::vector<Column>& columns, const std::vector<Firing>& firings,
                         bool grow, Corpus& out, const WordTable* table, const std::int32_t* words) {
-  const int n_templates = static_cast<int>(templates_.size());
-  found_ptr_.resize(n_templates + 1);
+  const std::size_t n = templates_.size();
+  found_ptr_.assign(n, 0);
+  found_end_.assign(n, 0);
+  std::vector<int> every;  // the templates that are looked at
+  for (std::size_t k = 0; k < n; ++k) every.push_back(static_cast<int>(k));
+  const std::vector<int>& sources = table == nullptr ? every : table->rest;
+  auto of_form = [&](std::size_t form) -> const std::vector<std::pair<int, double>>& {
+    return table == nullptr ? forms_[form].templates : table->rest_of_form[form];
+  };
   std::vector<Run> runs;
   std::size_t next = 0;
   const std::vector<Plain> plain = plain_templates(columns, grow);
@@ -297,22 +334,22 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
     pending_words_.clear();
     for (std::int64_t t = begin; t < end; ++t) {
       found_.clear();
-      for (int k = 0; k < n_templates; ++k) {
+      if (!grow) expect(sources, columns, begin, end, t);
+      for (const int k : sources) {
         found_ptr_[k] = static_cast<std::int64_t>(found_.size());
-        if (table != nullptr && table->covered[k]) continue;
         const Plain& one = plain[k];
         if (one.ids == nullptr) {
           find(k, columns, begin, end, t, grow);
-          continue;
+        } else {
+          const std::int64_t at = t + one.offset;
+          const std::int32_t value = (at < begin ? kBefore : at >= end ? kAfter : one.ids[at]) + 2;
+          if (value >= 0 && value < one.n_known && one.known[value] != Attributes::kMissing)
+            found_.push_back({one.known[value], 1.0});
         }
-        const std::int64_t at = t + one.offset;
-        const std::int32_t value = (at < begin ? kBefore : at >= end ? kAfter : one.ids[at]) + 2;
-        if (value < 0 || value >= one.n_known || one.known[value] == Attributes::kMissing) continue;
-        found_.push_back({one.known[value], 1.0});
+        found_end_[k] = static_cast<std::int64_t>(found_.size());
       }
-      found_ptr_[n_templates] = static_cast<std::int64_t>(found_.size());
-      for (const auto& [k, sign] : forms_[0].templates) {
-        for (std::int64_t f = found_ptr_[k]; f < found_ptr_[k + 1]; ++f)
+      for (const auto& [k, sign] : of_form(0)) {
+        for (std::int64_t f = found_ptr_[k]; f < found_end_[k]; ++f)
           out.push(found_[f].attribute, sign * found_[f].value);
       }
       out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
@@ -323,8 +360,8 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
         if (t + at.low < begin || t + at.high > end) continue;
         const auto from = static_cast<std::int64_t>(pending_.size());
         const auto word_from = static_cast<std::int64_t>(pending_words_.size());
-        for (const auto& [k, sign] : at.templates) {
-          for (std::int64_t f = found_ptr_[k]; f < found_ptr_[k + 1]; ++f) {
+        for (const auto& [k, sign] : of_form(form)) {
+          for (std::int64_t f = found_ptr_[k]; f < found_end_[k]; ++f) {
             pending_.push_back({found_[f].attribute, sign * found_[f].value});
           }
         }
@@ -337,7 +374,7 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
       }
       if (!has_edges_) continue;
       for (const int k : edges_) {
-        for (std::int64_t f = found_ptr_[k]; t > begin && f < found_ptr_[k + 1]; ++f) {
+        for (std::int64_t f = found_ptr_[k]; t > begin && f < found_end_[k]; ++f) {
           out.edge.push_back(found_[f].attribute);
           out.edge_value.push_back(found_[f].value);
         }

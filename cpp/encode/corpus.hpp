@@ -71,6 +71,8 @@ struct WordTable {
   std::vector<WordSlot> slots;
   std::vector<std::vector<int>> by_form;  // [forms] slots
   std::vector<std::uint8_t> covered;      // [templates] whether a slot has it
+  std::vector<int> rest;                  // the templates that no slot has,
+  std::vector<std::vector<std::pair<int, double>>> rest_of_form;  // [forms] those of each form
   // [words + 2][slots] rows of scores, null where there is nothing; first those of what lies before
   // and after a sequence.
   std::vector<const double*> rows;
@@ -106,6 +108,11 @@ class Attributes {
   explicit Attributes(int n_templates) : single_(n_templates) {}
 
   std::int32_t id(int source, const std::int32_t* values, int count, bool grow);
+  // Asks for the memory that id() will read for several values.
+  void expect(int source, const std::int32_t* values, int count) const {
+    if (!slots_.empty())
+      __builtin_prefetch(&slots_[hash(source, values, count) >> 32 & (slots_.size() - 1)]);
+  }
   // The attribute of a template with one part.
   std::int32_t find(int source, std::int32_t value) const {
     const std::vector<std::int32_t>& known = single_[source];
@@ -208,14 +215,16 @@ class Extractor {
   void combine(const std::vector<Part>& parts, std::size_t k, const std::vector<Column>& columns,
                std::int64_t begin, std::int64_t end, std::int64_t t, double value, int source,
                bool grow);
+  void expect(const std::vector<int>& sources, const std::vector<Column>& columns,
+              std::int64_t begin, std::int64_t end, std::int64_t t);
   void add_sites(std::vector<Run>& runs, Corpus& out);
 
   std::vector<Template> templates_;
   std::vector<Form> forms_;  // the first is the tokens'
   std::vector<int> edges_;   // templates
   bool has_edges_ = false;
-  std::vector<Found> found_;             // of one token
-  std::vector<std::int64_t> found_ptr_;  // [templates + 1]
+  std::vector<Found> found_;                         // of one token
+  std::vector<std::int64_t> found_ptr_, found_end_;  // [templates]
   std::vector<std::int32_t> chosen_;
   std::vector<Found> pending_;  // of the sites of one sequence
   std::vector<const double*> pending_words_;
