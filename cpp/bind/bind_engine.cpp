@@ -420,5 +420,6 @@ NB_MODULE(_kernels, m) {
               "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
   bind_encoding(m);
   bind_learning(m);
+  bind_objective(m);
   bind_vectors(m);
 }

@@ -48,6 +48,7 @@ struct OwnedProblem {
 
 void bind_encoding(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
+void bind_objective(nanobind::module_& m);
 void bind_vectors(nanobind::module_& m);
 
 }  // namespace caesura

@@ -219,6 +219,23 @@ class Parameters:
     @property
     def end(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
 
+class Scorer:
+    """Fixed weights, for prediction."""
+
+    def __init__(self, parameters: Parameters, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], barred: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, barred_start: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, barred_end: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def best(self, design: Design, n_threads: int, joined: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> list:
+        """For each sequence its best segments, or None."""
+
+    def names(self, design: Design, states: list, n_threads: int) -> list:
+        """For each sequence the state of each token, or None."""
+
+    def problems(self, design: Design) -> list: ...
+
+    def rows(self, design: Design, i: int) -> tuple: ...
+
+    def edges(self, design: Design, i: int) -> tuple: ...
+
 class Objective:
     """Weights in, negative log-likelihood and gradient out."""
 
@@ -233,6 +250,24 @@ class Objective:
     def release(self) -> None: ...
 
     def evaluate(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
+
+    def maximum(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, costed: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        The best score less the gold score, summed over sequences, and a subgradient.
+        """
+
+    def path(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], i: int, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        The score of a segmentation of one sequence, without costs, and its counts.
+        """
+
+    def expectations(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], i: int, constrained: bool) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        ln Z of one sequence, or of what agrees with its partial labels, and expected counts.
+        """
+
+    def cost_segments(self, i: int, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Adds costs to the scores of some segments of a sequence."""
 
 class OnlinePass:
     """
@@ -263,23 +298,6 @@ class OnlinePass:
     @property
     def done(self) -> int:
         """Batches, with those before the pass."""
-
-class Scorer:
-    """Fixed weights, for prediction."""
-
-    def __init__(self, parameters: Parameters, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], barred: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, barred_start: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, barred_end: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def best(self, design: Design, n_threads: int, joined: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None = None) -> list:
-        """For each sequence its best segments, or None."""
-
-    def names(self, design: Design, states: list, n_threads: int) -> list:
-        """For each sequence the state of each token, or None."""
-
-    def problems(self, design: Design) -> list: ...
-
-    def rows(self, design: Design, i: int) -> tuple: ...
-
-    def edges(self, design: Design, i: int) -> tuple: ...
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""
