@@ -29,7 +29,7 @@ from timing import best_seconds, table, wall_seconds
 import caesura
 from caesura.compat import Tagger
 from caesura.features import attributes
-from caesura.learning import LBFGS, minimise
+from caesura.learning import LBFGS, SGD, minimise
 from caesura.models.structure import Fitted
 from caesura.models.training import Corpora, Training
 
@@ -225,6 +225,49 @@ def threads(X: Bags, y: Tags, results: Results) -> None:
         results.add(f"two threads, {name} (wall, ours/ours)", *cells, ratio, ">= 1.7", ratio >= 1.7)
 
 
+class OnlinePeer(pycrfsuite.BaseTrainer):  # type: ignore[misc]
+    """CRFsuite's l2sgd; `between` runs after each epoch, not timed."""
+
+    def __init__(self, between: Callable[[], None], **params: Any) -> None:
+        super().__init__("l2sgd", {"c2": 1.0, **params})
+        self.between = between
+        self.seconds: list[float] = []
+        self.began = 0.0
+
+    def message(self, message: str) -> None:
+        if message.startswith("Seconds required for this iteration"):
+            if self.began:
+                self.seconds.append(time.thread_time() - self.began)
+            self.between()
+            self.began = time.thread_time()
+
+
+def epochs(X: Bags, y: Tags, folder: Path, results: Results) -> None:
+    """Time epochs of SGD, one sequence a step: ours between those of CRFsuite; means of all."""
+    model = caesura.ChainCRF(**OPTIONS)
+    training = model._training(model._read(X, y, None), None, None)
+    runs: dict[str, list[Any]] = {}
+    for name, average in (("averaged (default)", True), ("without averages, as l2sgd", False)):
+        corpora = Corpora(training.objective, 1)
+        optimiser = SGD(corpora, 1.0, rate=0.1, batch_size=1, average=average, n_threads=1)
+        runs[name] = [optimiser, optimiser.start(training.w0), []]
+
+    def between() -> None:
+        for run in runs.values():
+            began = time.thread_time()
+            run[1] = run[0].step(run[1])
+            run[2].append(time.thread_time() - began)
+
+    peer = OnlinePeer(between, max_iterations=8)
+    for x, tags in zip(X, y, strict=True):
+        peer.append(x, tags)
+    peer.train(str(folder / "l2sgd"))
+    theirs = float(np.mean(peer.seconds))
+    for name, (_, _, seconds) in runs.items():
+        mean = float(np.mean(seconds[1:]))  # the first epoch of both is left out
+        results.faster(f"an epoch of SGD, {name}, mean", theirs, mean, 4.0, "ms")
+
+
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
     began = time.thread_time()
     answer = call()
@@ -410,6 +453,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--sentences", type=int, metavar="N", help="only the first ones")
     parser.add_argument("--quick", action="store_true", help="600 sentences, to try it")
+    parser.add_argument("--only", choices=("epochs",), help="this part alone")
     parser.add_argument("--runs", type=int, default=2, help="trainings of each")
     parser.add_argument("--memory", choices=("theirs", "double", "mixed"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -421,6 +465,12 @@ def main() -> None:
         print(f"no CoNLL-2000 in {arguments.data}: skipped; name its folder with --data")
         return
     results, grown = Results(), Results()
+    if arguments.only == "epochs":
+        X, y = corpus(arguments.data / "conll2000" / "train.txt", sentences)
+        with tempfile.TemporaryDirectory() as name:
+            epochs(X, y, Path(name), results)
+        print(table(["", "python-crfsuite", "caesura", "ratio", "target", "met"], results.rows))
+        return
     memory(arguments.data, sentences, grown)  # first: there is room for it
     X, y = corpus(arguments.data / "conll2000" / "train.txt", sentences)
     test = corpus(arguments.data / "conll2000" / "test.txt", sentences)
@@ -430,6 +480,7 @@ def main() -> None:
         seconds = evaluations(X, y, folder, results)
         optimum(X, y, seconds, results)
         threads(X, y, results)
+        epochs(X, y, folder, results)
         path, model = trainings(X, y, folder, 1 if arguments.quick else arguments.runs, results)
         predictions(*test, path, model, folder, results)
     print(

@@ -26,7 +26,7 @@ from caesura.features import (
     window,
     word,
 )
-from caesura.learning import Progress, ProgressLine
+from caesura.learning import SGD, Progress, ProgressLine
 from caesura.models.structure import blocks_of, scorer_of
 
 X, Y = addresses(30, seed=1)
@@ -596,6 +596,19 @@ def test_checkpoints_belong_to_their_data(tmp_path: Path) -> None:
         model.fit(X, Y, sample_weight=np.full(30, 2.0), checkpoint=checkpoint)
     with pytest.raises(InvalidInput, match="checkpoint: got 'a run with c2"):
         model.set_params(c2=3.0).fit(X, Y, checkpoint=checkpoint)
+
+
+def test_old_checkpoints_of_adagrad_are_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their sums of squares hold the penalties, which are proximal now."""
+    checkpoint = tmp_path / "run"
+    options: dict[str, Any] = {"learner": "adagrad", "max_iterations": 3}
+    with monkeypatch.context() as patch:
+        patch.setattr("caesura.learning.sgd.AdaGrad.settings", SGD.settings)
+        SemiCRF([word[0]], **options).fit(X, Y, checkpoint=checkpoint)
+    with pytest.raises(InvalidInput, match=r"a run of adagrad by an earlier version.*remove it"):
+        SemiCRF([word[0]], **options).fit(X, Y, checkpoint=checkpoint)
 
 
 def test_checkpoints_belong_to_their_development_data(tmp_path: Path) -> None:

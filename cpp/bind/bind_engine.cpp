@@ -520,5 +520,6 @@ NB_MODULE(_kernels, m) {
   bind_graph(m);
   bind_learning(m);
   bind_scorer(m);
+  bind_objective(m);
   bind_vectors(m);
 }

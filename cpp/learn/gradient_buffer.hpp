@@ -15,7 +15,6 @@ struct Buffer {
   Table<Real> memory;
   Gradient<Real> view, tags;
   double loss = 0.0;
-  std::vector<int> failed;
 
   void make(const Layout& layout, const Design& design, const Weights<Real>& w) {
     make(layout, design.table_rows() * w.wide, layout.n_sparse, layout.n_edges, w);
@@ -27,7 +26,6 @@ struct Buffer {
     const std::size_t square = stride * stride;
     const std::size_t lanes = w.histories == nullptr ? 0 : w.histories->lanes;
     loss = 0.0;
-    failed.clear();
     memory.assign(dense + sparse + edges + 2 * square + 2 * stride + tagged * (tagged + 2) + lanes +
                       layout.n_plain,
                   Real{0});

@@ -20,12 +20,6 @@
 
 namespace caesura {
 
-// A code names a sequence and what is known of it: i is all of sequence i, -1 - i what agrees with
-// its partial labels.
-namespace {
-int sequence_of(int code) { return code < 0 ? -1 - code : code; }
-}  // namespace
-
 Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<Design> design,
                      std::shared_ptr<const Gold> gold, std::vector<double> weight,
                      std::vector<double> observed)
@@ -34,6 +28,8 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<Desig
       gold_(std::move(gold)),
       weight_(std::move(weight)),
       observed_(std::move(observed)) {}
+
+bool Objective::is_partial(int i) const { return gold_->hints[i] != nullptr; }
 
 std::unique_lock<std::mutex> Objective::hold() {
   std::unique_lock<std::mutex> lock(guard_);
@@ -53,20 +49,28 @@ void Objective::set_shared(bool shared) {
   while (n_shards_ < 8 && 4 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
 }
 
-std::vector<int> Objective::codes_of(const std::int32_t* some, int begin, int end) const {
-  std::vector<int> codes;
+// Sequence k, or some[k]; where labels are known in part, also what agrees with them, negative.
+std::vector<Objective::Part> Objective::parts_of(const std::int32_t* some, int begin,
+                                                 int end) const {
+  std::vector<Part> parts;
   for (int k = begin; k < end; ++k) {
-    codes.push_back(some == nullptr ? k : some[k]);
-    if (gold_->hints[codes.back()] != nullptr) codes.push_back(-1 - codes.back());
+    const int i = some == nullptr ? k : some[k];
+    parts.push_back({i, false, weight_[i]});
+    if (gold_->hints[i] != nullptr) parts.push_back({i, true, -weight_[i]});
   }
-  return codes;
+  return parts;
 }
 
-Known Objective::known_of(int code) const {
+Known Objective::known_of(const Part& part, bool costed) const {
   Known known;
-  const int i = sequence_of(code);
-  if (code >= 0) {
-    if (!cost.empty()) known.cost = cost.data() + design_->tokens[i] * layout_->Y;
+  const int i = part.sequence;
+  if (!part.constrained) {
+    if (costed && !cost.empty()) known.cost = cost.data() + design_->tokens[i] * layout_->Y;
+    if (costed && !segment_costs.empty() && segment_costs[i] != nullptr) {
+      known.cost_sites = segment_costs[i]->sites.data();
+      known.cost_rows = segment_costs[i]->rows.data();
+      known.n_cost_sites = static_cast<int>(segment_costs[i]->sites.size());
+    }
     return known;
   }
   const Hint& hint = *gold_->hints[i];
@@ -75,15 +79,12 @@ Known Objective::known_of(int code) const {
   return known;
 }
 
-double Objective::signed_weight(int code) const {
-  return code < 0 ? -weight_[sequence_of(code)] : weight_[code];
-}
-
 template <class Real>
 struct Objective::Scratch {
   std::vector<std::int64_t> places;
   Unpacked<Real> weights;
-  std::vector<Buffer<Real>> buffers;  // [shards]
+  std::vector<Buffer<Real>> buffers;      // [shards]
+  std::vector<std::vector<Part>> failed;  // [shards] what the general sweeps must answer
   // Where the kernels are in single precision, what the general sweeps answer is kept beside it.
   std::vector<std::int64_t> exact_places;
   Unpacked<double> exact;
@@ -105,31 +106,33 @@ Objective::Scratch<Real>& Objective::scratch() {
 
 // Sequences about as long as each other together.
 template <class Real>
-double Objective::add_batches(const Design& d, std::vector<int> codes, const Weights<Real>& w,
-                              Gradient<Real>* gradient, Workspace& work, std::vector<int>& failed) {
+double Objective::add_batches(const Design& d, std::vector<Part> parts, const Weights<Real>& w,
+                              Gradient<Real>* gradient, Workspace& work,
+                              std::vector<Part>& failed) {
   const Trainer<Real>& kernel = trainer<Real>();
-  auto length = [&](int code) { return d.length(sequence_of(code)); };
-  codes.erase(
-      std::remove_if(codes.begin(), codes.end(), [&](int code) { return length(code) == 0; }),
-      codes.end());
-  std::stable_sort(codes.begin(), codes.end(), [&](int a, int b) { return length(a) < length(b); });
+  auto length = [&](const Part& part) { return d.length(part.sequence); };
+  parts.erase(std::remove_if(parts.begin(), parts.end(),
+                             [&](const Part& part) { return length(part) == 0; }),
+              parts.end());
+  std::stable_sort(parts.begin(), parts.end(),
+                   [&](const Part& a, const Part& b) { return length(a) < length(b); });
   double loss = 0.0;
-  for (std::size_t first = 0; first < codes.size(); first += kernel.width) {
+  for (std::size_t first = 0; first < parts.size(); first += kernel.width) {
     check_interrupt();
-    const int count = static_cast<int>(std::min<std::size_t>(kernel.width, codes.size() - first));
+    const int count = static_cast<int>(std::min<std::size_t>(kernel.width, parts.size() - first));
     constexpr int kWidest = 16;
     std::int32_t sequences[kWidest];
     Known known[kWidest];
     double weights[kWidest], log_z[kWidest];
     for (int b = 0; b < count; ++b) {
-      sequences[b] = sequence_of(codes[first + b]);
-      known[b] = known_of(codes[first + b]);
-      weights[b] = signed_weight(codes[first + b]);
+      sequences[b] = parts[first + b].sequence;
+      known[b] = known_of(parts[first + b]);
+      weights[b] = parts[first + b].weight;
     }
     kernel.evaluate_many(d, w, sequences, known, weights, count, log_z, gradient, work);
     for (int b = 0; b < count; ++b) {
       if (std::isnan(log_z[b]))
-        failed.push_back(codes[first + b]);
+        failed.push_back(parts[first + b]);
       else
         loss += weights[b] * log_z[b];
     }
@@ -137,78 +140,36 @@ double Objective::add_batches(const Design& d, std::vector<int> codes, const Wei
   return loss;
 }
 
-// sum over the codes of weight * ln Z, and its counts; those out of the kernels' range have failed.
-// with_gold: the gold scores are subtracted too, unless there are patterns.
+// sum over the parts of weight * ln Z; those out of the kernels' range have failed.  with_gold: the
+// gold scores are subtracted too, unless there are patterns.
 template <class Real>
-double Objective::add_kernels(const Design& d, const std::vector<int>& codes, bool with_gold,
+double Objective::add_kernels(const Design& d, const std::vector<Part>& parts, bool with_gold,
                               const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
-                              std::vector<int>& failed) {
-  if (layout_->histories != nullptr) return add_batches(d, codes, w, gradient, work, failed);
+                              std::vector<Part>& failed) {
+  if (!segment_costs.empty()) {  // the kernels know costs of tokens only
+    failed = parts;
+    return 0.0;
+  }
+  if (layout_->histories != nullptr) return add_batches(d, parts, w, gradient, work, failed);
   double loss = 0.0;
-  for (std::size_t k = 0; k < codes.size(); ++k) {
+  for (std::size_t k = 0; k < parts.size(); ++k) {
     if (k % 8 == 0) check_interrupt();
-    const int code = codes[k], i = sequence_of(code);
-    Known known = known_of(code);
+    const Part& part = parts[k];
+    const int i = part.sequence;
+    Known known = known_of(part);
     if (with_gold && gold_->hints[i] == nullptr) {
       known.path = gold_->segments.data() + gold_->ptr[i];
       known.n_path = static_cast<int>(gold_->ptr[i + 1] - gold_->ptr[i]);
     }
-    if (!trainer<Real>().evaluate(d, w, i, known, signed_weight(code), &loss, gradient, work))
-      failed.push_back(code);
+    if (!trainer<Real>().evaluate(d, w, i, known, part.weight, &loss, gradient, work))
+      failed.push_back(part);
   }
   return loss;
 }
 
-// The same by the general sweeps.
-double Objective::add_fallback(const Design& d, const std::vector<int>& codes,
-                               const Unpacked<double>& weights, Gradient<double>* gradient,
-                               Workspace& work) {
-  double loss = 0.0;
-  SequenceCounts counts;
-  for (const int code : codes) {
-    check_interrupt();
-    const int i = sequence_of(code);
-    const auto scored =
-        scored_problem(*layout_, d, weights, i, known_of(code), automaton, order, true, work);
-    scored->problem->prepare(Method::kOverlapping);
-    const double log_z = expected_counts(*layout_, d, i, *scored->problem, counts, work);
-    if (log_z == kMinusInfinity) throw NoAgreement(i);
-    loss += signed_weight(code) * log_z;
-    if (gradient != nullptr)
-      add_counts(*layout_, d, i, counts, signed_weight(code), weights.view(), *gradient, work);
-  }
-  return loss;
-}
-
-// -weight * score(gold)
-double Objective::add_gold(const Design& d, int i, const Unpacked<double>& weights,
-                           Gradient<double>* gradient, Workspace& work) {
-  const std::int64_t count = gold_->ptr[i + 1] - gold_->ptr[i];
-  if (gold_->hints[i] != nullptr || count == 0) return 0.0;
-  const SequenceCounts counts =
-      path_counts(*layout_, d, i, gold_->segments.data() + gold_->ptr[i], count);
-  if (gradient != nullptr)
-    add_counts(*layout_, d, i, counts, -weight_[i], weights.view(), *gradient, work);
-  return -weight_[i] * counted_score(*layout_, d, i, counts, weights, work);
-}
-
-double Objective::add_sequences(const Design& d, const std::int32_t* some, int count,
-                                const Unpacked<double>& weights, bool near,
-                                Gradient<double>* gradient, Workspace& work) {
-  const std::vector<int> codes = codes_of(some, 0, count);
-  std::vector<int> failed;
-  double loss = 0.0;
-  if (near)
-    loss = add_kernels(d, codes, true, weights.view(), gradient, work, failed);
-  else
-    failed = codes;
-  n_careful_ += static_cast<std::int64_t>(failed.size());
-  loss += add_fallback(d, failed, weights, gradient, work);
-  for (const int code : layout_->histories == nullptr ? failed : codes) {
-    if (code >= 0) loss += add_gold(d, code, weights, gradient, work);
-  }
-  return loss;
-}
+template double Objective::add_kernels(const Design&, const std::vector<Part>&, bool,
+                                       const Weights<double>&, Gradient<double>*, Workspace&,
+                                       std::vector<Part>&);
 
 // ---- all sequences, in shards ----
 
@@ -235,17 +196,18 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
     w = kept.weights.rounded();  // gold scores too: the error is then the gradient's small part
   const std::vector<int> bounds = shard_bounds();
   kept.buffers.resize(n_shards_);
+  kept.failed.assign(n_shards_, {});
   kept.extra.clear();
   for_each(n_shards_, n_threads, [&](int s, Workspace& work) {
     Buffer<Real>& buffer = kept.buffers[s];
     buffer.make(*layout_, *design_, kept.weights.view());
     Gradient<Real>* g = gradient == nullptr ? nullptr : &buffer.view;
-    const std::vector<int> codes = codes_of(nullptr, bounds[s], bounds[s + 1]);
+    const std::vector<Part> parts = parts_of(nullptr, bounds[s], bounds[s + 1]);
     if (near)
       buffer.loss =
-          add_kernels(*design_, codes, false, kept.weights.view(), g, work, buffer.failed);
+          add_kernels(*design_, parts, false, kept.weights.view(), g, work, kept.failed[s]);
     else
-      buffer.failed = codes;
+      kept.failed[s] = parts;
   });
   fall_back(kept, w, n_threads, gradient != nullptr);
   // loss = sum of weight * ln Z - w . observed, the shards in their order
@@ -261,8 +223,8 @@ double Objective::run(const double* w, int n_threads, double* gradient) {
 template <class Real>
 void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, bool counts) {
   n_careful_ = 0;
-  for (const Buffer<Real>& buffer : kept.buffers)
-    n_careful_ += static_cast<std::int64_t>(buffer.failed.size());
+  for (const std::vector<Part>& failed : kept.failed)
+    n_careful_ += static_cast<std::int64_t>(failed.size());
   if (n_careful_ == 0) return;
   constexpr bool kExact = std::is_same_v<Real, double>;
   bool exact_near = false;
@@ -274,7 +236,7 @@ void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, b
   }
   std::vector<std::int64_t> n_left(n_shards_, 0);
   for_each(n_shards_, n_threads, [&](int s, Workspace& work) {
-    const std::vector<int>& failed = kept.buffers[s].failed;
+    const std::vector<Part>& failed = kept.failed[s];
     if constexpr (kExact) {
       Buffer<double>& buffer = kept.buffers[s];
       buffer.loss +=
@@ -284,7 +246,7 @@ void Objective::fall_back(Scratch<Real>& kept, const double* w, int n_threads, b
       buffer.make(*layout_, *design_, kept.exact.view());
       Gradient<double>* g = counts ? &buffer.view : nullptr;
       // What leaves the range of float is mostly within that of double.
-      std::vector<int> left;
+      std::vector<Part> left;
       if (exact_near)
         buffer.loss += add_kernels(*design_, failed, false, kept.exact.view(), g, work, left);
       else
@@ -315,8 +277,9 @@ void Objective::reduce(Scratch<Real>& kept, const double* gold, int n_threads, d
   });
 }
 
-double Objective::run_some(const double* w, const std::int32_t* some, int count, int n_threads,
-                           double* gradient) {
+// The gradient of what add(weights, near, gradient, work) adds, and its value.
+template <class Add>
+double Objective::run_some(const double* w, int n_threads, double* gradient, Add add) {
   Scratch<double>& kept = scratch<double>();
   const int width = trainer<double>().width;
   const bool near = kept.weights.set(*layout_, *design_, kept.places, w, width, n_threads);
@@ -325,10 +288,38 @@ double Objective::run_some(const double* w, const std::int32_t* some, int count,
   kept.buffers[0].make(*layout_, *design_, kept.weights.view());
   n_careful_ = 0;
   Workspace work;
-  const double loss = add_sequences(*design_, some, count, kept.weights, near,
-                                    gradient == nullptr ? nullptr : &kept.buffers[0].view, work);
+  Gradient<double>* g = gradient == nullptr ? nullptr : &kept.buffers[0].view;
+  const double value = add(kept.weights, near, g, work);
   if (gradient != nullptr) reduce(kept, nullptr, n_threads, gradient);
-  return loss;
+  return value;
+}
+
+double Objective::maximum(const double* w, const std::int32_t* some, int count, bool costed,
+                          int n_threads, double* gradient) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return run_some(w, n_threads, gradient, [&](const auto& weights, bool, auto* g, auto& work) {
+    double loss = 0.0;
+    for (const Part& part : parts_of(some, 0, count)) {
+      loss += add_best(*design_, part, costed, weights, g, work);
+      if (!part.constrained) loss += add_gold(*design_, part.sequence, weights, g, work);
+    }
+    return loss;
+  });
+}
+
+double Objective::path(const double* w, int i, const LabelledSegment* segments, int count,
+                       double* counts) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return run_some(w, 1, counts, [&](const auto& weights, bool, auto* g, auto& work) {
+    return add_path(*design_, i, segments, count, 1.0, weights, g, work);
+  });
+}
+
+double Objective::expectations(const double* w, int i, bool constrained, double* counts) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  return run_some(w, 1, counts, [&](const auto& weights, bool near, auto* g, auto& work) {
+    return add_log_z(*design_, {{i, constrained, 1.0}}, false, weights, near, g, work);
+  });
 }
 
 void Objective::release() {
@@ -347,7 +338,12 @@ double Objective::evaluate(const double* w, const std::int32_t* some, int count,
   single &= layout_->histories == nullptr;  // states of long histories are too rare for it
   single &= some == nullptr;
   (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
-  if (some != nullptr) return run_some(w, some, count, n_threads, gradient);
+  if (some != nullptr) {
+    return run_some(w, n_threads, gradient,
+                    [&](const auto& weights, bool near, auto* g, auto& work) {
+                      return add_sequences(*design_, some, count, weights, near, g, work);
+                    });
+  }
   return single ? run<float>(w, n_threads, gradient) : run<double>(w, n_threads, gradient);
 }
 

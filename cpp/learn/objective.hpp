@@ -153,6 +153,12 @@ std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
 
 struct Gold;
 
+// What is added to the scores of some segments of a sequence, as in Known.
+struct SegmentCosts {
+  std::vector<Site> sites;
+  std::vector<double> rows;  // [sites][Y]
+};
+
 // The loss of a corpus as a sum of terms (see terms.hpp) over its sequences.
 class Objective {
  public:
@@ -163,6 +169,8 @@ class Objective {
             std::vector<double> observed);
 
   std::vector<double> cost;  // [tokens][Y] or empty: added to the scores of all but the gold labels
+  std::vector<std::shared_ptr<const SegmentCosts>>
+      segment_costs;                           // [sequences] or empty, as `cost`
   std::shared_ptr<const Automaton> automaton;  // for the general sweeps
   std::vector<std::int32_t> order;
 
@@ -171,12 +179,26 @@ class Objective {
   double evaluate(const double* w, const std::int32_t* some, int count, bool single, int n_threads,
                   double* gradient);
 
+  // The same with a maximum in place of ln Z: sum of weight (max score - score(gold)), and a
+  // subgradient.  costed: the scores are those with costs, and the term is that of a margin.
+  double maximum(const double* w, const std::int32_t* some, int count, bool costed, int n_threads,
+                 double* gradient);
+
+  // The score of a segmentation of sequence i without costs, and its counts.
+  double path(const double* w, int i, const LabelledSegment* segments, int count, double* counts);
+
+  // ln Z of sequence i with costs, or of what agrees with its partial labels, and expected counts.
+  double expectations(const double* w, int i, bool constrained, double* counts);
+
   // weight (ln Z - score(gold)) of some sequences, and its counts to the gradient; where labels are
   // known in part, ln Z of what agrees with them takes the place of the gold score.  near: the
   // kernels may be asked.  d: the design, or the same with other numbers for the weights.
   double add_sequences(const Design& d, const std::int32_t* some, int count,
                        const Unpacked<double>& weights, bool near, Gradient<double>* gradient,
                        Workspace& work);
+
+  // Whether the labels of a sequence are known only in part.
+  bool is_partial(int i) const;
 
   // Keeps others out, with each attribute of the design by itself (see row_sums.hpp).
   std::unique_lock<std::mutex> hold();
@@ -196,31 +218,46 @@ class Objective {
   template <class Real>
   Scratch<Real>& scratch();
 
+  // One sum over the segmentations of a sequence, and what it is multiplied by.
+  struct Part {
+    int sequence;
+    bool constrained;  // only those that agree with its partial labels
+    double weight;
+  };
+  std::vector<Part> parts_of(const std::int32_t* some, int begin, int end) const;
+  Known known_of(const Part& part, bool costed = true) const;
+
+  // Each adds value and counts of some parts, and returns the value.
+  template <class Real>
+  double add_kernels(const Design& d, const std::vector<Part>& parts, bool with_gold,
+                     const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
+                     std::vector<Part>& failed);
+  template <class Real>
+  double add_batches(const Design& d, std::vector<Part> parts, const Weights<Real>& w,
+                     Gradient<Real>* gradient, Workspace& work, std::vector<Part>& failed);
+  double add_fallback(const Design& d, const std::vector<Part>& parts,
+                      const Unpacked<double>& weights, Gradient<double>* gradient, Workspace& work);
+  double add_log_z(const Design& d, const std::vector<Part>& parts, bool with_gold,
+                   const Unpacked<double>& weights, bool near, Gradient<double>* gradient,
+                   Workspace& work);
+  double add_best(const Design& d, const Part& part, bool costed, const Unpacked<double>& weights,
+                  Gradient<double>* gradient, Workspace& work);
+  double add_path(const Design& d, int i, const LabelledSegment* segments, std::int64_t count,
+                  double weight, const Unpacked<double>& weights, Gradient<double>* gradient,
+                  Workspace& work);
+  double add_gold(const Design& d, int i, const Unpacked<double>& weights,
+                  Gradient<double>* gradient, Workspace& work);
+
   void set_shared(bool shared);
   template <class Real>
   double run(const double* w, int n_threads, double* gradient);
-  double run_some(const double* w, const std::int32_t* some, int count, int n_threads,
-                  double* gradient);
+  template <class Add>
+  double run_some(const double* w, int n_threads, double* gradient, Add add);
   std::vector<int> shard_bounds() const;
   template <class Real>
   void fall_back(Scratch<Real>& scratch, const double* w, int n_threads, bool counts);
   template <class Real>
-  double add_kernels(const Design& d, const std::vector<int>& codes, bool with_gold,
-                     const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
-                     std::vector<int>& failed);
-  template <class Real>
-  double add_batches(const Design& d, std::vector<int> codes, const Weights<Real>& w,
-                     Gradient<Real>* gradient, Workspace& work, std::vector<int>& failed);
-  double add_fallback(const Design& d, const std::vector<int>& codes,
-                      const Unpacked<double>& weights, Gradient<double>* gradient, Workspace& work);
-  double add_gold(const Design& d, int i, const Unpacked<double>& weights,
-                  Gradient<double>* gradient, Workspace& work);
-  template <class Real>
   void reduce(Scratch<Real>& scratch, const double* gold, int n_threads, double* gradient);
-
-  std::vector<int> codes_of(const std::int32_t* some, int begin, int end) const;
-  Known known_of(int code) const;
-  double signed_weight(int code) const;
 
   std::shared_ptr<const Layout> layout_;
   std::shared_ptr<Design> design_;

@@ -114,9 +114,8 @@ struct Case {
     const std::vector<double> weight(corpus.n_sequences(), 1.0);
     std::vector<double> observed =
         parameters->count(*design, gold, weight.data(), nullptr, corpus.n_sequences());
-    share(*design);
-    objective = std::make_unique<Objective>(parameters->layout(), design);
-    objective->observed = std::move(observed);
+    objective = std::make_unique<Objective>(parameters->layout(), design,
+                                            std::make_shared<Gold>(gold), weight, observed);
     for (int y = 0; y < Y; ++y) objective->order.push_back(y);
     const auto& bounds = parameters->layout()->bounds;
     std::stable_sort(objective->order.begin(), objective->order.end(), [&](int a, int b) {
@@ -129,8 +128,8 @@ struct Case {
   double loss(const std::vector<double>& at, std::vector<double>* gradient, bool single = false,
               int threads = 1) {
     if (gradient != nullptr) gradient->resize(at.size());
-    return objective->evaluate(at.data(), objective->observed.data(), nullptr, corpus.n_sequences(),
-                               single, threads, gradient == nullptr ? nullptr : gradient->data());
+    return objective->evaluate(at.data(), nullptr, corpus.n_sequences(), single, threads,
+                               gradient == nullptr ? nullptr : gradient->data());
   }
 };
 

@@ -428,51 +428,6 @@ class Parameters:
     @property
     def end(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
 
-class Objective:
-    """Weights in, negative log-likelihood and gradient out."""
-
-    def __init__(self, parameters: Parameters, design: Design, gold: Gold, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
-
-    def __len__(self) -> int: ...
-
-    @property
-    def n_careful(self) -> int:
-        """How often the last evaluation had to ask the general sweeps."""
-
-    def release(self) -> None: ...
-
-    def evaluate(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
-
-class OnlinePass:
-    """
-    A pass of SGD or AdaGrad, which touches the weights of each batch only.
-    """
-
-    def __init__(self, objective: Objective, adagrad: bool, average: bool, rate: float, slowing: float, power: float, kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], averages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], done: int) -> None: ...
-
-    def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, batch_size: int, seconds: float) -> int:
-        """
-        Batches from `begin` on until the time is over; returns where the next one begins.
-        """
-
-    def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], averages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
-        """Writes the weights, their averages and the sums of squared gradients."""
-
-    @property
-    def loss(self) -> float:
-        """Sum over the batches, each before its step."""
-
-    @loss.setter
-    def loss(self, arg: float, /) -> None: ...
-
-    @property
-    def rate(self) -> float:
-        """Learning rate of the last batch."""
-
-    @property
-    def done(self) -> int:
-        """Batches, with those before the pass."""
-
 class Reading:
     """What the states of a model say about segments."""
 
@@ -536,6 +491,69 @@ class WordRows:
     @property
     def needed(self) -> list[int]:
         """For each column whether it is looked at beside these rows."""
+
+class Objective:
+    """Weights in, negative log-likelihood and gradient out."""
+
+    def __init__(self, parameters: Parameters, design: Design, gold: Gold, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], cost: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)] | None, automaton: Automaton, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def __len__(self) -> int: ...
+
+    @property
+    def n_careful(self) -> int:
+        """How often the last evaluation had to ask the general sweeps."""
+
+    def release(self) -> None: ...
+
+    def evaluate(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, single: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]: ...
+
+    def maximum(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], sequences: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, costed: bool, n_threads: int) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        The best score less the gold score, summed over sequences, and a subgradient.
+        """
+
+    def path(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], i: int, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        The score of a segmentation of one sequence, without costs, and its counts.
+        """
+
+    def expectations(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], i: int, constrained: bool) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        ln Z of one sequence, or of what agrees with its partial labels, and expected counts.
+        """
+
+    def cost_segments(self, i: int, starts: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], ends: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Adds costs to the scores of some segments of a sequence."""
+
+class OnlinePass:
+    """
+    A pass of SGD or AdaGrad, which touches the weights of each batch only.
+    """
+
+    def __init__(self, objective: Objective, adagrad: bool, average: bool, rate: float, slowing: float, power: float, kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)], c1: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], averages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], done: int) -> None: ...
+
+    def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, batch_size: int, seconds: float) -> int:
+        """
+        Batches from `begin` on until the time is over; returns where the next one begins.
+        """
+
+    def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], averages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Writes the weights, their averages and the sums of squared gradients."""
+
+    @property
+    def loss(self) -> float:
+        """Sum over the batches, each before its step."""
+
+    @loss.setter
+    def loss(self, arg: float, /) -> None: ...
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the last batch."""
+
+    @property
+    def done(self) -> int:
+        """Batches, with those before the pass."""
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""

@@ -99,7 +99,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
                 raise InvalidInput(
                     message(
                         "checkpoint",
-                        "a run of adagrad by Caesura 0.1 or older",
+                        "a run of adagrad by an earlier version",
                         "one whose penalty is proximal",
                         "finish it with the version that wrote it, or remove it to start anew",
                     )

@@ -351,10 +351,6 @@ class AdaGrad(SGD):
     name: ClassVar[str] = "adagrad"
     _squares: ClassVar[bool] = True
 
-    def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
-        return {**super().settings(n), "penalty": "proximal"}
-
     def __init__(
         self,
         objective: BatchObjective,
@@ -368,6 +364,10 @@ class AdaGrad(SGD):
         chosen = not np.any(c1) if average is None else average
         super().__init__(objective, c2, rate=rate, average=bool(chosen), **settings)
         self.c1 = c1
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        return {**super().settings(n), "penalty": "proximal"}
 
     def _slowing(self, n: int) -> tuple[float, float]:
         return 0.0, 1.0
