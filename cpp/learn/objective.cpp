@@ -206,7 +206,7 @@ double Objective::run(const double* w, const double* gold, const std::int32_t* s
     Buffer<Real>& buffer = buffers[s];
     buffer.make(*layout_, *design_, weights.view());
     Gradient<Real>* g = gradient == nullptr ? nullptr : &buffer.view;
-    if (layout_->histories != nullptr) {
+    if (sizeof(Real) == sizeof(double) && layout_->histories != nullptr) {
       std::vector<int> codes;  // -1 - i: what is known of sequence i
       for (int k = bounds[s]; k < bounds[s + 1]; ++k) {
         codes.push_back(sequence(k));

@@ -1,4 +1,5 @@
-// The learning kernels of one instruction set and precision.
+// The learning kernels of one instruction set and precision.  Single precision has `evaluate`
+// alone: its other functions are null.
 #pragma once
 
 #include "base/workspace.hpp"
