@@ -44,7 +44,7 @@ def test_single_precision(seed: int) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6))
 def test_what_leaves_the_range_of_float_is_evaluated_in_double(seed: int) -> None:
-    case = Case(seed, scale=60.0)
+    case = Case(seed, scale=10.0)
     objective = case.objective()
     w = case.w.astype(np.float32).astype(np.float64)  # single precision rounds no weight
     loss, gradient = objective.evaluate(w, None, False, 1)
@@ -53,7 +53,7 @@ def test_what_leaves_the_range_of_float_is_evaluated_in_double(seed: int) -> Non
     size = 1.0 + np.abs(w).sum()
     assert near == pytest.approx(loss, abs=1e-5 * size)
     assert near_gradient == pytest.approx(gradient, abs=1e-4 * size)
-    assert objective.n_careful <= careful
+    assert objective.n_careful == careful
 
 
 def test_single_precision_rounds_gold_scores_too() -> None:

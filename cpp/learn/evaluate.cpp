@@ -203,6 +203,8 @@ bool evaluate(const Design& d, const Weights<real>& w, int i, const Known& known
   return Evaluator{{d, w, gradient, work, w.stride}}.add(i, known, weight, objective);
 }
 
+#ifndef CAESURA_FLOAT  // what only double precision is asked for: label patterns and prediction
+
 void evaluate_many(const Design& d, const Weights<real>& w, const std::int32_t* sequences,
                    const Known* known, const double* weights, int count, double* log_z,
                    Gradient<real>* gradient, Workspace& work) {
@@ -220,9 +222,16 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
   Evaluator{{d, w, &gradient, work, w.stride}}.add_gradient(i, rows);
 }
 
+#endif
+
 }  // namespace caesura::CAESURA_ISA
 
 namespace caesura {
-extern const Trainer<CAESURA_ISA::real> CAESURA_TRAINER = {
-    CAESURA_ISA::W, CAESURA_ISA::evaluate, CAESURA_ISA::evaluate_many, CAESURA_ISA::add};
+#ifdef CAESURA_FLOAT
+extern const Trainer<float> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, nullptr,
+                                               nullptr};
+#else
+extern const Trainer<double> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate,
+                                                CAESURA_ISA::evaluate_many, CAESURA_ISA::add};
+#endif
 }  // namespace caesura

@@ -150,7 +150,8 @@ double Objective::add_kernels(const Design& d, const std::vector<Part>& parts, b
     failed = parts;
     return 0.0;
   }
-  if (layout_->histories != nullptr) return add_batches(d, parts, w, gradient, work, failed);
+  if (sizeof(Real) == sizeof(double) && layout_->histories != nullptr)
+    return add_batches(d, parts, w, gradient, work, failed);
   double loss = 0.0;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     if (k % 8 == 0) check_interrupt();

@@ -1,4 +1,5 @@
-// The kernels of learning and prediction of one instruction set and precision.
+// The kernels of learning and prediction of one instruction set and precision.  Single precision
+// has `evaluate` alone: its other functions are null.
 #pragma once
 
 #include "base/workspace.hpp"

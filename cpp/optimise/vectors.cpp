@@ -4,6 +4,7 @@
 #include <cmath>
 #include <condition_variable>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -135,10 +136,11 @@ class Crew {
 class Part {
  public:
   Part(Crew& crew, int member, std::int64_t n, std::vector<double>& sums)
-      : crew_(crew), n_(n), blocks_((n + kBlock - 1) / kBlock), sums_(sums) {
+      : crew_(crew), member_(member), n_(n), blocks_((n + kBlock - 1) / kBlock), sums_(sums) {
     first_ = blocks_ * member / crew.size();
     last_ = blocks_ * (member + 1) / crew.size();
   }
+  bool first() const { return member_ == 0; }
   // One pass over all parameters; every thread gets the K sums.
   template <int K, class Step>
   Terms<double, K> pass(const Step& step) {
@@ -158,14 +160,16 @@ class Part {
 
  private:
   Crew& crew_;
+  int member_;
   std::int64_t n_, blocks_, first_, last_;
   std::vector<double>& sums_;
   std::size_t used_ = 0;
 };
 
-// What `work(part)` returns on the first thread; `sums` is how many sums all its passes take.
-template <class Work>
-auto on_threads(std::int64_t n, int n_threads, int sums, const Work& work) {
+// Calls work(part) on each thread; `sums` is how many sums all its passes take.  The call goes
+// through a function object, so that the passes are compiled once and not once for each kind of
+// thread.
+void on_threads(std::int64_t n, int n_threads, int sums, const std::function<void(Part&)>& work) {
   const std::int64_t blocks = (n + kBlock - 1) / kBlock;
   std::vector<double> place(static_cast<std::size_t>(blocks) * sums);
   const int most =
@@ -185,14 +189,18 @@ auto on_threads(std::int64_t n, int n_threads, int sums, const Work& work) {
   }
   crew.complete(static_cast<int>(threads.size()) + 1);
   Part part(crew, 0, n, place);
-  const auto result = work(part);
+  work(part);
   for (std::thread& thread : threads) thread.join();
-  return result;
 }
 
 template <int K, class Step>
 Terms<double, K> one_pass(std::int64_t n, int n_threads, const Step& step) {
-  return on_threads(n, n_threads, K, [&](Part& part) { return part.pass<K>(step); });
+  Terms<double, K> total;
+  on_threads(n, n_threads, K, [&](Part& part) {
+    const Terms<double, K> sums = part.pass<K>(step);  // the same on each thread
+    if (part.first()) total = sums;
+  });
+  return total;
 }
 
 template <class V>
@@ -234,7 +242,7 @@ double two_loops(const double* gradient, const double* const* s, const double* c
       return Terms<V, 1>{{out * load<V>(gradient + i)}};
     });
   };
-  return on_threads(n, n_threads, 3 * k + 1, [&](Part& part) {  // one sum, or two on the way down
+  const auto slope_of = [&](Part& part) {
     if (k == 0) return last_pass(part, gradient, nullptr, 1.0, 0.0).v[0];
     std::vector<double> alpha(k);
     const double* newest = s[k - 1];
@@ -272,7 +280,13 @@ double two_loops(const double* gradient, const double* const* s, const double* c
       scale = 1.0;
     }
     return last_pass(part, d, newest, scale, alpha[k - 1] - rho[k - 1] * product).v[0];
+  };
+  double slope = 0.0;
+  on_threads(n, n_threads, 3 * k + 1, [&](Part& part) {  // one sum, or two on the way down
+    const double mine = slope_of(part);
+    if (part.first()) slope = mine;
   });
+  return slope;
 }
 
 }  // namespace

@@ -79,10 +79,14 @@ def _counts(names: Iterable[str]) -> dict[str, float]:
 
 def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
     """Yield the names and values of a bag, or raise."""
-    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    try:
+        # the order of a set changes from run to run
+        items = iter(sorted(given, key=str) if isinstance(given, set | frozenset) else given)
+    except TypeError:  # it has no items, as a number or an array without axes
+        items = None
+    if items is None or isinstance(given, str | bytes):
         raise InvalidInput(message(where, given, _EXPECTED, "put a string alone into a list"))
-    # the order of a set changes from run to run
-    for one in sorted(given, key=str) if isinstance(given, set | frozenset) else given:
+    for one in items:
         key = _text(one, where)
         if not isinstance(key, str):
             raise InvalidInput(message(where, key, _EXPECTED, "name each attribute by a string"))
