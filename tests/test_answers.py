@@ -385,10 +385,13 @@ def test_top_features(model: Any) -> None:
     towns = model.top_features("town", 3)
     assert all("town" in feature.label for feature in towns)
     assert any("leeds" in f.feature.lower() for f in model.top_features("town", 40) if f.weight > 0)
+    states, parameters = model._known.structure.states, model._known.parameters
+    last = [*parameters.label.tolist(), *(parameters.edge_pair % len(states)).tolist()]
     assert len(model.top_features("O", 10**6)) == sum(
         state == "O"
         for state in (
-            model._known.structure.states[k] for k in model._known.parameters.label.tolist()
+            states[k]
+            for k in last  # of attributes on rows, and at boundaries
         )
     )
     with pytest.raises(InvalidInput, match=r"label: got 'city', expected one of .*town"):

@@ -16,7 +16,7 @@ from caesura import ChainCRF, Segment, SemiCRF, fill_gaps, to_tags
 from caesura.features import first, last, lower, shape, single, window
 from caesura.models.paths import Chain
 from caesura.models.schemes import bars_of, tag_set
-from caesura.models.structure import blocks_of, scorer_of
+from caesura.models.structure import Fitted, blocks_of
 from caesura.segments import TAG_SCHEMES, from_tags
 
 X, Y = addresses(40, seed=1)
@@ -142,8 +142,7 @@ def mapped(semi: SemiCRF, w: Any, chain: ChainCRF) -> Any:
 
 def with_weights(model: Any, w: Any) -> Any:
     fitted = model._known
-    scorer = scorer_of(fitted.parameters, w, fitted.structure)
-    model._fitted = fitted._replace(w=w, scorer=scorer)
+    model._fitted = Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules)
     return model
 
 

@@ -27,7 +27,7 @@ from caesura.features import (
     word,
 )
 from caesura.learning import SGD, Progress, ProgressLine
-from caesura.models.structure import blocks_of, scorer_of
+from caesura.models.structure import Fitted, blocks_of
 
 X, Y = addresses(30, seed=1)
 X_NEW, Y_NEW = addresses(30, seed=2)
@@ -127,8 +127,9 @@ def test_partial_labels_constrain_ln_z(kind: Any) -> None:
         for move in (-1e-3, 1e-3):
             w = fitted.w.copy()
             w[k] += move
-            scorer = scorer_of(fitted.parameters, w, fitted.structure)
-            model._fitted = fitted._replace(w=w, scorer=scorer)
+            model._fitted = Fitted.of(
+                fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules
+            )
             values.append(objective(model, ys))
         assert abs(values[1] - values[0]) / 2e-3 < 1e-4
     model._fitted = fitted

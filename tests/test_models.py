@@ -37,7 +37,7 @@ from caesura.features import (
     within,
     word,
 )
-from caesura.models.structure import blocks_of, scorer_of
+from caesura.models.structure import Fitted, blocks_of
 from caesura.segments import TAG_SCHEMES, from_tags
 
 X, Y = addresses(40, seed=1)
@@ -263,8 +263,9 @@ def test_training_finds_the_optimum_of_what_the_engine_scores(kind: str, forbid:
             for move in (-1e-3, 1e-3):
                 w = fitted.w.copy()
                 w[k] += move
-                scorer = scorer_of(fitted.parameters, w, fitted.structure)
-                model._fitted = fitted._replace(w=w, scorer=scorer)
+                model._fitted = Fitted.of(
+                    fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules
+                )
                 values.append(objective(model))
             assert abs(values[1] - values[0]) / 2e-3 < 1e-4, k
             assert min(values) > value

@@ -4,6 +4,7 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/interrupt.hpp"
@@ -65,7 +66,20 @@ struct Suffixes {
   }
 };
 
-[[noreturn]] void refuse_states() {
+// 1234567 is 1,234,567.
+std::string with_commas(std::int64_t number) {
+  std::string text = std::to_string(number);
+  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
+  return text;
+}
+
+[[noreturn]] void refuse_states(const Automaton& a) {
+  if (a.first_order) {
+    const std::int64_t Y = a.Y;
+    throw TooLarge("labels: " + with_commas(Y) + " labels have " + with_commas(Y * Y) +
+                   " transitions, expected " + with_commas(kMostArcs) +
+                   " or fewer; use fewer labels");
+  }
   throw TooLarge(
       "constrain, add_pattern: label histories and rules would need more than 50,000,000 arcs; "
       "limit fewer labels or use shorter patterns");
@@ -134,7 +148,7 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
       number = static_cast<std::int32_t>(found.size());
       found.push_back({next, next_memory});
       if (static_cast<std::int64_t>(found.size()) > most_states) {
-        refuse_states();
+        refuse_states(a);
       }
     }
     return number;

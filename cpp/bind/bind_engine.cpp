@@ -278,6 +278,7 @@ nb::list best_n_limited(OwnedProblem& problem, int n, int method, int most_track
                         std::int64_t most_entries) {
   std::vector<Answer> answers;
   SearchLimits limits;
+  limits.few = 0;
   limits.most_tracked = most_tracked;
   limits.most_entries = most_entries;
   ask(

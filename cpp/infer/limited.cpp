@@ -382,7 +382,8 @@ std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, 
     work.clear();
     return plain_n_best(tracking, method, work, n);
   };
-  for (int n_tracked = 0; n_tracked <= most.most_tracked; ++n_tracked) {
+  const int most_tracked = rules.limits() <= most.few ? rules.limits() : most.most_tracked;
+  for (int n_tracked = 0; n_tracked <= most_tracked; ++n_tracked) {
     std::unique_ptr<Problem> tracking = problem.tracking(tracked);
     tracking->prepare(method);
     std::vector<Answer> answers = solve(*tracking);

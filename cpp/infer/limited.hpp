@@ -26,7 +26,10 @@
 namespace caesura {
 
 struct SearchLimits {
-  int most_tracked = 2;                  // limits that the automaton tracks in step 2
+  // With so many limits or fewer, the automaton tracks as many as it must, and step 3 is not taken:
+  // then equal scores keep the order of ties.hpp, which the search does not promise.
+  int few = 8;
+  int most_tracked = 2;                  // else the limits that the automaton tracks in step 2
   std::int64_t most_entries = 600'000;   // partial segmentations of the search: about 0.7 s
   std::int64_t most_work = 100'000'000;  // terms of the sweeps of step 3: about 0.2 s
 };

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Document, Tokeniser, as_document
 from caesura.encoding.firings import FiringReader, read_firings
+from caesura.encoding.stored import State, array, require, texts
 from caesura.encoding.values import FARTHEST, UNSEEN, Ints, Longs, Values, values_of
 from caesura.errors import InvalidInput, message
 from caesura.features import Column, SegmentFeature, Template
@@ -26,7 +27,6 @@ __all__ = ["Encoder"]
 
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
 _NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
-State = Mapping[str, npt.NDArray[Any]]
 _ALL: WeakSet[Encoder] = WeakSet()
 
 
@@ -152,7 +152,7 @@ class Encoder:
 
         return self._encode(batch, grow, corpus, words)[0]
 
-    def encode_texts(
+    def encodetexts(
         self,
         texts: Sequence[str],
         tokeniser: Tokeniser | str | Mapping[str, str] = "words",
@@ -176,7 +176,7 @@ class Encoder:
         Examples
         --------
         >>> from caesura.features import word
-        >>> corpus, lengths = Encoder([word[0]]).encode_texts(["New York.", "Rome"], grow=True)
+        >>> corpus, lengths = Encoder([word[0]]).encodetexts(["New York.", "Rome"], grow=True)
         >>> len(corpus), lengths.tolist()
         (2, [3, 1])
         """
@@ -186,7 +186,7 @@ class Encoder:
             return self.encode_tokens(tokens, grow, corpus, first, words)
 
         def batch() -> Batch:
-            types = self._words.types.read_texts(texts, cut.name)
+            types = self._words.types.readtexts(texts, cut.name)
             return Batch(lambda: [as_document(x, cut) for x in texts], self._words, first, types)
 
         return self._encode(batch, grow, corpus, words)
@@ -340,25 +340,23 @@ class Encoder:
         """Know the attributes that `state` wrote; raise if it did not."""
         sizes = []
         for k, interner in enumerate(self.values):
-            texts = _texts(
-                _array(state, f"text{k}", np.uint8), _array(state, f"sizes{k}", np.int32)
-            )
-            _require(len(set(texts)) == len(texts), f"text{k}: a value is there twice")
-            interner.ids(texts, True)
-            sizes.append(len(texts))
-        sources, ptr = _array(state, "sources", np.int32), _array(state, "ptr", np.int64)
-        numbers = _array(state, "numbers", np.int32)
+            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
+            require(len(set(found)) == len(found), f"text{k}: a value is there twice")
+            interner.ids(found, True)
+            sizes.append(len(found))
+        sources, ptr = array(state, "sources", np.int32), array(state, "ptr", np.int64)
+        numbers = array(state, "numbers", np.int32)
         n_parts = np.array([max(len(parts), 1) for parts, _ in self._plans], np.int64)
-        _require(bool(((sources >= 0) & (sources < len(n_parts))).all()), "sources: out of range")
+        require(bool(((sources >= 0) & (sources < len(n_parts))).all()), "sources: out of range")
         expected = np.concatenate([[0], np.cumsum(n_parts[sources])])
-        _require(np.array_equal(ptr, expected), "ptr: not what the features say")
-        _require(len(numbers) == expected[-1], "numbers: wrong length")
+        require(np.array_equal(ptr, expected), "ptr: not what the features say")
+        require(len(numbers) == expected[-1], "numbers: wrong length")
         limits = np.array([*sizes, 0])[self._owners(sources, ptr)]
         least = np.where(np.isin(np.repeat(sources, np.diff(ptr)), self._segments), 0, UNSEEN + 1)
         good = (numbers >= least) & (numbers < np.maximum(limits, 0))
-        _require(bool(good.all()), "numbers: out of range")
+        require(bool(good.all()), "numbers: out of range")
         self._extractor.restore(sources, ptr, numbers)
-        _require(len(self) == len(sources), "sources: an attribute is there twice")
+        require(len(self) == len(sources), "sources: an attribute is there twice")
 
     def _owners(self, sources: Ints, ptr: Longs) -> Ints:
         """Return for each number of some attributes whose value it is, an index into `values`."""
@@ -403,29 +401,3 @@ def _given_alone(template: Template) -> bool:
     (column, offset), *others = template.parts
     alone = not others and offset == 0 and template.place == "token" and not template.order
     return alone and isinstance(column, AttributesColumn)
-
-
-def _texts(data: npt.NDArray[np.uint8], sizes: Ints) -> list[str]:
-    """Return the texts that lie one after the other in an array."""
-    _require(bool((sizes >= 0).all()), "sizes: out of range")
-    ends = np.cumsum(sizes, dtype=np.int64)
-    _require((int(ends[-1]) if len(ends) else 0) == len(data), "sizes: not those of the text")
-    whole = data.tobytes()
-    begins = (ends - sizes).tolist()
-    return [
-        whole[begin:end].decode("utf-8", "surrogatepass")
-        for begin, end in zip(begins, ends.tolist(), strict=True)
-    ]
-
-
-def _array(state: State, name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Return one array of a state, or raise."""
-    _require(name in state, f"{name}: not there")
-    found = state[name]
-    _require(found.dtype == kind and found.ndim == 1, f"{name}: wrong type or shape")
-    return found
-
-
-def _require(good: bool, problem: str) -> None:
-    if not good:
-        raise InvalidInput(f"encoder.{problem}; the file is not one that this library wrote")

@@ -15,9 +15,10 @@ from caesura.errors import Impossible, InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
+from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
-from caesura.models.prediction import Encoded, Predictor, _impossible
+from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.potentials import Potentials
 from caesura.segments import Segment
@@ -72,7 +73,7 @@ class Answers(Predictor):
                 rows = found.segments(Segment, names)
                 for i, segments in enumerate(rows):
                     if segments is None:
-                        raise _impossible(some.first + i)
+                        raise impossible(some.first + i)
                     yield segments, chances[ends[i] : ends[i + 1]], True
             return
         for asked in self._asked(X, constraints):
@@ -191,7 +192,7 @@ class Answers(Predictor):
             shown = raw if calibration is None else calibration(raw)
             rows = found.confident(Confident, Segment, names, shown, known, least)
             if None in rows:
-                raise _impossible(some.first + rows.index(None))
+                raise impossible(some.first + rows.index(None))
             out += rows
         return out
 
@@ -302,7 +303,7 @@ def _entropies(some: Encoded) -> list[float]:
     out = []
     for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
         if row.log_partition == -np.inf:
-            raise _impossible(i)
+            raise impossible(i)
         out.append(row.entropy / max(length, 1))
     return out
 

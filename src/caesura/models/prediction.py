@@ -8,7 +8,6 @@ from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from caesura import _kernels, inference
 from caesura.checks import whole
@@ -17,7 +16,8 @@ from caesura.errors import Impossible, InvalidInput
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
-from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
+from caesura.models.encoded import Encoded, impossible
+from caesura.models.reading import chunks, encoded, raw_chunks
 from caesura.models.rules import (
     OF_LABELS,
     Constraints,
@@ -29,7 +29,6 @@ from caesura.models.rules import (
     spoken,
     told_of,
 )
-from caesura.models.scores import potentials_of
 from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
@@ -56,47 +55,15 @@ class Asked(NamedTuple):
         except Impossible:
             for i, p in enumerate(self.potentials, self.first):
                 if inference.log_partition(p) == -np.inf:
-                    raise _impossible(i) from None
+                    raise impossible(i) from None
             raise
 
     def log_partitions(self, n_threads: int | None) -> list[float]:
         """Return ln Z of each, or raise where nothing is possible."""
         found: list[float] = inference.log_partition(self.potentials, n_threads=n_threads)
         if -np.inf in found:
-            raise _impossible(self.first + found.index(-np.inf))
+            raise impossible(self.first + found.index(-np.inf))
         return found
-
-
-class Encoded(NamedTuple):
-    """Some sequences, ready for the kernels."""
-
-    first: int  # the index of the first in X
-    raw: list[Any]  # the sequences as they were given
-    tokeniser: Any
-    lengths: npt.NDArray[np.int64]
-    design: _kernels.Design
-    scorer: _kernels.Scorer
-    threads: int
-
-    def best(
-        self, reading: _kernels.Reading | None, rules: StateRules | None = None
-    ) -> _kernels.Paths:
-        """Return the best segments that keep rules, or states where no reading is given."""
-        named = (None, None) if rules is None else (rules.rules, rules.spelling)
-        return self.scorer.best(self.design, reading, self.threads, *named)
-
-    def potentials(self, fitted: Fitted, i: int) -> Potentials:
-        """Return the potentials of one of them."""
-        [document] = documents_of([self.raw[i]], self.tokeniser, "X", self.first + i)
-        return potentials_of(fitted, self.scorer, self.design, i, document)
-
-    def marginals(self, potentials: Callable[[int], Potentials]) -> list[Marginals]:
-        """Return the marginals of each; its potentials are made where they are asked for."""
-        rows = self.scorer.posterior(self.design, False, self.threads)
-        for i, row in enumerate(rows, self.first):
-            if row.log_partition == -np.inf:
-                raise _impossible(i)
-        return [Marginals(partial(potentials, i), row, 0) for i, row in enumerate(rows)]
 
 
 class Predictor(Model):
@@ -333,7 +300,7 @@ class Predictor(Model):
             some.design, reading, Segment, names, n, some.threads
         )
         if [] in ranked:
-            raise _impossible(some.first + ranked.index([]))
+            raise impossible(some.first + ranked.index([]))
         return ranked
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
@@ -386,7 +353,7 @@ class Predictor(Model):
             some.design, reading, Segment, names, n, (seed + some.first) % 2**64, some.threads
         )
         if [] in drawn:
-            raise _impossible(some.first + drawn.index([]))
+            raise impossible(some.first + drawn.index([]))
         return drawn
 
 
@@ -395,7 +362,7 @@ def _possible(answers: Iterable[T | None]) -> list[T]:
     out = []
     for i, answer in enumerate(answers):
         if answer is None:
-            raise _impossible(i)
+            raise impossible(i)
         out.append(answer)
     return out
 
@@ -406,7 +373,3 @@ def _tags(segments: list[Segment], scheme: str, length: int, outside: str, name:
         return to_tags(segments, scheme, length, outside)
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
-
-
-def _impossible(i: int) -> Impossible:
-    return Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
