@@ -15,8 +15,7 @@ from caesura import _kernels
 from caesura.documents import Document, Tokeniser, as_document
 from caesura.encoding.firings import FiringReader, read_firings
 from caesura.encoding.stored import State, array, require, texts
-from caesura.encoding.values import FARTHEST, UNSEEN, Ints, Longs, Values, values_of
-from caesura.errors import InvalidInput, message
+from caesura.encoding.values import UNSEEN, Ints, Longs, Values, check_offsets, values_of
 from caesura.features import Column, SegmentFeature, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
@@ -56,7 +55,7 @@ class Encoder:
         self._segments: list[int] = []  # which of the features are features of segments
         for source, feature in enumerate(self.features):
             if isinstance(feature, Template):
-                _check_offsets(feature)
+                check_offsets(feature)
                 parts = [(index.setdefault(c, len(index)), offset) for c, offset in feature.parts]
                 self._plans.append((parts, PLACES.index(feature.place)))
             else:
@@ -152,7 +151,7 @@ class Encoder:
 
         return self._encode(batch, grow, corpus, words)[0]
 
-    def encodetexts(
+    def encode_texts(
         self,
         texts: Sequence[str],
         tokeniser: Tokeniser | str | Mapping[str, str] = "words",
@@ -176,7 +175,7 @@ class Encoder:
         Examples
         --------
         >>> from caesura.features import word
-        >>> corpus, lengths = Encoder([word[0]]).encodetexts(["New York.", "Rome"], grow=True)
+        >>> corpus, lengths = Encoder([word[0]]).encode_texts(["New York.", "Rome"], grow=True)
         >>> len(corpus), lengths.tolist()
         (2, [3, 1])
         """
@@ -186,7 +185,7 @@ class Encoder:
             return self.encode_tokens(tokens, grow, corpus, first, words)
 
         def batch() -> Batch:
-            types = self._words.types.readtexts(texts, cut.name)
+            types = self._words.types.read_texts(texts, cut.name)
             return Batch(lambda: [as_document(x, cut) for x in texts], self._words, first, types)
 
         return self._encode(batch, grow, corpus, words)
@@ -386,14 +385,6 @@ def _unlock_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock_in_child)
-
-
-def _check_offsets(template: Template) -> None:
-    """Raise if a template looks farther than the kernels count."""
-    low, high = template.reach
-    if not -FARTHEST <= low <= high <= FARTHEST:
-        expected = f"offsets from -{FARTHEST} to {FARTHEST}"
-        raise InvalidInput(message("features", template, expected, "look at nearer tokens"))
 
 
 def _given_alone(template: Template) -> bool:

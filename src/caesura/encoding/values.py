@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import InvalidInput, message
-from caesura.features import Column
+from caesura.features import Column, Template
 from caesura.features.bags import pairs
 from caesura.features.batch import UNSEEN, Batch
 from caesura.features.dictionary import PLACES_IN_ENTRIES, MatchedColumn, finder
@@ -24,7 +24,7 @@ from caesura.features.given import (
     RepeatColumn,
 )
 
-__all__ = ["FARTHEST", "UNSEEN", "Ints", "Longs", "Values", "seen", "values_of"]
+__all__ = ["FARTHEST", "UNSEEN", "Ints", "Longs", "Values", "check_offsets", "seen", "values_of"]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -159,3 +159,11 @@ def _warn_of_scale(numbers: Floats) -> None:
             "standard deviations, those of the training data",
             stacklevel=2,
         )
+
+
+def check_offsets(template: Template) -> None:
+    """Raise if a template looks farther than the kernels count."""
+    low, high = template.reach
+    if not -FARTHEST <= low <= high <= FARTHEST:
+        expected = f"offsets from -{FARTHEST} to {FARTHEST}"
+        raise InvalidInput(message("features", template, expected, "look at nearer tokens"))
