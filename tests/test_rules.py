@@ -17,7 +17,7 @@ from toys import addresses
 import caesura
 from caesura import ChainCRF, Impossible, InvalidInput, Potentials, SemiCRF
 from caesura.features import lower, shape, window
-from caesura.models import prediction
+from caesura.models import encoded, prediction
 from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
 from caesura.models.scores import potentials_of
@@ -284,7 +284,7 @@ def test_potentials_of_few_sequences_are_there_at_a_time(
         most = max(most, len(living))
         return p
 
-    monkeypatch.setattr(prediction, "potentials_of", counted)
+    monkeypatch.setattr(encoded, "potentials_of", counted)
     monkeypatch.setattr(prediction, "MOST_TOKENS", 30)
     assert ask(model, iter(X)) == expected
     assert 1 <= most <= 20 < len(X)

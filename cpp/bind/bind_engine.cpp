@@ -468,6 +468,21 @@ NB_MODULE(_kernels, m) {
           },
           "start"_a, "end"_a, "label"_a, nb::call_guard<Released>())
       .def(
+          "run",
+          [](const OwnedLookup& self, int start, int end, const std::vector<std::int32_t>& tags,
+             Matrix<std::uint8_t> joined) {
+            const OwnedProblem& owned = nb::cast<const OwnedProblem&>(self.problem);
+            const ProblemInput& in = owned.problem->input();
+            const auto Y = static_cast<std::size_t>(in.Y);
+            require(joined.shape(0) == Y && joined.shape(1) == Y, "joined: wrong shape");
+            require(0 <= start && start < end && end <= in.T, "start, end: out of range");
+            for (const std::int32_t tag : tags) require(tag >= 0 && tag < in.Y, "tags: not known");
+            const Released release;
+            return self.lookup->run(start, end, tags, joined.data());
+          },
+          "start"_a, "end"_a, "tags"_a, "joined"_a,
+          "The probability that these tags say a segment of a chain.")
+      .def(
           "transition",
           [](const OwnedLookup& self, int position, int previous, int label) {
             return self.lookup->transition(position, previous, label);

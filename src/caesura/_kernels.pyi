@@ -74,6 +74,9 @@ class Lookup:
 
     def segment(self, start: int, end: int, label: int) -> float: ...
 
+    def run(self, start: int, end: int, tags: Sequence[int], joined: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> float:
+        """The probability that these tags say a segment of a chain."""
+
     def transition(self, position: int, previous: int, label: int) -> float: ...
 
     def segments(self, min_probability: float) -> list[tuple[int, int, int, float]]: ...

@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caesura import _kernels, inference
+from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature
+from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers, best_or_none
 from caesura.models.estimator import Bools, Features
@@ -285,14 +286,11 @@ class ChainCRF(Answers):
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         if not segments:
             return []
-        if has_rules(p):
-            each = [p.copy() for _ in segments]
-            for q, segment in zip(each, segments, strict=True):
-                self._constrain(q, Rules(required=(segment,)), "segment")
-            parts = inference.log_partition(each, n_threads=self.n_threads)
-            return [min(float(np.exp(part - m.log_partition)), 1.0) for part in parts]
-        known = Chain(p, self._tag_set)
-        return [known.probability(segment, m.tokens) for segment in segments]
+        tags, lookup = self._tag_set, _kernels.Lookup(problem_of(p), 0)
+        joined = tags.joined.astype(np.uint8)
+        return [
+            lookup.run(start, end, tags.states_of(label), joined) for start, end, label in segments
+        ]
 
     def _runners_up(
         self, p: Potentials, segments: Sequence[Segment]

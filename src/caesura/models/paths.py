@@ -111,22 +111,6 @@ class Chain:
         self.log_z = float(total)
         self.first: Floats = np.exp(scores - total)
 
-    # -- single segments -----------------------------------------------------------------------
-
-    def probability(self, segment: Segment, tokens: Floats) -> float:
-        """Return the probability of a segment; `tokens` are the probabilities of tags, (T, Y)."""
-        mine = np.array([label == segment.label for label in self.tags.label_of])
-        joined, (start, end, _) = self.tags.joined, segment
-        reached = self.first
-        if start > 0:
-            reached = tokens[start - 1] @ np.where(joined, 0.0, self.follows[start])
-        reached = reached * mine
-        for t in range(start + 1, end):
-            reached = reached @ np.where(joined, self.follows[t], 0.0)
-        if end < self.T:
-            reached = reached @ np.where(joined, 0.0, self.follows[end])
-        return float(reached.sum())
-
     def best_without(self, segment: Segment) -> list[int] | None:
         """Return the best tags that do not say a segment; None if all do.
 

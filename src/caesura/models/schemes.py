@@ -129,6 +129,10 @@ class TagSet:
         out.label, out.joined = self.label[which], self.joined[which][:, which]
         return out
 
+    def states_of(self, label: str) -> list[int]:
+        """Return the tags of segments with a label."""
+        return [k for k, name in enumerate(self.names) if name == label]
+
     def segments(self, path: Sequence[int]) -> list[Segment]:
         """Return the segments of some states; what is ill-formed is repaired, as `from_tags` does.
 
