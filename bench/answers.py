@@ -4,7 +4,8 @@
 
 One core, processor time, library calls from raw text to result objects.  All programs run in one
 process and take turns; the figure is the median of the rounds.  Digits of the addresses are drawn
-anew in every round, and the warm-up has texts of its own, so numbers are new each time.
+anew for every call, so that no program has met the numbers before.  Garbage is not collected
+while timing, as in `timeit`.
 
 - addresses: usaddress and fastaddress with the model that they ship; ours learn from usaddress'
   training file with the preset "addresses".  F1 is on its test file.
@@ -17,11 +18,12 @@ While timing, answers are compared: `predict_confident` and the first of `predic
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import re
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,16 +53,20 @@ def one_by_one(model: Any) -> Call:
     return lambda X: [model.predict([x]) for x in X]
 
 
-def rates(calls: dict[str, Call], batches: Sequence[list[Any]]) -> dict[str, float]:
-    """Items a second: the median over the batches, the calls in turn."""
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    for name, call in calls.items():
-        call(batches[0])
-        for batch in batches[1:]:
+def rates(calls: dict[str, Call], batch: Callable[[], list[Any]], rounds: int) -> dict[str, float]:
+    """Items a second: the median over the rounds, each call in turn with a batch of its own."""
+    rated: dict[str, list[float]] = {name: [] for name in calls}
+    for k in range(rounds + 1):
+        for name, call in calls.items():
+            items = batch()
+            gc.collect()
+            gc.disable()
             start = time.thread_time()
-            call(batch)
-            seconds[name].append(time.thread_time() - start)
-    return {name: len(batches[0]) / statistics.median(each) for name, each in seconds.items()}
+            call(items)
+            rate = len(items) / (time.thread_time() - start)
+            gc.enable()
+            rated[name] += [rate] if k else []  # the first round warms up
+    return {name: statistics.median(each) for name, each in rated.items()}
 
 
 def check(model: Any, X: list[Any], once: dict[str, list[str]], chain: bool) -> None:
@@ -99,13 +105,13 @@ def addresses(data: Path, rounds: int) -> None:
     }
     n = 2000
     rows: list[list[object]] = []
-    found = rates(peers, [fresh(n) for _ in range(rounds + 1)])
+    found = rates(peers, lambda: fresh(n), rounds)
     fast = found["fastaddress with confidence"]
     rows += [[name, f"{rate:,.0f}", f"{rate / fast:.2f}", ""] for name, rate in found.items()]
     for name, model in models.items():
         model.fit(train)
         check(model, fresh(300), ONCE, name == "chain")
-        found = rates(questions(model, ONCE), [fresh(n) for _ in range(rounds + 1)])
+        found = rates(questions(model, ONCE), lambda: fresh(n), rounds)
         for question, rate in found.items():
             share = rate / found["predict"]
             cells = [f"{rate:,.0f}", f"{rate / fast:.2f}", f"{share:.2f}"]
@@ -113,10 +119,8 @@ def addresses(data: Path, rounds: int) -> None:
         gold: list[Any] = [document.segments for document in test]
         print(f"{name}: F1 {evaluate(gold, model.predict(test)).micro.f1:.4f}")
     print(table(["addresses, raw text", "a second", "of fastaddress", "of predict"], rows))
-    one = {
-        f"{name} predict": lambda X, m=m: [m.predict([x]) for x in X] for name, m in models.items()
-    }
-    alone = rates({**peers, **one}, [fresh(200) for _ in range(rounds + 1)])
+    single = {f"{name} predict": one_by_one(model) for name, model in models.items()}
+    alone = rates({**peers, **single}, lambda: fresh(200), rounds)
     rows = [[name, f"{1e6 / rate:.1f}"] for name, rate in alone.items()]
     print(table(["one text at a time", "microseconds"], rows))
 
@@ -131,6 +135,7 @@ def sentences(path: Path) -> list[tuple[caesura.Document, list[str]]]:
 
 def chunking(data: Path, rounds: int) -> None:
     train, test = (sentences(data / "conll2000" / f"{name}.txt") for name in ("train", "test"))
+    asked: list[Any] = [x for x, _ in test]
     rows: list[list[object]] = []
     for name, model in {
         "chain": caesura.ChainCRF(preset("chunking"), max_iterations=60, n_threads=1),
@@ -139,9 +144,8 @@ def chunking(data: Path, rounds: int) -> None:
         ),
     }.items():
         model.fit([x for x, _ in train[:3000]], [tags for _, tags in train[:3000]])
-        asked = [x for x, _ in test]
         check(model, asked[:100], ONCE_CHUNKS, name == "chain")
-        found = rates(questions(model, ONCE_CHUNKS), [asked] * (rounds + 1))
+        found = rates(questions(model, ONCE_CHUNKS), lambda: asked, rounds)
         for question, rate in found.items():
             cells = [f"{rate:,.0f}", f"{rate / found['predict']:.2f}"]
             rows.append([f"{name} {question}", *cells])
