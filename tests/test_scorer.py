@@ -186,3 +186,24 @@ def some_features(rng: np.random.Generator, segments: bool) -> list[Any]:
     if rng.random() < 0.3:
         made.append(f.edge(f.word[0]))
     return list(dict.fromkeys(made))
+
+
+def test_sums_of_words_are_forgotten_when_they_grow_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Answers do not depend on what is kept, and what was made before stays good."""
+    from caesura.encoding import encoder
+
+    X = [["a1", "b"], ["c", "a2"]]
+    model = caesura.ChainCRF(c2=0.1).fit(X, [[(0, 1, "A")], [(1, 2, "A")]])
+    new = [[f"a{k}", "b", f"c{k}"] for k in range(50)]
+    expected = model.predict_confident(new)
+    kept = next(model._encoded(new))  # rows that a later batch replaces
+    monkeypatch.setattr(encoder, "MOST_BYTES", 0)
+    before = model._known.encoder.types.generation
+    assert model.predict_confident(new) == expected
+    assert model._known.encoder.types.generation > before
+    names, reading = model._segmenting(model._known)
+    assert kept.best(reading).segments(caesura.Segment, names) == [
+        [one.segment for one in some] for some in expected
+    ]

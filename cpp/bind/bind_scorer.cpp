@@ -321,6 +321,9 @@ void bind_scorer(nb::module_& m) {
                     std::vector<std::int32_t>>(),
            "parameters"_a, "scorer"_a, "attributes"_a, "columns"_a)
       .def_prop_ro(
+          "bytes", [](const WordRows& self) { return self.bytes(); },
+          "Memory of the rows that words have now.")
+      .def_prop_ro(
           "needed", [](const WordRows& self) { return self.needed(); },
           "For each column whether it is looked at beside these rows.");
 }

@@ -23,6 +23,12 @@ WordRows::WordRows(std::shared_ptr<Parameters> parameters, std::shared_ptr<const
   }
 }
 
+std::int64_t WordRows::bytes() const {
+  if (blocks_ == nullptr) return 0;
+  const std::int64_t rows = static_cast<std::int64_t>(blocks_->size()) * kRowsOfBlock;
+  return rows * scorer_->weights().view().stride * static_cast<std::int64_t>(sizeof(double));
+}
+
 double* WordRows::next_row() {
   const int stride = scorer_->weights().view().stride;
   if (free_ == 0) {

@@ -35,6 +35,8 @@ class WordRows {
   std::shared_ptr<const void> memory() const { return blocks_; }
   // Columns that are needed beside the table, [columns of the extractor].
   const std::vector<std::uint8_t>& needed() const { return needed_; }
+  // Memory of the rows that words have now.
+  std::int64_t bytes() const;
 
  private:
   using Blocks = std::vector<std::unique_ptr<double[]>>;

@@ -492,6 +492,10 @@ class WordRows:
     def __init__(self, parameters: Parameters, scorer: Scorer, attributes: Extractor, columns: Sequence[int]) -> None: ...
 
     @property
+    def bytes(self) -> int:
+        """Memory of the rows that words have now."""
+
+    @property
     def needed(self) -> list[int]:
         """For each column whether it is looked at beside these rows."""
 

@@ -25,6 +25,7 @@ from caesura.features.templates import AFTER, BEFORE, PLACES
 __all__ = ["Encoder"]
 
 MOST_WORDS = 50_000  # distinct words whose values are remembered: some 10 MB
+MOST_BYTES = 2**25  # of what words score by themselves: 32 MB
 _NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
 _ALL: WeakSet[Encoder] = WeakSet()
 
@@ -223,7 +224,8 @@ class Encoder:
         """Append a batch to a corpus, and return its sequences' lengths too."""
         corpus = _kernels.Corpus() if corpus is None else corpus
         with self._lock:
-            if (grow and self._frozen) or len(self._words) > MOST_WORDS:
+            full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
+            if full or (grow and self._frozen):
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
             batch = make()
