@@ -40,6 +40,7 @@ class Twin(Case):
         self.bounds = np.full(Y, longest, np.int32)
         self.barred, self.cost = np.zeros((Y, Y), np.uint8), None
         self.barred_start = np.zeros(Y, np.uint8)
+        self.rules = {}
         self.extractor = _kernels.Extractor([([(0, 0)], 0), ([], 0)], None)
         self.corpus = _kernels.Corpus()
         self.extract_words(spans)
