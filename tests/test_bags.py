@@ -170,3 +170,12 @@ def test_deep_dicts(depth: int) -> None:
     for _ in range(depth):
         one = {"a": one}
     assert read(one, defined) == [("a:" * depth + "x", 2.0)]
+
+
+def test_vectors_have_an_attribute_for_each_number() -> None:
+    one = {"v": np.array([0.5, 0.0]), "u": {"n": np.array([True, False])}, "w": np.zeros(0, int)}
+    expected = [("v:0", 0.5), ("v:1", 0.0), ("u:n:0", 1.0), ("u:n:1", 0.0)]
+    assert read(one, defined) == pairs(one) == expected
+    for wrong in (np.zeros((1, 2)), np.array(["a"]), np.complex64(1), np.array([1j])):
+        with pytest.raises(InvalidInput, match=r"\['v'\]: got .*expected a finite number"):
+            read({"v": wrong}, defined)

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from caesura.errors import InvalidInput, message
 
 __all__ = ["bag", "pairs", "plain"]
@@ -22,7 +24,8 @@ def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, fl
     given : iterable of str, or dict
         Strings have the value 1. In a dict, {"a": 2.0} is a with the value 2, {"a": True} a with
         1, {"a": "x"} is a:x, and {"a": {"b": 1}} and {"a": ["b"]} are a:b. This is the form that
-        python-crfsuite takes. What is there twice counts twice.
+        python-crfsuite takes. What is there twice counts twice. A vector of numbers, as in
+        {"a": numpy.array([0.5, 2.0])}, is a:0 and a:1 with these values.
     where : str
         What an error names.
 
@@ -98,6 +101,9 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
             yield f"{key}:{value}", 1.0
         elif isinstance(value, Mapping | list | set | frozenset | tuple):
             yield from ((f"{key}:{name}", number) for name, number in _walk(value, where))
+        elif isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind in "biuf":
+            for j, number in enumerate(value.tolist()):
+                yield f"{key}:{j}", _number(number, f"{where}[{key!r}][{j}]")
         else:
             yield key, _number(value, f"{where}[{key!r}]")
 
@@ -116,7 +122,8 @@ def _text(given: Any, where: str) -> Any:
 def _number(value: Any, where: str) -> float:
     """Return a value as a finite float, or raise."""
     try:
-        number = float(value)
+        # NumPy's complex numbers have a float, with a warning; Python's have none.
+        number = math.nan if isinstance(value, np.complexfloating) else float(value)
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
