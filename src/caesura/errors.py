@@ -5,6 +5,7 @@
     Exception
      +-- CaesuraError             everything below, for one ``except``
           +-- InvalidInput        an argument is wrong                 (also a ValueError)
+          |    +-- NotFitted      a model has not been fitted          (also an AttributeError)
           +-- Impossible          no segmentation has a finite score   (also a ValueError)
           +-- TooLarge            the exact answer would cost too much (also a ValueError)
 
@@ -16,9 +17,19 @@ sequence came from, changes its fields: `CaesuraError.changed`.
 from __future__ import annotations
 
 import reprlib
+import sys
+from functools import cache
 from typing import Any, Self
 
-__all__ = ["CaesuraError", "Impossible", "InvalidInput", "TooLarge", "message"]
+__all__ = [
+    "CaesuraError",
+    "Impossible",
+    "InvalidInput",
+    "NotFitted",
+    "TooLarge",
+    "message",
+    "not_fitted",
+]
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
@@ -135,6 +146,40 @@ class InvalidInput(CaesuraError, ValueError):  # noqa: N818 - a condition, not a
     >>> issubclass(InvalidInput, ValueError)
     True
     """
+
+
+class NotFitted(InvalidInput, AttributeError):  # noqa: N818 - a condition, not a bug
+    """Say that a model must be fitted first.
+
+    Where scikit-learn is loaded, what `not_fitted` returns is its ``NotFittedError``, too.
+
+    Examples
+    --------
+    >>> issubclass(NotFitted, ValueError) and issubclass(NotFitted, AttributeError)
+    True
+    """
+
+    def __reduce__(self) -> Any:
+        return not_fitted, (str(self),)
+
+
+def not_fitted(text: str) -> NotFitted:
+    """Return a `NotFitted` that scikit-learn knows as its own, without importing scikit-learn.
+
+    Examples
+    --------
+    >>> isinstance(not_fitted("CRF: not fitted yet"), NotFitted)
+    True
+    """
+    module = sys.modules.get("sklearn.exceptions")
+    theirs = getattr(module, "NotFittedError", None)
+    return NotFitted(text) if theirs is None else _both(theirs)(text)
+
+
+@cache
+def _both(theirs: type[Exception]) -> type[NotFitted]:
+    """Return the class of errors that are both."""
+    return type("NotFitted", (NotFitted, theirs), {"__module__": __name__})
 
 
 class Impossible(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug

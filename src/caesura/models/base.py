@@ -45,7 +45,7 @@ from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segme
 from caesura.models.training import Examples, Training, train
 from caesura.segments import Segment
 
-__all__ = ["Model"]
+__all__ = ["Model", "weights_of"]
 
 Floats = npt.NDArray[np.float64]
 MANY_STATES = 500  # from here on their pairs take most of the time
@@ -197,7 +197,7 @@ class Model(Estimator):
                 rows.append(self._rows(target, length, labelling, f"y[{i}]"))
         _check_rows(rows, bars)
         _warn_of_many(len(bars.states), int(lengths.sum()))
-        weight = _weights(sample_weight, len(rows))
+        weight = weights_of(sample_weight, len(rows))
         gold = gold_of(lengths, len(bars.states), rows, hints)
         _check_rules(gold, self._state_rules(labelling, model_rules(self.constraints)))
         known = {i: allowed for i, (allowed, _) in hints.items()}
@@ -322,7 +322,7 @@ def _checked_run(
     return listed
 
 
-def _weights(given: npt.ArrayLike | None, n: int) -> Floats:
+def weights_of(given: npt.ArrayLike | None, n: int) -> Floats:
     """Return the weight of each sequence."""
     if given is None:
         return np.ones(n)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,11 +13,12 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.documents import Partial
 from caesura.documents.tokenisers import Tokeniser
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, message, not_fitted
 from caesura.features import SegmentFeature, Template
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
 from caesura.models.patterns import check_orders
+from caesura.models.protocol import Parameters
 from caesura.models.rules import Rules, StateRules, model_rules, state_rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target
@@ -33,7 +33,7 @@ Features = list[Template | SegmentFeature]
 Bools = npt.NDArray[np.bool_]
 
 
-class Estimator:
+class Estimator(Parameters):
     """Parameters, and what fitting leaves behind."""
 
     features: Any
@@ -79,45 +79,8 @@ class Estimator:
 
     # -- scikit-learn's protocol --------------------------------------------------------------
 
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name."""
-        known = self._names()
-        for name in params:
-            if name not in known:
-                expected = f"one of {', '.join(known)}"
-                raise InvalidInput(message("parameter", name, expected, "correct its name"))
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags
-
-        return Tags(
-            estimator_type=None,
-            target_tags=TargetTags(required=False),
-            input_tags=InputTags(two_d_array=False, string=True),
-        )
-
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if not _equal(value, defaults[name].default)
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     def _keep(self, given: Mapping[str, Any]) -> None:
         """Store the arguments of `__init__` as they are; `fit` checks them."""
@@ -230,7 +193,7 @@ class Estimator:
     @property
     def _known(self) -> Fitted:
         if self._fitted is None:
-            raise InvalidInput(
+            raise not_fitted(
                 f"{type(self).__name__}: not fitted yet; call fit(X, y) first, or load a model "
                 "with caesura.load(path)"
             )
@@ -263,11 +226,6 @@ class Estimator:
                 **learnt,
             }
         )
-
-
-def _equal(value: Any, default: Any) -> bool:
-    """Say whether a parameter has its default value; arrays are never defaults."""
-    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def _is_number(value: object) -> bool:

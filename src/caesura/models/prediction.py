@@ -17,6 +17,7 @@ from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.encoded import Encoded, impossible
+from caesura.models.ragged import Ragged
 from caesura.models.reading import chunks, encoded, raw_chunks
 from caesura.models.rules import (
     OF_LABELS,
@@ -109,16 +110,18 @@ class Predictor(Model):
         rules = self._rules_of_labels(constraints, fitted)
         if constraints is None or rules is not None:
             names, reading = self._segmenting(fitted)
-            return _possible(
-                segments
-                for some in self._encoded(X)
-                for segments in some.best(reading, rules).segments(Segment, names)
+            return Ragged(
+                _possible(
+                    segments
+                    for some in self._encoded(X)
+                    for segments in some.best(reading, rules).segments(Segment, names)
+                )
             )
-        return [
+        return Ragged(
             self._named(path.segments, fitted)
             for asked in self._asked(X, constraints)
             for path in asked.of(inference.viterbi, n_threads=self.n_threads)
-        ]
+        )
 
     def _rules_of_labels(self, constraints: Constraints, fitted: Fitted) -> StateRules | None:
         """Return constraints that are the same for all sequences, and about labels alone."""
