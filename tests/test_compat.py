@@ -179,14 +179,6 @@ def test_trainer_has_the_same_parameters(algorithm: str) -> None:
     assert ours.get_params() == theirs.get_params()
 
 
-@pytest.mark.parametrize("algorithm", ["ap", "pa", "arow", "averaged-perceptron", "AP"])
-def test_learners_to_come(algorithm: str) -> None:
-    with pytest.raises(InvalidInput, match=r"'lbfgs', 'l2sgd'.*perceptron-type.*to come"):
-        Trainer(algorithm)
-    with pytest.raises(InvalidInput, match="to come"):
-        CRF(algorithm=algorithm).fit([[["a"]]], [["x"]])
-
-
 def test_trainer_says_what_is_wrong(tmp_path: Path) -> None:
     trainer = Trainer(verbose=False)
     wrong: list[tuple[Any, str]] = [
@@ -202,7 +194,6 @@ def test_trainer_says_what_is_wrong(tmp_path: Path) -> None:
         (lambda: trainer.append("ab", ["x", "y"]), "xseq: got 'ab'"),
         (lambda: trainer.append(["ab"], ["x"]), r"xseq\[0\]: got 'ab'"),
         (lambda: trainer.append([{"a": float("nan")}], ["x"]), r"xseq\[0\]\['a'\]: got nan"),
-        (lambda: trainer.train(str(tmp_path / "m")), "got no tokens"),
     ]
     for call, match in wrong:
         with pytest.raises(InvalidInput, match=match):
@@ -218,8 +209,9 @@ def test_what_is_appended_may_change_afterwards(tmp_path: Path) -> None:
     assert trainer.model_ is not None
     assert trainer.model_._known.structure.states == ("x", "y")
     trainer.clear()
-    with pytest.raises(InvalidInput, match="no tokens"):
+    with pytest.warns(UserWarning, match="no tokens"):
         trainer.train("")
+    assert trainer.model_ is None
 
 
 def test_holdout_is_judged_and_changes_nothing(tmp_path: Path) -> None:
@@ -241,8 +233,8 @@ def test_holdout_is_judged_and_changes_nothing(tmp_path: Path) -> None:
     for i, (x, labels) in enumerate(zip(X, y, strict=True)):
         if i % 4:
             alone.append(x, labels)
-    for label in trainers[0]._labels:  # the held-out group may have brought a label
-        alone._labels.setdefault(label, len(alone._labels))
+    for label in trainers[0]._data.labels:  # the held-out group may have brought a label
+        alone._data.labels.setdefault(label, len(alone._data.labels))
     alone.train("")
     assert alone.logparser is not None
     assert loss(alone) == pytest.approx(ours["loss"], rel=1e-9)
@@ -257,6 +249,7 @@ def test_messages_and_hooks(capsys: pytest.CaptureFixture[str]) -> None:
 
         def message(self, message: str) -> None:
             self.texts.append(message)
+            super().message(message)
 
         def on_iteration(self, log: str, info: dict[str, Any]) -> None:
             self.numbers.append(info["num"])
@@ -401,7 +394,7 @@ def test_crf_takes_every_parameter_of_theirs() -> None:
     assert {name: ours.get_params()[name] for name in theirs} == theirs
     full = CRF(algorithm="l2sgd", calibration_eta=0.1, calibration_samples=20)
     X, y = data(15)
-    assert full.set_params(max_iterations=5).fit(X, y).predict(X)
+    assert len(full.set_params(max_iterations=5).fit(X, y).predict(X)) == len(X)
     assert repr(full).startswith("CRF(algorithm='l2sgd', max_iterations=5")
     for options in ({"pa_type": 1}, {"gamma": 2.0}, {"algorithm": "l2sgd", "c1": 1.0}):
         for kind, error in ((CRF, InvalidInput), (sklearn_crfsuite.CRF, ValueError)):
@@ -486,7 +479,7 @@ def test_scikit_learn_and_pickle(tmp_path: Path) -> None:
     assert set(search.best_params_) == {"c2", "min_freq"}
     model.fit(X, y)
     for again in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
-        assert again.predict(X) == model.predict(X)
+        assert again.predict(X).tolist() == model.predict(X).tolist()
         assert again.training_log_.iterations == model.training_log_.iterations
         assert again.size_ == model.size_
     assert pickle.loads(pickle.dumps(CRF())).tagger_ is None
@@ -503,9 +496,9 @@ def test_crf_with_a_file(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="not fitted yet"):
         unfitted.predict(X)
     fitted = CRF(model_filename=str(path)).fit(X, y)
-    assert unfitted.predict(X) == fitted.predict(X)
+    assert unfitted.predict(X).tolist() == fitted.predict(X).tolist()
     assert unfitted.size_ == path.stat().st_size
-    assert unfitted.model_.predict_tags(X, scheme=None) == fitted.predict(X)
+    assert unfitted.model_.predict_tags(X, scheme=None) == fitted.predict(X).tolist()
 
 
 def test_development_data_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -539,7 +532,7 @@ def test_threads_do_not_change_the_result() -> None:
     X, y = data(21, 50)
     one, two = CRF(n_threads=1).fit(X, y), CRF(n_threads=2).fit(X, y)
     assert one.state_features_ == two.state_features_
-    assert one.predict_marginals(X) == two.predict_marginals(X)
+    assert one.predict_marginals(X).tolist() == two.predict_marginals(X).tolist()
 
 
 def test_numbers_beyond_the_floats_are_named(tmp_path: Path) -> None:

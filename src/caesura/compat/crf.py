@@ -2,49 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy.typing as npt
+
 from caesura import _kernels
-from caesura.compat.items import corpus_of, each, read
+from caesura.compat.arrays import Sequences, sequences
+from caesura.compat.fitting import LABELS, OURS, SEQUENCES, append_all, trainer_of
+from caesura.compat.items import corpus_of, each, label_of, read
 from caesura.compat.learning import states_of
+from caesura.compat.logparser import TrainLogParser
+from caesura.compat.modelfile import ModelFile
 from caesura.compat.settings import named_as
 from caesura.compat.tagger import ModelInfo, Tagger, as_bytes, from_bytes, token_probabilities
-from caesura.compat.trainer import Trainer, TrainingLog
-from caesura.errors import InvalidInput, message
+from caesura.compat.trainer import BaseTrainer
+from caesura.errors import Impossible, InvalidInput, message, not_fitted
 from caesura.inference.door import threads_of
 from caesura.models.chain import ChainCRF
-from caesura.models.structure import Fitted
+from caesura.models.protocol import Parameters
+from caesura.models.schemes import tag_set
+from caesura.models.structure import Fitted, Structure, scorer_of
 
 __all__ = ["CRF"]
 
 T = TypeVar("T")
-SEQUENCES = "a list of sequences, each with the attributes of its tokens"
-LABELS = "the labels of each token of each sequence"
 CHUNK = 1000  # sequences at a time
-_NAMES = {  # of the trainer, where they differ
-    "min_freq": "feature.minfreq",
-    "all_possible_states": "feature.possible_states",
-    "all_possible_transitions": "feature.possible_transitions",
-    "calibration_eta": "calibration.eta",
-    "calibration_rate": "calibration.rate",
-    "calibration_samples": "calibration.samples",
-    "calibration_candidates": "calibration.candidates",
-    "calibration_max_trials": "calibration.max_trials",
-    "pa_type": "type",
-}
-_OURS = {theirs: name for name, theirs in _NAMES.items()}
-_OF_TRAINING = (
-    *_NAMES,
-    *("c1", "c2", "max_iterations", "num_memories", "epsilon", "period", "delta"),
-    *("linesearch", "max_linesearch", "c", "error_sensitive", "averaging", "variance", "gamma"),
-)
 
 
-class CRF:
+class CRF(Parameters):
     """A chain with sklearn-crfsuite's parameters: attributes of tokens in, labels out.
 
     Every parameter may be left out, which means CRFsuite's default; one that the algorithm does not
@@ -52,8 +40,9 @@ class CRF:
 
     Parameters
     ----------
-    algorithm : {"lbfgs", "l2sgd"}
-        How weights are found; perceptron-type learners ("ap", "pa", "arow") are to come.
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}
+        How weights are found: L-BFGS, stochastic gradient descent, averaged perceptron,
+        passive-aggressive or AROW.
     min_freq : float
         Pairs of an attribute and a label, and of two labels, that are rarer have no weight.
     all_possible_states, all_possible_transitions : bool
@@ -66,30 +55,60 @@ class CRF:
         As in `caesura.learning.LBFGS`.
     linesearch, max_linesearch, calibration_*
         Accepted and not used: the line search and the learning rate are Caesura's own.
-    pa_type, c, error_sensitive, averaging, variance, gamma
-        Of the perceptron-type learners: to be left out.
+    pa_type, c, error_sensitive, averaging
+        Parameters of "pa".
+    variance, gamma
+        Parameters of "arow".
     verbose : bool
         Whether a line is printed after each iteration.
     model_filename : path, optional
         Where fitting writes the model, and where it is read from without fitting.  It is a file of
         Caesura's; those that CRFsuite wrote cannot be read.
-    keep_tempfiles
-        Accepted and not used: there are none.
+    keep_tempfiles : bool
+        Whether the temporary file of `modelfile` stays when the estimator is gone.
     trainer_cls : class, optional
-        A subclass of `caesura.compat.Trainer`.
+        A subclass of `caesura.compat.Trainer`; called with ``algorithm``, ``params`` and
+        ``verbose``.
     n_threads : int, optional
         All cores where not given; the result does not depend on it.
+    warm_start : bool or "near"
+        Whether `fit` starts from the weights of the fit before, or of the file. With "near",
+        penalties count from these weights, so that new ones stay near them: for training on new
+        sequences alone.
+    keep_best : bool
+        Whether the weights with the best mean F1 of the labels on `X_dev` are kept instead of the
+        last ones.
+    forbid_invalid : bool
+        Whether predictions have no ill-formed tags, such as I-PER after O. The labels must be tags
+        of a scheme; it takes effect without fitting again.
+
+    Attributes
+    ----------
+    classes_, attributes_, state_features_, transition_features_
+        Labels, attributes, and their weights.
+    tagger_, model_
+        The model as a `Tagger` and as a `ChainCRF`.
+    modelfile : ModelFile
+        The file of the model; ``modelfile.name`` is its path.
+    training_log_ : TrainLogParser or None
+        What the last fit said.
 
     Examples
     --------
     >>> X = [[{"w": "the"}, {"w": "cat"}], [{"w": "a"}, {"w": "dog"}]]
     >>> y = [["D", "N"], ["D", "N"]]
     >>> crf = CRF(algorithm="lbfgs", c1=0.0, c2=0.1).fit(X, y)
-    >>> crf.predict([[{"w": "a"}, {"w": "cat"}]])
+    >>> crf.predict([[{"w": "a"}, {"w": "cat"}]]).tolist()
     [['D', 'N']]
     >>> round(crf.predict_marginals_single([{"w": "a"}])[0]["D"], 3)
     0.638
     """
+
+    training_log_: TrainLogParser | None = None
+    _tagger: Tagger | None = None
+    _info: ModelInfo | None = None
+    _modelfile: ModelFile | None = None
+    _barred: tuple[Fitted, Fitted] | None = None  # a model, and the same without ill-formed tags
 
     def __init__(
         self,
@@ -120,8 +139,11 @@ class CRF:
         verbose: bool = False,
         model_filename: Any = None,
         keep_tempfiles: bool = False,
-        trainer_cls: Callable[..., Trainer] | None = None,
+        trainer_cls: Callable[..., BaseTrainer] | None = None,
         n_threads: int | None = None,
+        warm_start: bool | str = False,
+        keep_best: bool = False,
+        forbid_invalid: bool = False,
     ) -> None:
         self.algorithm = algorithm
         self.min_freq = min_freq
@@ -152,52 +174,22 @@ class CRF:
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
         self.n_threads = n_threads
-        self.training_log_: TrainingLog | None = None
-        self._tagger: Tagger | None = None
-        self._info: ModelInfo | None = None
+        self.warm_start = warm_start
+        self.keep_best = keep_best
+        self.forbid_invalid = forbid_invalid
 
     # -- scikit-learn's protocol --------------------------------------------------------------
-
-    @classmethod
-    def _names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in self._names()}
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters by name."""
-        known = self._names()
-        for name in params:
-            if name not in known:
-                expected = f"one of {', '.join(known)}"
-                raise InvalidInput(message("parameter", name, expected, "correct its name"))
-        for name, value in params.items():
-            setattr(self, name, value)
-        return self
-
-    __sklearn_tags__ = ChainCRF.__sklearn_tags__
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.tagger_ is not None
 
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self).__init__).parameters
-        changed = [
-            f"{name}={value!r}"
-            for name, value in self.get_params().items()
-            if value is not defaults[name].default
-        ]
-        return f"{type(self).__name__}({', '.join(changed)})"
-
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__ | {"_info": None}
+        state = self.__dict__ | {"_info": None, "_modelfile": None, "_barred": None}
         state["_tagger"] = None if self._tagger is None else as_bytes(self._tagger.model)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        value = state["_tagger"]
+        value = state.get("_tagger")
         self.__dict__.update(state)
         self._tagger = None
         if value is not None:
@@ -208,9 +200,10 @@ class CRF:
     def fit(
         self,
         X: Iterable[Any],
-        y: Iterable[Iterable[str]],
+        y: Iterable[Iterable[str | bytes]],
         X_dev: Iterable[Any] | None = None,
-        y_dev: Iterable[Iterable[str]] | None = None,
+        y_dev: Iterable[Iterable[str | bytes]] | None = None,
+        sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
         """Learn from attributes and labels.
 
@@ -222,15 +215,23 @@ class CRF:
             The label of each token.
         X_dev, y_dev : optional
             Sequences that are predicted after each iteration; what comes out is in
-            `training_log_`, and printed if `verbose`.  It does not change the result.
+            `training_log_`, and printed if `verbose`.  It does not change the result, unless
+            `keep_best`.
+        sample_weight : array of shape (n,), optional
+            How much each sequence counts.
         """
         if (X_dev is None) != (y_dev is None):
             raise InvalidInput("X_dev, y_dev: got one of them, expected both or neither")
-        trainer = self._trainer()
-        _append(trainer, X, y, 0, ("X", "y"))
+        if self.keep_best and X_dev is None:
+            expected = "False without X_dev and y_dev"
+            raise InvalidInput(message("keep_best", True, expected, "give development data"))
+        trainer = trainer_of(self)
+        append_all(trainer, X, y, 0, ("X", "y"), sample_weight)
         if X_dev is not None and y_dev is not None:
-            _append(trainer, X_dev, y_dev, 1, ("X_dev", "y_dev"))
-        with named_as(_OURS):
+            append_all(trainer, X_dev, y_dev, 1, ("X_dev", "y_dev"))
+        if not trainer._data.n_tokens(0):
+            raise InvalidInput("X: got no tokens, expected some; give labelled sequences")
+        with named_as(OURS):
             trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
         assert trainer.model_ is not None
         trainer.model_._known.encoder.forget()
@@ -238,51 +239,55 @@ class CRF:
         self.training_log_ = trainer.logparser
         return self
 
-    def _trainer(self) -> Trainer:
-        made = (self.trainer_cls or _LineTrainer)(
-            algorithm=self.algorithm, verbose=self.verbose, n_threads=self.n_threads
-        )
-        given = {name: getattr(self, name) for name in _OF_TRAINING}
-        given = {name: value for name, value in given.items() if value is not None}
-        for name, value in given.items():
-            if _NAMES.get(name, name) not in made.params():
-                expected = f"None with the algorithm {made.algorithm!r}, which does not have it"
-                raise InvalidInput(message(name, value, expected, "leave it out"))
-        with named_as(_OURS):
-            made.set_params({_NAMES.get(name, name): value for name, value in given.items()})
-        return made
-
     def _hold(self, model: ChainCRF, size: int) -> None:
         self._tagger = Tagger()
         self._tagger._use(model, size)
-        self._info = None
+        self._info = self._modelfile = self._barred = None
 
     # -- prediction ---------------------------------------------------------------------------
 
-    def predict(self, X: Iterable[Any]) -> list[list[str]]:
-        """Return the best labels of each sequence."""
-        return self._each(X, states_of)
+    def predict(self, X: Iterable[Any]) -> Sequences:
+        """Return the best labels of each sequence.
+
+        Returns
+        -------
+        array of shape (n,)
+            Of lists; ``tolist()`` makes a list of it.
+        """
+        return sequences(self._each(X, states_of))
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Return the best labels of one sequence."""
-        return self.predict([xseq])[0]
+        return self._each([xseq], states_of)[0]
 
-    def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[str, float]]]:
-        """Return the probability of each label at each token of each sequence."""
+    def predict_marginals(self, X: Iterable[Any]) -> Sequences:
+        """Return the probability of each label at each token of each sequence.
+
+        Returns
+        -------
+        array of shape (n,)
+            Of lists with a dict for each token.
+        """
         states = self.model_._known.structure.states
-        return [
-            [dict(zip(states, row, strict=True)) for row in table.tolist()]
-            for table in self._each(X, token_probabilities)
-        ]
+        return sequences(
+            [
+                [dict(zip(states, row, strict=True)) for row in table.tolist()]
+                for table in self._each(X, token_probabilities)
+            ]
+        )
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
         """Return the probability of each label at each token of one sequence."""
-        return self.predict_marginals([xseq])[0]
+        found: list[dict[str, float]] = self.predict_marginals([xseq])[0]
+        return found
 
-    def score(self, X: Iterable[Any], y: Iterable[Sequence[str]]) -> float:
+    def score(self, X: Iterable[Any], y: Iterable[Iterable[str | bytes]]) -> float:
         """Return the share of tokens whose label is right."""
-        gold = [list(each(one, f"y[{i}]", LABELS)) for i, one in enumerate(each(y, "y", LABELS))]
-        found = self.predict(X)
+        gold = [
+            [label_of(f"y[{i}]", label) for label in each(one, f"y[{i}]", LABELS)]
+            for i, one in enumerate(each(y, "y", LABELS))
+        ]
+        found = self._each(X, states_of)
         if list(map(len, gold)) != list(map(len, found)):
             raise InvalidInput("X, y: got different lengths, expected a label for each token")
         pairs = [
@@ -296,14 +301,34 @@ class CRF:
         self, X: Iterable[Any], answer: Callable[[Fitted, _kernels.Design, int], list[T]]
     ) -> list[T]:
         """Ask about all sequences, some at a time."""
-        fitted = self.model_._known
-        threads, sequences = threads_of(self.n_threads), each(X, "X", SEQUENCES)
+        fitted = self._answering
+        threads, left = threads_of(self.n_threads), each(X, "X", SEQUENCES)
         out: list[T] = []
-        while some := list(islice(sequences, CHUNK)):
+        while some := list(islice(left, CHUNK)):
             part = read(fitted.encoder, some, False, len(out))
             corpus = corpus_of(fitted.encoder, [part], False)
-            out += answer(fitted, fitted.parameters.compile(corpus), threads)
+            try:
+                out += answer(fitted, fitted.parameters.compile(corpus), threads)
+            except Impossible as error:  # it counts from the first of these sequences
+                raise error.changed(index=(error.index or 0) + len(out)) from None
         return out
+
+    @property
+    def _answering(self) -> Fitted:
+        """The model that predicts: as it was trained, or without ill-formed tags."""
+        model = self.model_
+        fitted = model._known
+        if not self.forbid_invalid:
+            return fitted
+        if fitted.scheme in (None, "plain"):
+            expected = "False for labels that are not tags of a scheme"
+            raise InvalidInput(message("forbid_invalid", True, expected, "leave it out"))
+        if self._barred is None or self._barred[0] is not fitted:
+            bars = tag_set(fitted.structure.states, fitted.scheme, model.outside).bars
+            structure = Structure(*fitted.structure[:2], *bars)
+            scorer = scorer_of(fitted.parameters, fitted.w, structure)
+            self._barred = fitted, fitted._replace(structure=structure, scorer=scorer)
+        return self._barred[1]
 
     # -- inspection ---------------------------------------------------------------------------
 
@@ -316,11 +341,19 @@ class CRF:
         return self._tagger
 
     @property
+    def modelfile(self) -> ModelFile:
+        """The file of the model: `model_filename`, or a temporary one."""
+        if self._modelfile is None:
+            model = None if self._tagger is None else self._tagger.model
+            self._modelfile = ModelFile(self.model_filename, self.keep_tempfiles, model)
+        return self._modelfile
+
+    @property
     def model_(self) -> ChainCRF:
         """The estimator behind it, of which more can be asked."""
         tagger = self.tagger_
         if tagger is None:
-            raise InvalidInput("CRF: not fitted yet; call fit(X, y) first, or pass model_filename")
+            raise not_fitted("CRF: not fitted yet; call fit(X, y) first, or pass model_filename")
         return tagger.model
 
     @property
@@ -358,37 +391,3 @@ class CRF:
     def transition_features_(self) -> dict[tuple[str, str], float] | None:
         """Weights by (previous label, label)."""
         return None if self._known_info is None else self._known_info.transitions
-
-
-class _LineTrainer(Trainer):
-    """A trainer that prints a line for each iteration."""
-
-    def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        parts = [
-            f"Iter {info['num']:<3}",
-            f"time={info['time']:<5.2f}",
-            f"loss={info['loss']:<8.2f}",
-        ]
-        parts.append(f"active={info['active_features']:<5}")
-        if "avg_f1" in info:
-            parts += [f"F1={info['avg_f1']:0.3f}", f"Acc={info['item_accuracy_float']:0.3f}"]
-        print("  ".join(parts).rstrip())
-
-
-def _append(
-    trainer: Trainer, X: Iterable[Any], y: Iterable[Iterable[str]], group: int, names: Sequence[str]
-) -> None:
-    """Give sequences to a trainer; an error names the sequence."""
-    ends: Any = object()
-    xs, ys = each(X, names[0], SEQUENCES), each(y, names[1], LABELS)
-    for i in range(1 << 62):
-        one, labels = next(xs, ends), next(ys, ends)
-        if one is ends and labels is ends:
-            return
-        if one is ends or labels is ends:
-            more = names[1] if one is ends else names[0]
-            raise InvalidInput(f"{more}: got more than {i}, expected as many of X as of y")
-        try:
-            trainer.append(one, labels, group)
-        except InvalidInput as error:
-            raise InvalidInput(f"{names[0]}[{i}], {names[1]}[{i}]: {error}") from None

@@ -14,7 +14,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import attributes
 from caesura.features.bags import pairs
 
-__all__ = ["ItemSequence", "Read", "corpus_of", "each", "new_encoder", "read"]
+__all__ = ["ItemSequence", "Read", "corpus_of", "each", "label_of", "new_encoder", "read"]
 
 
 class ItemSequence:
@@ -22,9 +22,11 @@ class ItemSequence:
 
     Parameters
     ----------
-    items : iterable
+    items : iterable, or array of shape (T, D)
         For each token strings, or a dict: {"a": 2.0} is a with the value 2, {"a": True} a with 1,
-        {"a": "x"} is a:x, {"a": {"b": 1}} and {"a": ["b"]} are a:b.
+        {"a": "x"} is a:x, {"a": {"b": 1}} and {"a": ["b"]} are a:b, and a vector of numbers is a:0,
+        a:1 and so on. The columns of an array, also of a sparse one of SciPy, are the attributes
+        0, 1, ...; zeros are left out.
 
     Examples
     --------
@@ -105,6 +107,19 @@ def each(given: Any, name: str, expected: str) -> Iterator[Any]:
     return iter(given)
 
 
+def label_of(name: str, given: Any) -> str:
+    """Return a label as a string, or raise; bytes are decoded."""
+    if isinstance(given, bytes):
+        try:
+            return given.decode()
+        except UnicodeDecodeError:
+            remedy = "decode it with the encoding that it is in"
+            raise InvalidInput(message(name, given, "a label in UTF-8", remedy)) from None
+    if not isinstance(given, str):
+        raise InvalidInput(message(name, given, "a label", "give strings"))
+    return given
+
+
 def _tokens(items: Any, name: str) -> Any:
     """Return something with a token at a time, or raise."""
     if isinstance(items, ItemSequence):
@@ -112,4 +127,28 @@ def _tokens(items: Any, name: str) -> Any:
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         expected = "a list with the attributes of each token"
         raise InvalidInput(message(name, items, expected, "write [['w=a', 'first'], {'w=b': 0.5}]"))
-    return items if isinstance(items, list | tuple) else list(items)
+    if isinstance(items, list | tuple):
+        return items
+    if isinstance(items, np.ndarray) or hasattr(items, "tocoo"):
+        return _rows(items, name)
+    return list(items)
+
+
+def _rows(table: Any, name: str) -> list[dict[str, float]]:
+    """Return the rows of an array of numbers, dense or sparse, as dicts without zeros."""
+    if table.ndim == 1 and table.dtype.kind == "O":
+        return list(table)  # an array of what tokens have
+    if table.ndim != 2 or table.dtype.kind not in "biuf":
+        came = f"an array of {table.dtype} of shape {table.shape}"
+        expected = "an array of numbers of shape (T, D)"
+        raise InvalidInput(message(name, came, expected, "give one row for each token"))
+    if isinstance(table, np.ndarray):
+        rows, columns = np.nonzero(table)
+        values = table[rows, columns]
+    else:
+        found = table.tocoo()
+        rows, columns, values = found.row, found.col, found.data
+    out: list[dict[str, float]] = [{} for _ in range(table.shape[0])]
+    for t, j, value in zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True):
+        out[t][str(j)] = out[t].get(str(j), 0.0) + value
+    return out

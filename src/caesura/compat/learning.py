@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,33 +11,24 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.compat.items import Read, corpus_of
+from caesura.compat.settings import options_of
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.features import attributes
 from caesura.inference.problems import automaton_of
-from caesura.learning import LEARNERS, Progress
+from caesura.learning import Progress
 from caesura.models.chain import ChainCRF
+from caesura.models.encoded import impossible
 from caesura.models.schemes import tags_of
 from caesura.models.structure import Fitted, Structure
 from caesura.models.training import Training, train
+from caesura.models.warm import carried, merged
 
-__all__ = ["OPTIONS", "Instances", "fitted_chain", "learn", "states_of", "training_of"]
+__all__ = ["Instances", "chain_of", "learn", "states_of", "training_of"]
 
 Ints = npt.NDArray[np.int32]
-OPTIONS = {  # the same things by Caesura's names
-    "feature.minfreq": "min_freq",
-    "feature.possible_states": "all_possible_states",
-    "feature.possible_transitions": "all_possible_transitions",
-    "c1": "c1",
-    "c2": "c2",
-    "max_iterations": "max_iterations",
-    "num_memories": "memory",
-    "epsilon": "epsilon",
-    "period": "period",
-    "delta": "delta",
-}
-NO_LIMIT = 2**31 - 1  # CRFsuite's number for "as many as it takes"
+Floats = npt.NDArray[np.float64]
 
 
 class Instances(NamedTuple):
@@ -47,6 +38,7 @@ class Instances(NamedTuple):
     labels: Sequence[str]
     parts: Sequence[Read]
     tags: Ints  # (tokens,) of all sequences
+    weight: Floats  # (n,) how much each sequence counts
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
@@ -55,24 +47,26 @@ class Instances(NamedTuple):
         return np.cumsum(lengths, dtype=np.int64)
 
 
-def fitted_chain(settings: Mapping[str, Any], n_threads: int | None) -> ChainCRF:
+def chain_of(algorithm: str, settings: Mapping[str, Any], n_threads: int | None) -> ChainCRF:
     """Return the estimator that these parameters of CRFsuite ask for, not fitted yet."""
-    options = {ours: settings[name] for name, ours in OPTIONS.items() if name in settings}
-    if options.get("max_iterations") == NO_LIMIT:
-        options["max_iterations"] = None
     return ChainCRF(
         features=[attributes[0]],
         scheme=None,
         forbid_invalid="never",
         boundary_weights=False,
-        learner=next(k for k, v in LEARNERS.items() if v.peer == settings["algorithm"]),
         n_threads=n_threads,
-        **options,
+        **options_of(algorithm, settings),
     )
 
 
-def training_of(model: ChainCRF, data: Instances) -> Training:
-    """Return everything that learning needs, with the weights that CRFsuite would have."""
+def training_of(
+    model: ChainCRF, data: Instances, before: Fitted | None = None, near: bool = False
+) -> Training:
+    """Return everything that learning needs, with the weights that CRFsuite would have.
+
+    Learning begins at the weights of an earlier model, whose labels are the first of the data, and
+    `near` makes the penalties count from there.
+    """
     corpus = corpus_of(data.encoder, data.parts, grow=True)
     offsets, tags, Y = data.offsets, data.tags, len(data.labels)
     if not len(tags):
@@ -85,21 +79,23 @@ def training_of(model: ChainCRF, data: Instances) -> Training:
     structure = Structure(tuple(data.labels), bounds, np.zeros((Y, Y), np.uint8), none, none.copy())
     pairs = _pairs(tags, offsets, Y)
     parameters = _parameters(model, corpus, gold, structure, data.encoder, pairs)
+    if before is not None:
+        parameters = merged(parameters, before, structure, data.encoder.attributes)
     order = structure.order
     objective = _kernels.Objective(
         parameters,
         parameters.compile(corpus),
         gold,
-        np.ones(len(lengths)),
+        data.weight,
         None,
         automaton_of(tuple(order.tolist())),
         order,
     )
     scheme = _scheme(structure.states, tags, offsets, pairs)
     known = {tag.label for tag in tags_of(structure.states, scheme, model.outside) if tag.label}
-    w0 = np.zeros(len(parameters))
-    labels = tuple(sorted(known))
-    return Training(structure, labels, scheme, data.encoder, parameters, objective, w0)
+    w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
+    found = (structure, tuple(sorted(known)), scheme, data.encoder, parameters, objective)
+    return Training(*found, w0, near and before is not None)
 
 
 def _parameters(
@@ -170,24 +166,33 @@ def _scheme(
 def learn(
     model: ChainCRF,
     training: Training,
-    each: Iterable[Callable[[Progress], bool | None]],
-    watch: Callable[[Fitted], None] | None,
+    each: Callable[[Progress], None],
+    watch: Callable[[Floats], float | None],
 ) -> None:
-    """Fit the model; `watch` sees it after each iteration and changes nothing."""
-    seen = 0
+    """Fit the model.
 
-    def watched(w: npt.NDArray[np.float64]) -> float:
-        nonlocal seen
-        seen += 1
-        watch(training.fitted(w))  # type: ignore[misc]
-        return float(seen)  # always better than before: the last weights are kept
+    `watch` sees the weights of each iteration before `each` is told of it. Where it returns scores,
+    the weights with the best score are kept; where it returns None, the last ones.
+    """
+    scores: list[float | None] = []
 
-    result = train(model, training, None if watch is None else watched, None, tuple(each))
+    def watched(w: Floats) -> float:
+        scores.append(watch(w))
+        return float(len(scores)) if scores[-1] is None else scores[-1]
+
+    result = train(model, training, watched, None, (each,))
     model._set_fitted(training.fitted(result.w))
-    model.history_, model.status_ = list(result.history), result.status
+    model.history_ = [
+        progress._replace(dev_score=score)
+        for progress, score in zip(result.history, scores, strict=True)
+    ]
+    model.status_ = result.status
 
 
 def states_of(fitted: Fitted, design: _kernels.Design, n_threads: int) -> list[list[str]]:
     """Return the best labels of each sequence."""
     paths = fitted.scorer.best(design, None, n_threads)
-    return [states or [] for states in paths.tokens(list(fitted.structure.states))]
+    found: list[list[str]] = paths.tokens(list(fitted.structure.states))
+    if None in found:
+        raise impossible(found.index(None))  # type: ignore[arg-type]
+    return found

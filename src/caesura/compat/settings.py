@@ -1,67 +1,126 @@
-"""CRFsuite's algorithms and their parameters."""
+"""CRFsuite's algorithms, their parameters, and which learner of Caesura answers to each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from caesura.compat.learning import NO_LIMIT
 from caesura.errors import InvalidInput, message
+from caesura.learning import LEARNERS
 
-__all__ = ["ALGORITHMS", "HELP", "algorithm_of", "named_as", "value_of"]
+__all__ = ["ALGORITHMS", "HELP", "Algorithm", "algorithm_of", "named_as", "options_of", "value_of"]
+
+NO_LIMIT = 2**31 - 1  # CRFsuite's number for "as many as it takes"
+
+
+class Algorithm(NamedTuple):
+    """Describe one of CRFsuite's training algorithms.
+
+    Examples
+    --------
+    >>> ALGORITHMS["l2sgd"].learner
+    'sgd'
+    """
+
+    title: str  # what CRFsuite's log calls it
+    learner: str  # its name in `caesura.learning.LEARNERS`
+    defaults: Mapping[str, Any]  # parameters by CRFsuite's names, in CRFsuite's order
+    options: Mapping[str, str]  # CRFsuite's names to those of `ChainCRF`; the others are not used
+
 
 _FEATURES: dict[str, Any] = {
     "feature.minfreq": 0.0,
     "feature.possible_states": False,
     "feature.possible_transitions": False,
 }
-ALGORITHMS: dict[str, dict[str, Any]] = {  # parameters and their defaults
-    "lbfgs": {
-        **_FEATURES,
-        "c1": 0.0,
-        "c2": 1.0,
-        "max_iterations": NO_LIMIT,
-        "num_memories": 6,
-        "epsilon": 1e-5,
-        "period": 10,
-        "delta": 1e-5,
-        "linesearch": "MoreThuente",
-        "max_linesearch": 20,
-    },
-    "l2sgd": {
-        **_FEATURES,
-        "c2": 1.0,
-        "max_iterations": 1000,
-        "period": 10,
-        "delta": 1e-6,
-        "calibration.eta": 0.1,
-        "calibration.rate": 2.0,
-        "calibration.samples": 1000.0,
-        "calibration.candidates": 10,
-        "calibration.max_trials": 20,
-    },
+_OPTIONS = {
+    "feature.minfreq": "min_freq",
+    "feature.possible_states": "all_possible_states",
+    "feature.possible_transitions": "all_possible_transitions",
+    "max_iterations": "max_iterations",
 }
-_ALIASES = {
-    "averaged-perceptron": "ap",
-    "passive-aggressive": "pa",
-    "ap": "ap",
-    "pa": "pa",
-    "arow": "arow",
+ALGORITHMS: dict[str, Algorithm] = {
+    "lbfgs": Algorithm(
+        "L-BFGS optimization",
+        "lbfgs",
+        {
+            **_FEATURES,
+            "c1": 0.0,
+            "c2": 1.0,
+            "max_iterations": NO_LIMIT,
+            "num_memories": 6,
+            "epsilon": 1e-5,
+            "period": 10,
+            "delta": 1e-5,
+            "linesearch": "MoreThuente",
+            "max_linesearch": 20,
+        },
+        _OPTIONS
+        | {"c1": "c1", "c2": "c2", "num_memories": "memory", "epsilon": "epsilon"}
+        | {"period": "period", "delta": "delta"},
+    ),
+    "l2sgd": Algorithm(
+        "Stochastic Gradient Descent (SGD)",
+        "sgd",
+        {
+            **_FEATURES,
+            "c2": 1.0,
+            "max_iterations": 1000,
+            "period": 10,
+            "delta": 1e-6,
+            "calibration.eta": 0.1,
+            "calibration.rate": 2.0,
+            "calibration.samples": 1000.0,
+            "calibration.candidates": 10,
+            "calibration.max_trials": 20,
+        },
+        _OPTIONS | {"c2": "c2", "period": "period", "delta": "delta"},
+    ),
+    "ap": Algorithm(
+        "Averaged perceptron",
+        "perceptron",
+        {**_FEATURES, "max_iterations": 100, "epsilon": 0.0},
+        _OPTIONS | {"epsilon": "epsilon"},
+    ),
+    "pa": Algorithm(
+        "Passive Aggressive",
+        "pa",
+        {
+            **_FEATURES,
+            "type": 1,
+            "c": 1.0,
+            "error_sensitive": True,
+            "averaging": True,
+            "max_iterations": 100,
+            "epsilon": 0.0,
+        },
+        _OPTIONS
+        | {"type": "pa_type", "c": "c", "error_sensitive": "error_sensitive"}
+        | {"averaging": "averaging", "epsilon": "epsilon"},
+    ),
+    "arow": Algorithm(
+        "Adaptive Regularization of Weights (AROW)",
+        "arow",
+        {**_FEATURES, "variance": 1.0, "gamma": 1.0, "max_iterations": 100, "epsilon": 0.0},
+        _OPTIONS | {"variance": "variance", "gamma": "gamma", "epsilon": "epsilon"},
+    ),
 }
-_CALIBRATION = "Accepted and not used: the learning rate is found in Caesura's own way."
+_ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
+_CALIBRATION = "Accepted and not used: Caesura chooses the learning rate by itself."
 HELP = {
-    "feature.minfreq": "Pairs of an attribute and a label, and of two labels, that are rarer have "
-    "no weight.",
-    "feature.possible_states": "Whether all attributes have weights with all labels.",
-    "feature.possible_transitions": "Whether all pairs of labels have weights.",
-    "c1": "The coefficient of |w|_1.",
-    "c2": "The coefficient of |w|_2^2.",
-    "max_iterations": "Iterations, or passes over the data, after which training ends.",
-    "num_memories": "Pairs of steps and gradients that L-BFGS remembers.",
-    "epsilon": "Training ends when |gradient| < epsilon * max(1, |w|).",
-    "period": "Iterations over which `delta` is measured.",
-    "delta": "Training ends when the objective falls by less than this share in `period` "
+    "feature.minfreq": "Pairs of an attribute and a label, and of two labels, that occur less "
+    "often have no weight.",
+    "feature.possible_states": "Whether every attribute has a weight with every label.",
+    "feature.possible_transitions": "Whether every pair of labels has a weight.",
+    "c1": "Coefficient of the L1 penalty, |w|_1.",
+    "c2": "Coefficient of the L2 penalty, |w|_2^2.",
+    "max_iterations": "Maximum number of iterations, or of passes over the data.",
+    "num_memories": "Number of pairs of steps and gradients that L-BFGS keeps.",
+    "epsilon": "L-BFGS: training stops when |gradient| < epsilon * max(1, |w|). ap, pa, arow: it "
+    "stops when the mean loss of a pass is at most epsilon.",
+    "period": "Number of iterations over which `delta` is measured.",
+    "delta": "Training stops when the objective falls by less than this share in `period` "
     "iterations.",
     "linesearch": "Accepted and not used: the line search is Caesura's own.",
     "max_linesearch": "Accepted and not used: the line search is Caesura's own.",
@@ -69,16 +128,24 @@ HELP = {
         f"calibration.{name}": _CALIBRATION
         for name in ("eta", "rate", "samples", "candidates", "max_trials")
     },
+    "type": "Update of the passive-aggressive learner: 0 without slack variables, 1 PA-I, 2 PA-II.",
+    "c": "Aggressiveness of the passive-aggressive learner.",
+    "error_sensitive": "Whether the loss counts the tokens with a wrong label.",
+    "averaging": "Whether the weights are averaged over all updates.",
+    "variance": "Initial variance of every weight.",
+    "gamma": "Trade-off between the loss and the change of the weights.",
 }
 
 
 def algorithm_of(name: Any) -> str:
-    """Return the name of an algorithm that is there, or raise."""
+    """Return the short name of an algorithm whose learner is there, or raise."""
     lowered = str(name).lower()
-    if lowered in ALGORITHMS:
+    lowered = _ALIASES.get(lowered, lowered)
+    here = [one for one, algorithm in ALGORITHMS.items() if algorithm.learner in LEARNERS]
+    if lowered in here:
         return lowered
-    known = ", ".join(repr(one) for one in ALGORITHMS)
-    if lowered in _ALIASES:
+    known = ", ".join(map(repr, here))
+    if lowered in ALGORITHMS:
         raise InvalidInput(
             f"algorithm: got {name!r}, expected one of {known}; perceptron-type learners (ap, pa, "
             "arow) are to come, so take 'lbfgs' now"
@@ -86,9 +153,20 @@ def algorithm_of(name: Any) -> str:
     raise InvalidInput(message("algorithm", name, f"one of {known}", "pass one of them"))
 
 
+def options_of(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `ChainCRF` that CRFsuite's settings ask for."""
+    found = ALGORITHMS[algorithm]
+    options = {ours: settings[name] for name, ours in found.options.items()}
+    if options["max_iterations"] == NO_LIMIT:
+        options["max_iterations"] = None
+    return {"learner": found.learner, **options}
+
+
 def value_of(name: str, value: Any, default: Any) -> Any:
     """Return a value as what its parameter is: a bool, a whole number, a float or a string."""
     kind = type(default)
+    if kind is bool and isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
     try:
         if kind in (bool, int) and not isinstance(value, str) and int(value) != value:
             raise ValueError(value)  # would be cut

@@ -15,15 +15,22 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.compat.items import corpus_of, each, read
+from caesura.compat.items import corpus_of, each, label_of, read
 from caesura.compat.learning import states_of
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
+from caesura.inference.door import check_count
 from caesura.models.chain import ChainCRF
+from caesura.models.encoded import impossible
 from caesura.models.files import load
+from caesura.models.prediction import MOST_PATHS
 from caesura.models.structure import Fitted
 
-__all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities"]
+__all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities", "usable"]
+
+
+class _Refused(InvalidInput, RuntimeError):  # noqa: N818 - a condition, not a bug
+    """An error of a tagger: python-crfsuite raises ValueError for some, RuntimeError for others."""
 
 
 class ModelInfo(NamedTuple):
@@ -92,12 +99,7 @@ class Tagger:
 
     def _use(self, model: Any, size: int) -> None:
         """Take a fitted model."""
-        if not isinstance(model, ChainCRF) or model._known.encoder.features != [attributes[0]]:
-            raise InvalidInput(
-                "name: got a model with features of its own, expected one of attributes that are "
-                "given; use caesura.load(path) and its predict"
-            )
-        self._model, self._size = model, size
+        self._model, self._size = usable("name", model), size
         self._forget()
 
     def close(self) -> None:
@@ -109,7 +111,7 @@ class Tagger:
     def model(self) -> ChainCRF:
         """The estimator, of which more can be asked."""
         if self._model is None:
-            raise InvalidInput("tagger: got no model, expected an open one; call open(name) first")
+            raise _Refused("tagger: got no model, expected an open one; call open(name) first")
         return self._model
 
     @property
@@ -135,7 +137,30 @@ class Tagger:
             self.set(xseq)
         return states_of(self._fitted, self._known(), 1)[0]
 
-    def probability(self, yseq: Iterable[str]) -> float:
+    def n_best(self, n: int, xseq: Iterable[Any] | None = None) -> list[tuple[list[str], float]]:
+        """Return the n best sequences of labels with their probabilities, the best first.
+
+        Parameters
+        ----------
+        n : int
+            How many; there may be fewer.
+        xseq : iterable, optional
+            The sequence; the one that was set where not given.
+        """
+        check_count("n", n)
+        if xseq is not None:
+            self.set(xseq)
+        self._known()
+        if not self._length:
+            return [([], 1.0)]
+        problem, posterior = self._asked()
+        states, log_z = self._fitted.structure.states, posterior.log_partition
+        return [
+            ([states[y] for _, _, y in path], math.exp(min(score - log_z, 0.0)))
+            for path, score in _kernels.n_best([problem], min(int(n), MOST_PATHS), 0, 1)[0]
+        ]
+
+    def probability(self, yseq: Iterable[str | bytes]) -> float:
         """Return the probability of labels for the sequence that was set."""
         labels = [self._label("yseq", one) for one in each(yseq, "yseq", "a label for each token")]
         self._known()
@@ -149,7 +174,7 @@ class Tagger:
         score = problem.score([(t, t + 1, y) for t, y in enumerate(labels)])
         return math.exp(score - posterior.log_partition)
 
-    def marginal(self, y: str, pos: int) -> float:
+    def marginal(self, y: str | bytes, pos: int) -> float:
         """Return the probability of a label at a token of the sequence that was set."""
         label = self._label("y", y)
         self._known()
@@ -158,11 +183,11 @@ class Tagger:
             raise InvalidInput(message("pos", pos, expected, "count from 0"))
         return float(self._asked()[1].tokens[pos, label])
 
-    def _label(self, name: str, label: str) -> int:
-        states = self._fitted.structure.states
+    def _label(self, name: str, given: str | bytes) -> int:
+        states, label = self._fitted.structure.states, label_of(name, given)
         if label not in states:
             expected = f"one of {', '.join(states)}"
-            raise InvalidInput(message(name, label, expected, "correct it"))
+            raise _Refused(message(name, label, expected, "correct it"))
         return states.index(label)
 
     def _known(self) -> _kernels.Design:
@@ -211,23 +236,35 @@ class Tagger:
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
         """Write the model as text into a file, or to the standard output."""
+        info = self.info()  # raises before a file is made
         if filename is None:
-            self._write(sys.stdout)
+            _write(info, sys.stdout)
             return
         with Path(filename).open("w", encoding="utf-8") as file:
-            self._write(file)
+            _write(info, file)
 
-    def _write(self, file: TextIO) -> None:
-        info = self.info()
-        blocks = {
-            "FILEHEADER": [f"  {name}: {value}" for name, value in info.header.items()],
-            "LABELS": [f"{int(k):7d}: {name}" for name, k in info.labels.items()],
-            "ATTRIBUTES": [f"{int(k):7d}: {name}" for name, k in info.attributes.items()],
-            "TRANSITIONS": _pairs(1, info.transitions),
-            "STATE_FEATURES": _pairs(0, info.state_features),
-        }
-        for name, lines in blocks.items():
-            file.write("\n".join([f"{name} = {{", *lines, "}", "", ""]))
+
+def _write(info: ModelInfo, file: TextIO) -> None:
+    """Write a model as CRFsuite would."""
+    blocks = {
+        "FILEHEADER": [f"  {name}: {value}" for name, value in info.header.items()],
+        "LABELS": [f"{int(k):7d}: {name}" for name, k in info.labels.items()],
+        "ATTRIBUTES": [f"{int(k):7d}: {name}" for name, k in info.attributes.items()],
+        "TRANSITIONS": _pairs(1, info.transitions),
+        "STATE_FEATURES": _pairs(0, info.state_features),
+    }
+    for name, lines in blocks.items():
+        file.write("\n".join([f"{name} = {{", *lines, "}", "", ""]))
+
+
+def usable(name: str, model: Any) -> ChainCRF:
+    """Return a model whose features are attributes that are given, or raise."""
+    if not isinstance(model, ChainCRF) or model._known.encoder.features != [attributes[0]]:
+        raise InvalidInput(
+            f"{name}: got a model with features of its own, expected one of attributes that are "
+            "given; use caesura.load(path) and its predict"
+        )
+    return model
 
 
 def _refuse_foreign(name: str, begin: bytes) -> None:
@@ -247,7 +284,11 @@ def token_probabilities(
     fitted: Fitted, design: _kernels.Design, n_threads: int
 ) -> list[npt.NDArray[np.float64]]:
     """Return the probability of each label at each token, (T, Y), of each sequence."""
-    return [one.tokens for one in fitted.scorer.posterior(design, False, n_threads)]
+    found = fitted.scorer.posterior(design, False, n_threads)
+    for i, one in enumerate(found):
+        if one.log_partition == -math.inf:
+            raise impossible(i)
+    return [one.tokens for one in found]
 
 
 def as_bytes(model: ChainCRF) -> bytes:

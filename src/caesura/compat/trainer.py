@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Iterable, Mapping
-from fractions import Fraction
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from caesura.checks import whole
-from caesura.compat.items import Read, corpus_of, each, new_encoder, read
-from caesura.compat.learning import OPTIONS, Instances, fitted_chain, learn, states_of, training_of
+from caesura.compat import messages
+from caesura.compat.gathered import Gathered
+from caesura.compat.held import Held
+from caesura.compat.learning import Floats, chain_of, learn, training_of
+from caesura.compat.logparser import TrainLogParser
 from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, named_as, value_of
+from caesura.compat.tagger import usable
 from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
 from caesura.learning import Progress
@@ -22,74 +26,50 @@ from caesura.models.chain import ChainCRF
 from caesura.models.structure import Fitted
 from caesura.models.training import Training
 
-__all__ = ["LabelScore", "Trainer", "TrainingLog"]
-
-_THEIRS = {ours: name for name, ours in OPTIONS.items()}
+__all__ = ["BaseTrainer", "Trainer"]
 
 
-class LabelScore(NamedTuple):
-    """How well one label is found in the held-out group.
+class BaseTrainer:
+    """Train a model on sequences that are appended one at a time; messages are printed as they are.
 
-    Examples
-    --------
-    >>> LabelScore(1, 2, 1, 0.5, 1.0, 0.667).model
-    2
-    """
-
-    match: int
-    model: int
-    ref: int
-    precision: float | None
-    recall: float | None
-    f1: float | None
-
-
-class TrainingLog:
-    """What a training run said.
-
-    Examples
-    --------
-    >>> TrainingLog().iterations
-    []
-    """
-
-    def __init__(self) -> None:
-        self.featgen_num_features: int | None = None
-        self.featgen_seconds: float | None = None
-        self.training_seconds: float | None = None
-        self.storing_seconds: float | None = None
-        self.iterations: list[dict[str, Any]] = []
-        self.last_iteration: dict[str, Any] | None = None
-        self.log: list[str] = []
-
-
-class Trainer:
-    """Train a model on attributes and labels that are appended one sequence at a time.
-
-    Sequences are encoded as they come, so they need not be kept.
+    Subclasses need not call ``super().__init__()``: the algorithm is "lbfgs" then, and nothing is
+    printed.
 
     Parameters
     ----------
-    algorithm : {"lbfgs", "l2sgd"}, optional
-        L-BFGS (OWL-QN where c1 is not 0), or stochastic gradient descent.
-    params : dict, optional
-        Parameters by CRFsuite's names, as {"c2": 0.1, "feature.minfreq": 2}.
-    verbose : bool
-        Whether what happens is printed.
-    n_threads : int, optional
-        All cores where not given; the result does not depend on it.
+    algorithm, params, verbose, n_threads
+        As in `Trainer`.
 
     Examples
     --------
-    >>> import os, tempfile
-    >>> trainer = Trainer(params={"c2": 0.1}, verbose=False)
+    >>> class Counting(BaseTrainer):
+    ...     def __init__(self):
+    ...         self.n = 0
+    ...     def message(self, message):
+    ...         self.n += message.startswith("*****")
+    >>> trainer = Counting()
     >>> trainer.append([["w=the"], ["w=cat"]], ["D", "N"])
-    >>> trainer.append([{"w": "a"}, {"w": "dog"}], ["D", "N"])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     trainer.train(os.path.join(folder, "model"))
-    >>> round(trainer.logparser.last_iteration["loss"], 3)
-    0.883
+    >>> trainer.train()
+    >>> trainer.n == len(trainer.logparser.iterations)
+    True
     """
+
+    # What a subclass has that does not call __init__.
+    algorithm: str = "lbfgs"
+    verbose: bool = False
+    n_threads: int | None = None
+    keep_best: bool = False  # whether the weights that are best on the held-out group are kept
+    logparser: TrainLogParser | None = None
+    model_: ChainCRF | None = None
+    _event: str | None = None
+
+    @cached_property
+    def _data(self) -> Gathered:
+        return Gathered()
+
+    @cached_property
+    def _params(self) -> dict[str, Any]:
+        return dict(ALGORITHMS[self.algorithm].defaults)
 
     def __init__(
         self,
@@ -98,45 +78,51 @@ class Trainer:
         verbose: bool = True,
         n_threads: int | None = None,
     ) -> None:
+        if algorithm is not None:
+            self.select(algorithm)
+        self.set_params(params or {})
         self.verbose = verbose
         self.n_threads = n_threads
-        self.logparser: TrainingLog | None = None
-        self.model_: ChainCRF | None = None
-        self.select(algorithm or "lbfgs")
-        self.set_params(params or {})
-        self.clear()
 
     # -- data ---------------------------------------------------------------------------------
 
-    def append(self, xseq: Iterable[Any], yseq: Iterable[str], group: int = 0) -> None:
-        """Add a sequence of attributes, its labels, and the group that it belongs to."""
-        labels = list(each(yseq, "yseq", "a list of labels"))
-        if any(not isinstance(label, str) for label in labels):
-            raise InvalidInput(message("yseq", yseq, "a list of labels", "give strings"))
-        part = read(self._encoder, [xseq], True, None)
-        length = len(part.ptr) - 1
-        if length != len(labels):
-            raise InvalidInput(
-                f"yseq: got {len(labels)} labels, expected {length}, one for each token of xseq"
-            )
-        known = self._labels
-        self._parts.setdefault(group, []).append(part)
-        self._tags.setdefault(group, []).extend(
-            [known.setdefault(label, len(known)) for label in labels]
-        )
+    def append(
+        self, xseq: Iterable[Any], yseq: Iterable[str | bytes], group: int = 0, weight: float = 1.0
+    ) -> None:
+        """Add a sequence of attributes with its labels.
+
+        Parameters
+        ----------
+        xseq : iterable
+            The attributes of each token, see `ItemSequence`.
+        yseq : iterable of str
+            The label of each token; bytes are decoded as UTF-8.
+        group : int
+            The group that the sequence belongs to, one of which can be held out of training.
+        weight : float
+            How much the sequence counts.
+        """
+        self._data.append(xseq, yseq, group, weight)
 
     def clear(self) -> None:
-        """Forget all sequences."""
-        self._encoder = new_encoder()
-        self._labels: dict[str, int] = {}
-        self._parts: dict[int, list[Read]] = {}
-        self._tags: dict[int, list[int]] = {}
+        """Forget all sequences, and the model to start from."""
+        self._data = Gathered()
 
-    def _instances(self, groups: Iterable[int]) -> Instances:
-        chosen = sorted(groups)
-        tags = [tag for group in chosen for tag in self._tags[group]]
-        parts = [part for group in chosen for part in self._parts[group]]
-        return Instances(self._encoder, list(self._labels), parts, np.array(tags, np.int32))
+    def start_from(self, model: ChainCRF, near: bool = False) -> None:
+        """Start from the weights of a model instead of from zero.
+
+        Parameters
+        ----------
+        model : ChainCRF
+            `Trainer.model_`, `Tagger.model` or `CRF.model_`.
+        near : bool
+            Whether penalties count from the weights of the model, so that they stay near it: for
+            training on new sequences alone.
+        """
+        if self._data.groups:
+            raise InvalidInput("trainer: got sequences already; call start_from before append")
+        self._data = Gathered(usable("model", model)._known)
+        self._data.near = near
 
     # -- parameters ---------------------------------------------------------------------------
 
@@ -145,7 +131,7 @@ class Trainer:
         if type != "crf1d":
             raise InvalidInput(message("type", type, "'crf1d'", "leave it out"))
         self.algorithm = algorithm_of(algorithm)
-        self._params: dict[str, Any] = dict(ALGORITHMS[self.algorithm])
+        self._params = dict(ALGORITHMS[self.algorithm].defaults)
 
     def params(self) -> list[str]:
         """Return the names of the parameters."""
@@ -166,7 +152,7 @@ class Trainer:
         return self._params[name]
 
     def set(self, name: str, value: Any) -> None:
-        """Set a parameter; a string is read as what the parameter is."""
+        """Set a parameter; a string is converted to the type of the parameter."""
         self._check(name)
         self._params[name] = value_of(name, value, self._params[name])
 
@@ -185,88 +171,171 @@ class Trainer:
     def train(self, model: str | os.PathLike[str] = "", holdout: int = -1) -> None:
         """Train, and write the model into a file of Caesura's own format.
 
+        Without any tokens to train on, there is a warning, and nothing is written.
+
         Parameters
         ----------
         model : path
-            Where to; empty: nowhere.  The model is in `model_` too.
+            The file to write; empty: none.  The model is in `model_`, too.
         holdout : int
             A group that is left out of training, and predicted after each iteration.
         """
         whole("holdout", holdout, -1)
+        self.logparser, self.model_ = TrainLogParser(), None
         began = time.perf_counter()
-        self.logparser = log = TrainingLog()
-        self._tell("start", f"Holdout group: {holdout + 1}\n\n" if holdout >= 0 else "")
-        chain = fitted_chain({**self._params, "algorithm": self.algorithm}, self.n_threads)
-        with named_as(_THEIRS):
+        self._say(messages.opened(self._params, holdout))
+        given = self._data
+        data = given.instances(given.groups.keys() - {holdout})
+        if not len(data.tags):
+            self._refuse()
+            return
+        chain = chain_of(self.algorithm, self._params, self.n_threads)
+        with self._named():
             chain._check()
-        training = training_of(chain, self._instances(self._parts.keys() - {holdout}))
-        log.featgen_num_features = len(training.parameters)
-        log.featgen_seconds = time.perf_counter() - began
-        self._tell(
-            "featgen_end",
-            f"Number of features: {log.featgen_num_features}\n"
-            f"Seconds required: {log.featgen_seconds:.3f}\n\n",
-        )
-        self._tell("prepared", "".join(f"{k}: {v}\n" for k, v in self._params.items()) + "\n")
+        training = training_of(chain, data, given.before, given.near)
+        self._say(messages.PROGRESS)
+        self._say(messages.generated(len(training.parameters), time.perf_counter() - began))
+        self._say(messages.prepared(self.algorithm, self._params))
         began = time.perf_counter()
-        held = (
-            _Held(self._instances([holdout]), threads_of(self.n_threads))
-            if (holdout in self._parts)
-            else None
-        )
-        with named_as(_THEIRS):
-            learn(chain, training, [self._iteration(training, held)], held)
-        log.training_seconds = time.perf_counter() - began
-        end = f"Total seconds required for training: {log.training_seconds:.3f}\n\n"
-        self._tell("optimization_end", f"Ended because of: {chain.status_}\n{end}")
+        held = None
+        if holdout in given.groups:
+            held = Held(given.instances([holdout]), threads_of(self.n_threads))
+        self._learn(chain, training, held)
+        self._say(messages.trained(self.algorithm, chain.status_, time.perf_counter() - began))
         began = time.perf_counter()
         if os.fspath(model):
             chain.save(model)
-        log.storing_seconds = time.perf_counter() - began
         self.model_ = chain
-        self._tell("end", f"Seconds required for storing: {log.storing_seconds:.3f}\n\n")
+        self._say(messages.stored(_counts(chain._known), time.perf_counter() - began))
 
-    def _iteration(self, training: Training, held: _Held | None) -> Any:
-        """Return what is called after each iteration."""
-        log = self.logparser
-        assert log is not None
-        before = (0.0, 0)
+    def _refuse(self) -> None:
+        """Say that there is nothing to train on."""
+        self._say([*messages.PROGRESS, *messages.generated(0, 0.0)])
+        self._say(messages.prepared(self.algorithm, self._params))
+        self._say(messages.failed(self.algorithm, "no tokens"))
+        warnings.warn(
+            "trainer: got no tokens to train on, so no model was trained or written; append "
+            "labelled sequences first",
+            stacklevel=3,
+        )
 
-        def each(progress: Progress) -> None:
+    def _named(self) -> Any:
+        """Let errors call the parameters of the model by CRFsuite's names."""
+        options = ALGORITHMS[self.algorithm].options
+        return named_as({ours: name for name, ours in options.items()})
+
+    def _learn(self, chain: ChainCRF, training: Training, held: Held | None) -> None:
+        """Fit the model, and report each iteration."""
+        before, norm = (0.0, 0), 0.0
+
+        def watch(w: Floats) -> float | None:
+            nonlocal norm
+            norm = float(np.linalg.norm(w))
+            score = None if held is None else held(training.fitted(w))
+            return score if self.keep_best else None
+
+        def report(progress: Progress) -> None:
             nonlocal before
             seconds, evaluations = before
             before = (progress.seconds, progress.evaluations)
             info: dict[str, Any] = {"num": progress.iteration, "loss": progress.objective}
+            info |= {"feature_norm": norm, "active_features": progress.n_active}
             if np.isfinite(progress.gradient_norm):
                 info["error_norm"] = progress.gradient_norm
-            info |= {
-                "active_features": progress.n_active,
-                "linesearch_trials": progress.evaluations - evaluations,
-                "linesearch_step": progress.step,
-                "time": progress.seconds - seconds,
-                "scores": {},
-            }
-            info |= {} if held is None else held.info
-            log.iterations.append(info)
-            log.last_iteration = info
-            self._tell("iteration", _text(info), info)
+                info["linesearch_trials"] = progress.evaluations - evaluations
+                info["linesearch_step"] = progress.step
+            info |= {"time": progress.seconds - seconds, "scores": {}}
+            self._report(info if held is None else info | held.info)
 
-        return each
+        with self._named():
+            learn(chain, training, report, watch)
+
+    def _report(self, info: dict[str, Any]) -> None:
+        """Say what an iteration did; the parser gets all digits of what the log rounds."""
+        self._say(messages.iterated(self.algorithm, info))
+        assert self.logparser is not None
+        assert self.logparser.last_iteration is not None
+        self.logparser.last_iteration.update(info)
+        self._say(["\n"])
 
     # -- what is said -------------------------------------------------------------------------
 
-    def _tell(self, event: str, text: str, *more: Any) -> None:
-        if self.logparser is not None:
-            self.logparser.log.append(text)
-        self.message(text)
-        if self.verbose:
-            getattr(self, f"on_{event}")(text, *more)
+    def _say(self, lines: Iterable[str]) -> None:
+        assert self.logparser is not None
+        for line in lines:
+            self._event = self.logparser.feed(line)
+            self.message(line)
 
     def message(self, message: str) -> None:
-        """Receive every message, also where `verbose` is False; to be overridden."""
+        """Receive a message of the training run; to be overridden.
+
+        Parameters
+        ----------
+        message : str
+            Mostly one line with its end, in CRFsuite's format.  It is printed if `verbose`.
+        """
+        if self.verbose:
+            print(message, end="")
+
+
+class Trainer(BaseTrainer):
+    """Train a model on attributes and labels that are appended one sequence at a time.
+
+    Sequences are encoded as they come, so they need not be kept.  While it trains, it calls
+    `message` with every line of the log and, if `verbose`, the methods ``on_...`` with what belongs
+    together; override what you want to see.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}, optional
+        L-BFGS (OWL-QN where c1 is not 0), stochastic gradient descent, averaged perceptron,
+        passive-aggressive, or AROW.
+    params : dict, optional
+        Parameters by CRFsuite's names, as {"c2": 0.1, "feature.minfreq": 2}.
+    verbose : bool
+        Whether what happens is printed.
+    n_threads : int, optional
+        All cores where not given; the result does not depend on it.
+
+    Attributes
+    ----------
+    model_ : ChainCRF or None
+        The model that was trained.
+    logparser : TrainLogParser or None
+        What the last training run said.
+    keep_best : bool
+        Whether the weights with the best mean F1 of the labels on the held-out group are kept
+        instead of the last ones; False at first.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> trainer = Trainer(params={"c2": 0.1}, verbose=False)
+    >>> trainer.append([["w=the"], ["w=cat"]], ["D", "N"])
+    >>> trainer.append([{"w": "a"}, {"w": "dog"}], ["D", "N"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     trainer.train(os.path.join(folder, "model"))
+    >>> round(trainer.logparser.last_iteration["loss"], 3)
+    0.883
+    """
+
+    def message(self, message: str) -> None:
+        """Receive a message of the training run; calls the ``on_...`` methods if `verbose`."""
+        if not self.verbose or self._event is None or self.logparser is None:
+            return
+        more: list[Any] = []
+        if self._event == "featgen_progress":
+            more = [self.logparser.featgen_percent]
+        elif self._event == "iteration":
+            more = [self.logparser.last_iteration]
+        getattr(self, f"on_{self._event}")(self.logparser.last_log, *more)
 
     def on_start(self, log: str) -> None:
         """Receive what is said at the start."""
+        print(log, end="")
+
+    def on_featgen_progress(self, log: str, percent: int) -> None:
+        """Receive the progress of feature generation."""
         print(log, end="")
 
     def on_featgen_end(self, log: str) -> None:
@@ -275,6 +344,10 @@ class Trainer:
 
     def on_prepared(self, log: str) -> None:
         """Receive what is said before the first iteration."""
+        print(log, end="")
+
+    def on_prepare_error(self, log: str) -> None:
+        """Receive what is said where training cannot begin."""
         print(log, end="")
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
@@ -290,69 +363,13 @@ class Trainer:
         print(log, end="")
 
 
-class _Held:
-    """The held-out group, predicted after each iteration."""
-
-    def __init__(self, data: Instances, n_threads: int) -> None:
-        self._data, self._threads = data, n_threads
-        self._corpus = corpus_of(data.encoder, data.parts, grow=False)
-        self.info: dict[str, Any] = {}
-
-    def __call__(self, fitted: Fitted) -> None:
-        data = self._data
-        index = {label: k for k, label in enumerate(data.labels)}
-        paths = states_of(fitted, fitted.parameters.compile(self._corpus), self._threads)
-        found = np.array([index[label] for path in paths for label in path], np.int32)
-        self.info = _scores(data, found)
-
-
-def _scores(data: Instances, found: npt.NDArray[np.int32]) -> dict[str, Any]:
-    """Return how many labels are right, by CRFsuite's names."""
-    Y, gold = len(data.labels), data.tags
-    right = found == gold
-    match = np.bincount(gold[right], minlength=Y).tolist()
-    model = np.bincount(found, minlength=Y).tolist()
-    ref = np.bincount(gold, minlength=Y).tolist()
-    scores, sums = {}, [0.0, 0.0, 0.0]
-    for label, m, n, r in zip(data.labels, match, model, ref, strict=True):
-        if not r:  # not in the held-out group: not judged
-            scores[label] = LabelScore(m, n, r, None, None, None)
-            continue
-        p, q = m / n if n else 0.0, m / r
-        f1 = 2.0 * p * q / (p + q) if p + q else 0.0
-        scores[label] = LabelScore(m, n, r, p, q, f1)
-        sums = [a + b for a, b in zip(sums, (p, q, f1), strict=True)]
-    offsets = data.offsets
-    wrong = np.concatenate([[0], np.cumsum(~right)])
-    whole = int((wrong[offsets[1:]] == wrong[offsets[:-1]]).sum())
-    item = Fraction(int(right.sum()), max(len(gold), 1))
-    instance = Fraction(whole, max(len(offsets) - 1, 1))
-    return {
-        "scores": scores,
-        **dict(zip(("avg_precision", "avg_recall", "avg_f1"), [s / Y for s in sums], strict=True)),
-        "item_accuracy": item,
-        "item_accuracy_float": float(item),
-        "instance_accuracy": instance,
-        "instance_accuracy_float": float(instance),
-    }
-
-
-def _text(info: Mapping[str, Any]) -> str:
-    """Return an iteration as CRFsuite would say it."""
-    lines = [f"***** Iteration #{info['num']} *****", f"Loss: {info['loss']:.6f}"]
-    if "error_norm" in info:
-        lines.append(f"Error norm: {info['error_norm']:.6f}")
-    lines += [
-        f"Active features: {info['active_features']}",
-        f"Line search trials: {info['linesearch_trials']}",
-        f"Line search step: {info['linesearch_step']:.6f}",
-        f"Seconds required for this iteration: {info['time']:.3f}",
+def _counts(fitted: Fitted) -> list[tuple[str, int, int]]:
+    """Return how many weights, attributes and labels the model uses, and how many there are."""
+    used = fitted.w[: len(fitted.parameters.attribute)] != 0
+    attributes = len(np.unique(fitted.parameters.attribute[used]))
+    Y = len(fitted.structure.states)
+    return [
+        ("features", int(np.count_nonzero(fitted.w)), len(fitted.w)),
+        ("attributes", attributes, len(np.unique(fitted.parameters.attribute))),
+        ("labels", Y, Y),
     ]
-    if "avg_f1" in info:
-        averages = ", ".join(f"{info[k]:.6f}" for k in ("avg_precision", "avg_recall", "avg_f1"))
-        lines += [
-            f"Macro-average precision, recall, F1: ({averages})",
-            f"Item accuracy: {info['item_accuracy_float']:.4f}",
-            f"Instance accuracy: {info['instance_accuracy_float']:.4f}",
-        ]
-    return "\n".join([*lines, "", ""])
