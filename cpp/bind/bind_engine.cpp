@@ -15,6 +15,8 @@
 
 #include "bind/bindings.hpp"
 #include "infer/limited.hpp"
+#include "infer/spelled.hpp"
+#include "infer/without.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -290,6 +292,28 @@ nb::list best_n_limited(OwnedProblem& problem, int n, int method, int most_track
   return ranked_to_python(answers);
 }
 
+// The n best of chains, summed over the tags that spell each; the labels are those of the reading.
+nb::list best_n_spelled(const Problems& problems, const Reading& reading, int n, int method,
+                        int n_threads) {
+  std::vector<std::vector<Answer>> answers(problems.size());
+  for (const OwnedProblem* p : problems) {
+    const ProblemInput& in = p->problem->input();
+    const bool is_chain =
+        std::all_of(in.bounds.begin(), in.bounds.end(), [](int b) { return b == 1; });
+    require(is_chain && reading.tags() && static_cast<int>(reading.label.size()) == in.Y,
+            "reading: not that of a chain");
+  }
+  ask(
+      problems, method, n_threads,
+      [&](int i, const Problem& p, Method m, Workspace& w) {
+        answers[i] = n_best_spelled(p, m, w, reading, n);
+      },
+      0);
+  nb::list out;
+  for (const auto& list : answers) out.append(ranked_to_python(list));
+  return out;
+}
+
 nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_t>& seeds,
                  int method, int n_threads) {
   require(seeds.size() == problems.size(), "seeds: expected one for each problem");
@@ -322,6 +346,35 @@ std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nb::list gi
   }
   require(at == self.problem->input().T, "segments: do not cover the sequence");
   return segments;
+}
+
+// For each segment how the best segmentation without it differs from a path.
+nb::list best_without(OwnedProblem& problem, int method, const Reading& reading, nb::list path,
+                      const std::vector<std::tuple<int, int, int>>& given) {
+  const ProblemInput& in = problem.problem->input();
+  require(static_cast<int>(reading.label.size()) == in.Y, "reading: not that of the labels");
+  std::vector<LabelledSegment> segments;
+  for (const auto& [s, e, y] : given) {
+    require(s >= (segments.empty() ? 0 : segments.back().end) && s < e && e <= in.T,
+            "segments: not sorted and disjoint");
+    segments.push_back({s, e, y});
+  }
+  const std::vector<LabelledSegment> whole = segments_from(problem, path);
+  std::vector<Detour> found;
+  ask(
+      {&problem}, method, 1,
+      [&](int, const Problem& p, Method m, Workspace& w) {
+        found = answer_without(p, m, w, reading, whole, segments);
+      },
+      0);
+  nb::list out;
+  for (const Detour& one : found) {
+    if (one.possible)
+      out.append(nb::make_tuple(one.same_first, to_python(one.segments), one.same_last));
+    else
+      out.append(nb::none());
+  }
+  return out;
 }
 
 // What the forward sweep of one problem did.
@@ -524,6 +577,14 @@ NB_MODULE(_kernels, m) {
         "most_entries"_a,
         nb::sig("def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, "
                 "most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]]"));
+  m.def("n_best_spelled", &best_n_spelled, "problems"_a, "reading"_a, "n"_a, "method"_a,
+        "n_threads"_a,
+        nb::sig("def n_best_spelled(problems: Sequence[Problem], reading: Reading, n: int, method: "
+                "int, n_threads: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]"));
+  m.def("best_without", &best_without, "problem"_a, "method"_a, "reading"_a, "path"_a, "segments"_a,
+        nb::sig("def best_without(problem: Problem, method: int, reading: Reading, path: "
+                "list[tuple[int, int, int]], segments: Sequence[tuple[int, int, int]]) -> "
+                "list[tuple[int, list[tuple[int, int, int]], int] | None]"));
   m.def(
       "sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
       nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "

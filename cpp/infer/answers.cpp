@@ -26,12 +26,6 @@ bool is_chain(const Lattice& g) {
          g.by_position[g.T + 1] == 0 && g.T > 0;
 }
 
-// The chain kernel finds a NaN by itself; all else asks here first.
-void check_scores(const Problem& problem) {
-  const std::string invalid = problem.invalid_score();
-  if (!invalid.empty()) throw InvalidScore(invalid);
-}
-
 Posterior empty_posterior(const Problem& problem, const Lattice& g) {
   const ProblemInput& in = problem.input();
   return make_posterior(g.T, g.Y, g.spans == nullptr ? 0 : g.span_length,
@@ -66,6 +60,12 @@ void clamp(Posterior& out) {
 }
 
 }  // namespace
+
+// The chain kernel finds a NaN by itself; all else asks here first.
+void check_scores(const Problem& problem) {
+  const std::string invalid = problem.invalid_score();
+  if (!invalid.empty()) throw InvalidScore(invalid);
+}
 
 Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,
                          int n_patterns) {

@@ -21,7 +21,9 @@ struct InvalidScore : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Each answer throws InvalidScore where it must.
+// Throws InvalidScore; every answer below does so where it must.
+void check_scores(const Problem&);
+
 double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
 
 // ln Z and all expected counts, in one block of memory.

@@ -5,7 +5,7 @@
 #include "base/workspace.hpp"
 #include "lattice/problem.hpp"
 #include "learn/design.hpp"
-#include "learn/reading.hpp"
+#include "lattice/reading.hpp"
 
 namespace caesura {
 
