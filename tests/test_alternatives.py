@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import pairwise, product
 from typing import Any
 
@@ -82,8 +83,8 @@ def chains(draw: Draw) -> tuple[Potentials, TagSet, Rules]:
     tags = TagSet(states, scheme, "O")
     labels = st.sampled_from([*tags.labels, "O"])
     if T > 1 and draw(st.booleans()):
-        pair = [draw(st.sampled_from(states)) for _ in range(2)]
-        p.add_transition(draw(st.integers(1, T - 1)), *pair, draw(st.floats(-3, 3)))
+        before, after = draw(st.tuples(*[st.sampled_from(states)] * 2))
+        p.add_transition(draw(st.integers(1, T - 1)), before, after, draw(st.floats(-3, 3)))
     if draw(st.booleans()):
         p.add_pattern([draw(st.sampled_from(states)) for _ in range(3)], draw(st.floats(-3, 3)))
     start = draw(st.integers(0, T - 1))
@@ -132,9 +133,9 @@ def test_spelled_segmentations_sum_over_their_tags(case: tuple[Potentials, TagSe
     [found] = n_best_spelled([p], tags.reading, 10_000, 1)
     assert close([weight for _, weight in found], sorted(weights.values(), reverse=True))
     assert {tuple(said) for said, _ in found} == set(weights)
-    for said, weight in found:
-        assert close(weights[tuple(said)], weight)
-        named = [Segment(start, end, tags.labels[k]) for start, end, k in said]
+    for segments, weight in found:
+        assert close(weights[tuple(segments)], weight)
+        named = [Segment(start, end, tags.labels[k]) for start, end, k in segments]
         assert rules.kept_by(named, p.length, "O")
     [few] = n_best_spelled([p], tags.reading, 3, 1)
     assert close([weight for _, weight in few], [weight for _, weight in found[:3]])
@@ -193,7 +194,7 @@ def test_limits_that_few_answers_break() -> None:
 # -- models ----------------------------------------------------------------------------------------
 
 TOKENS = [*window(lower, -1, 1), shape[0]]
-FITTED = {
+FITTED: dict[str, Callable[[], Any]] = {
     "semi": lambda: SemiCRF([*TOKENS, first(lower[0]), Length(exact=(1, 2), at_least=3)]),
     "semi, order 2": lambda: SemiCRF(TOKENS, order=2),
     "semi, bounded": lambda: SemiCRF(TOKENS, max_length="observed", outside_length=None),

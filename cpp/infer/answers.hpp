@@ -74,6 +74,11 @@ class Lookup {
     double probability;
   };
   std::vector<Found> segments(double min_probability) const;
+  // Segments of all labels but `skipped` with nearly all of their probability: of those that end at
+  // a boundary with a label, at most the share kLeftOut is not listed.  Throws TooLarge where there
+  // are more than `most`.
+  static constexpr double kLeftOut = 1e-11;
+  std::vector<Found> likely_segments(std::int64_t most, int skipped) const;
 
  private:
   const Problem& problem_;

@@ -26,8 +26,8 @@ namespace caesura {
 
 struct SpelledLimits {
   std::int64_t most_terms =
-      20'000'000;                       // arcs that are summed to make beliefs: about half a second
-  std::int64_t most_parts = 1'000'000;  // prefixes, in addition to those of the n answers
+      20'000'000;                     // arcs that are summed to make beliefs: about half a second
+  std::int64_t most_parts = 500'000;  // prefixes, beside those of the n answers
 };
 
 // Labels of the segments are those of the reading, and scores are log weights.  All segments of the

@@ -55,15 +55,9 @@ class Path(_Scored):
     _origin: tuple[Potentials, _kernels.Problem | None] | None = None
 
     @classmethod
-    def of(
-        cls,
-        p: Potentials,
-        segments: list[tuple[int, int, int]],
-        score: float,
-        known: dict[tuple[int, int, int], Segment] | None = None,
-    ) -> Path:
-        """Return the path of an answer about p, its segments by label index."""
-        path = cls(named(segments, p, known), score)
+    def about(cls, p: Potentials, segments: list[Segment], score: float) -> Path:
+        """Return the path of an answer about p."""
+        path = cls(segments, score)
         path._origin = p, p._problem
         return path
 
@@ -309,18 +303,6 @@ class Marginals:
         return render.summary(repr(self), []) + render.heat_map(self.tokens, p.labels, columns)
 
 
-def named(
-    segments: Sequence[tuple[int, int, int]],
-    p: Potentials,
-    known: dict[tuple[int, int, int], Segment] | None = None,
-) -> list[Segment]:
-    """Return segments with the names of their labels.
-
-    Answers that share segments can share the objects too: `known` holds those made so far.
-    """
-    if known is None:
-        return [Segment(start, end, p.labels[y]) for start, end, y in segments]
-    for segment in segments:
-        if segment not in known:
-            known[segment] = Segment(*segment[:2], p.labels[segment[2]])
-    return [known[segment] for segment in segments]
+def named(segments: Sequence[tuple[int, int, int]], p: Potentials) -> list[Segment]:
+    """Return segments with the names of their labels."""
+    return [Segment(start, end, p.labels[y]) for start, end, y in segments]
