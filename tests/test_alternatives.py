@@ -19,7 +19,7 @@ import caesura
 from caesura import ChainCRF, Potentials, Segment, SemiCRF, _kernels
 from caesura.errors import Impossible, TooLarge
 from caesura.features import Length, first, lower, shape, window
-from caesura.inference.alternatives import Detour, best_without, n_best_spelled
+from caesura.inference.alternatives import best_without, n_best_spelled
 from caesura.inference.reference import segmentations
 from caesura.models.rules import Rules
 from caesura.models.schemes import TagSet
@@ -33,12 +33,6 @@ SCHEMES = {
     "BIOES": ("B-x", "I-x", "E-x", "S-x", "O"),
     "plain": ("x", "y", "O"),
 }
-
-
-def applied(path: list[Segment], detour: Detour) -> list[Segment]:
-    """The other path."""
-    same = len(path) - detour.same_last
-    return [*path[: detour.same_first], *detour.segments, *path[same:]]
 
 
 def plain_reading(Y: int) -> _kernels.Reading:
@@ -67,7 +61,7 @@ def test_the_best_without_a_segment(p: Potentials, data: st.DataObject) -> None:
         expected = max((score for score, some in every if segment not in some), default=None)
         assert (detour is None) == (expected is None)
         if detour is not None and expected is not None:
-            other = applied(path, detour)
+            other = detour.applied_to(path)
             assert segment not in other
             assert close(caesura.score(p, other), expected)
 
@@ -155,7 +149,7 @@ def test_the_best_tags_without_a_segment(case: tuple[Potentials, TagSet, Rules])
             expected = max((score for score, said in every if segment not in said), default=None)
             assert (detour is None) == (expected is None)
             if detour is not None and expected is not None:
-                other = applied(path, detour)
+                other = detour.applied_to(path)
                 assert segment not in said_by(tags, [p.labels.index(s.label) for s in other])
                 assert close(caesura.score(p, other), expected)
 
@@ -185,7 +179,7 @@ def test_limits_that_few_answers_break() -> None:
         path, best_without(p, path, numbered, plain_reading(14)), strict=True
     ):
         assert detour is not None
-        other = applied(path, detour)
+        other = detour.applied_to(path)
         forbidden = caesura.viterbi(p.copy().constrain(forbidden=[segment]))
         assert segment not in other
         assert close(caesura.score(p, other), forbidden.score)

@@ -61,6 +61,7 @@ double Walk::transition(int t, int p, int q) const {
   const int i = g_.rank[p], j = g_.rank[q];
   if (i == j && !g_.same_label_adjacent) return kMinusInfinity;
   double value = g_.transition[g_.order[i] * g_.Y + g_.order[j]];
+  // The edges at a boundary are sorted by previous label and label.
   const Edge* end = g_.edges + g_.by_position[t + 1];
   const Edge* edge = std::lower_bound(
       g_.edges + g_.by_position[t], end, std::pair(i, j),

@@ -93,7 +93,7 @@ struct Lattice {
   const std::uint8_t* closes = nullptr;    // [T + 1] a potential with a closed end ends at e
   const std::int32_t* starting = nullptr;  // potentials sorted by start and then by end
   const std::int32_t* by_start = nullptr;  // [T + 1]
-  const Edge* edges = nullptr;  // sorted by position, previous and label
+  const Edge* edges = nullptr;
   const std::int32_t* by_position = nullptr;  // [T + 2]
   int n_potentials = 0;
 };

@@ -4,8 +4,8 @@
 
 #include "base/workspace.hpp"
 #include "lattice/problem.hpp"
-#include "learn/design.hpp"
 #include "lattice/reading.hpp"
+#include "learn/design.hpp"
 
 namespace caesura {
 

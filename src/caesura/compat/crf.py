@@ -17,6 +17,7 @@ from caesura.compat.trainer import Trainer, TrainingLog
 from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
 from caesura.models.chain import ChainCRF
+from caesura.models.estimator import fitted_of
 from caesura.models.structure import Fitted
 
 __all__ = ["CRF"]
@@ -233,7 +234,7 @@ class CRF:
         with named_as(_OURS):
             trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
         assert trainer.model_ is not None
-        trainer.model_._known.encoder.forget()
+        fitted_of(trainer.model_).encoder.forget()
         self._hold(trainer.model_, 0)
         self.training_log_ = trainer.logparser
         return self
@@ -269,7 +270,7 @@ class CRF:
 
     def predict_marginals(self, X: Iterable[Any]) -> list[list[dict[str, float]]]:
         """Return the probability of each label at each token of each sequence."""
-        states = self.model_._known.structure.states
+        states = fitted_of(self.model_).structure.states
         return [
             [dict(zip(states, row, strict=True)) for row in table.tolist()]
             for table in self._each(X, token_probabilities)
@@ -296,7 +297,7 @@ class CRF:
         self, X: Iterable[Any], answer: Callable[[Fitted, _kernels.Design, int], list[T]]
     ) -> list[T]:
         """Ask about all sequences, some at a time."""
-        fitted = self.model_._known
+        fitted = fitted_of(self.model_)
         threads, sequences = threads_of(self.n_threads), each(X, "X", SEQUENCES)
         out: list[T] = []
         while some := list(islice(sequences, CHUNK)):

@@ -20,6 +20,7 @@ from caesura.compat.learning import states_of
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
 from caesura.models.chain import ChainCRF
+from caesura.models.estimator import fitted_of
 from caesura.models.files import load
 from caesura.models.structure import Fitted
 
@@ -92,7 +93,7 @@ class Tagger:
 
     def _use(self, model: Any, size: int) -> None:
         """Take a fitted model."""
-        if not isinstance(model, ChainCRF) or model._known.encoder.features != [attributes[0]]:
+        if not isinstance(model, ChainCRF) or fitted_of(model).encoder.features != [attributes[0]]:
             raise InvalidInput(
                 "name: got a model with features of its own, expected one of attributes that are "
                 "given; use caesura.load(path) and its predict"
@@ -114,7 +115,7 @@ class Tagger:
 
     @property
     def _fitted(self) -> Fitted:
-        return self.model._known
+        return fitted_of(self.model)
 
     # -- one sequence -------------------------------------------------------------------------
 

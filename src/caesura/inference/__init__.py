@@ -444,7 +444,7 @@ def minimum_risk(
             lambda one: minimum_risk(one, outside, method=method), as_list(p), n_threads
         )
     if outside is not None and (outside != "O" or "O" in p.labels):  # the usual name may be absent
-        outside = p.labels[p._label("outside", outside)]
+        outside = p.labels[p.label_index(outside, "outside")]
     if number is None:
         return Path(*reference.minimum_risk(p, outside))
     return called(risk.minimum_risk, p, outside, number)

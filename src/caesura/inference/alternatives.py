@@ -24,6 +24,17 @@ class Detour(NamedTuple):
     segments: list[Segment]  # what is between them
     same_last: int  # segments at the end that are the same
 
+    def applied_to(self, path: Sequence[Segment]) -> list[Segment]:
+        """Return the one segmentation, given the other.
+
+        Examples
+        --------
+        >>> path = [Segment(0, 1, "a"), Segment(1, 2, "b"), Segment(2, 3, "a")]
+        >>> [s.label for s in Detour(1, [Segment(1, 2, "c")], 1).applied_to(path)]
+        ['a', 'c', 'a']
+        """
+        return [*path[: self.same_first], *self.segments, *path[len(path) - self.same_last :]]
+
 
 def best_without(
     p: Potentials,

@@ -161,7 +161,7 @@ def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, i
     """Return a whole segmentation by label index, or say what is wrong with it."""
     if not isinstance(segments, Iterable):
         raise InvalidInput(f"segments: got {segments!r}, expected a list of (start, end, label)")
-    indexed = [p._segment(f"segments[{i}]", segment) for i, segment in enumerate(segments)]
+    indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(segments)]
     at = 0
     for i, (start, end, _) in enumerate(indexed):
         if start != at:

@@ -243,8 +243,9 @@ class ChainCRF(Answers):
         for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
             pairs = np.argwhere(wrong).tolist()
             for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
-                p._edges += [(t, a, b, -np.inf) for a, b in pairs]  # as add_transition would
-        p._problem = None
+                # as add_transition would
+                p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
+        p.changed()
         keep_rules(p, tags, rules, name)
 
     @property

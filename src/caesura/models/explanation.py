@@ -15,6 +15,7 @@ from caesura.checks import whole
 from caesura.documents import Document, as_document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.inference.alternatives import Detour
+from caesura.models.estimator import fitted_of
 from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
@@ -166,7 +167,7 @@ class _Reasons:
     """
 
     def __init__(self, model: Answers, document: Document) -> None:
-        fitted = model._known
+        fitted = fitted_of(model)
         self.states = {state: k for k, state in enumerate(fitted.structure.states)}
         corpus = fitted.encoder.encode([document], False)
         self.T = len(document)
@@ -291,7 +292,7 @@ def _by_one(a: Any, w: npt.NDArray[np.float64]) -> dict[int, float]:
 
 def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     """Return the features with the largest weights, positive or negative."""
-    fitted = model._known
+    fitted = fitted_of(model)
     parameters, states = fitted.parameters, fitted.structure.states
     shown = _Codes(states, parameters)
     codes = shown.of_weights
