@@ -66,24 +66,6 @@ def test_segments_of_a_chain_sum_over_all_tags(scheme: str, forbid: str) -> None
                 assert close(model._chances(m, p, [segment])[0], expected)
 
 
-def test_the_best_tags_without_a_segment() -> None:
-    for forbid in ("never", "predict"):
-        model = ChainCRF(TOKENS, scheme="BIOES", forbid_invalid=forbid, c2=1.0).fit(X, Y)
-        states = model._known.structure.states
-        x = ["12", "Park", "York"]
-        p = model.potentials(x)
-        ranked = caesura.n_best(p, 20000)
-        for start in range(3):
-            for stop in range(start + 1, 4):
-                segment = Segment(start, stop, "street")
-                [found] = model._runners_up(p, [segment])
-                assert found is not None
-                others = [q for q in ranked if segment not in model._named(q.segments)]
-                assert close(caesura.score(p, found), others[0].score)
-                assert segment not in model._named(found)
-        assert len(states) > 4
-
-
 # -- the same model twice --------------------------------------------------------------------------
 
 LETTERS = {

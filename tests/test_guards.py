@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle import random_model
 from toys import addresses
 
 import caesura
@@ -171,9 +172,20 @@ def test_odd_scores_and_lengths() -> None:
 
 
 def test_minimum_risk_of_too_many_segments() -> None:
-    with pytest.raises(TooLarge, match=r"20,000 tokens have 2,000,000,000 segments"):
-        caesura.minimum_risk(Potentials(20_000, 5))
-    assert caesura.minimum_risk(Potentials(2_000, 5, max_length=2)).segments
+    """All segments of a long sequence are equally probable: none can be left out."""
+    p = Potentials(5000, 1)
+    p.transition[:] = -20.0
+    with pytest.raises(TooLarge, match=r"more than 10000000 segments of 5000 tokens"):
+        caesura.minimum_risk(p)
+
+
+def test_minimum_risk_of_a_long_sequence_needs_little_memory() -> None:
+    """2 billion segments, of which few have a probability that counts."""
+    p = random_model(0, 20_000, 5)
+    m, best = caesura.marginals(p), caesura.minimum_risk(p)
+    chances = [m.segment(*segment) for segment in best.segments]
+    assert best.score == pytest.approx(sum(chances))
+    assert best.score >= sum(m.segment(*segment) for segment in caesura.viterbi(p).segments)
 
 
 def test_too_many_labels_are_not_blamed_on_histories() -> None:

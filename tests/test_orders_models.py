@@ -416,12 +416,11 @@ def test_reasons_add_up_to_the_margin(models: dict[Any, Any], kind: Any) -> None
     shown = set()
     for x in X_NEW[:6]:
         p = model.potentials(x)
-        best = caesura.viterbi(p).score
-        for why, other in zip(
-            model.explain(x), model._runners_up(p, *model.predict([x])), strict=True
-        ):
+        path, best = caesura.viterbi(p)
+        others = model._runners_up(p, path, *model.predict([x]))
+        for why, other in zip(model.explain(x), others, strict=True):
             total = sum(reason.difference for reason in why.reasons)
-            assert close(total, best - caesura.score(p, other))
+            assert close(total, best - caesura.score(p, other.applied_to(path)))
             assert close(total, why.margin)
             shown |= {(r.feature.partition(":")[0], r.states.count(" > ")) for r in why.reasons}
     assert {("pattern", 2), ("pattern", 3), ("history2", 2), ("history3", 3)} <= shown

@@ -14,7 +14,10 @@
 #include <unordered_map>
 
 #include "bind/bindings.hpp"
+#include "bind/tuples.hpp"
 #include "infer/limited.hpp"
+#include "infer/spelled.hpp"
+#include "infer/without.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -180,16 +183,19 @@ void ask(const Problems& problems, int method, int n_threads, Work work,
   }
 }
 
-// Segments as tuples.  Many answers about one sequence share most of their segments, and so share
-// the tuples.
+// Segments as kind(start, end, name).  Many answers about one sequence share most of their
+// segments, and so share the tuples.
 class SegmentTuples {
  public:
+  // names: a list with the name of each label
+  SegmentTuples(nb::handle kind, nb::handle names) : kind_(kind), names_(names) {}
   nb::list operator()(const std::vector<LabelledSegment>& segments) {
-    nb::list out;
-    for (const LabelledSegment& s : segments) {
+    nb::list out = sized_list(segments.size());
+    for (std::size_t k = 0; k < segments.size(); ++k) {
+      const LabelledSegment& s = segments[k];
       nb::object& made = made_[{s.start, s.end, s.label}];
-      if (!made.is_valid()) made = nb::make_tuple(s.start, s.end, s.label);
-      out.append(made);
+      if (!made.is_valid()) made = segment_of(s, kind_, names_);
+      put(out, k, made);
     }
     return out;
   }
@@ -203,8 +209,21 @@ class SegmentTuples {
       return static_cast<std::size_t>(h ^ (h >> 32));
     }
   };
+  nb::handle kind_, names_;
   std::unordered_map<Key, nb::object, Hash> made_;
 };
+
+// How the segments of answers are made: a named tuple, and the names of each problem's labels.
+void check_names(const Problems& problems, nb::handle kind, nb::list names) {
+  check_kind(kind);
+  require(nb::len(names) == problems.size(), "names: one list for each problem");
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    const nb::object some = names[i];
+    require(nb::isinstance<nb::list>(some) &&
+                static_cast<int>(nb::len(some)) == problems[i]->problem->input().Y,
+            "names: one for each label");
+  }
+}
 
 nb::list to_python(const std::vector<LabelledSegment>& segments) {
   nb::list out;
@@ -224,10 +243,9 @@ nb::list to_python(const std::vector<Answer>& answers) {
   return out;
 }
 nb::list ranked_to_python(const std::vector<Answer>& answers) {
-  SegmentTuples tuples;
   nb::list out;
   for (const Answer& answer : answers)
-    out.append(nb::make_tuple(tuples(answer.segments), answer.score));
+    out.append(nb::make_tuple(to_python(answer.segments), answer.score));
   return out;
 }
 
@@ -260,7 +278,9 @@ nb::list best(const Problems& problems, int method, int n_threads) {
   return to_python(answers);
 }
 
-nb::list best_n(const Problems& problems, int n, int method, int n_threads) {
+nb::list best_n(const Problems& problems, int n, int method, int n_threads, nb::handle kind,
+                nb::list names) {
+  check_names(problems, kind, names);
   std::vector<std::vector<Answer>> answers(problems.size());
   ask(
       problems, method, n_threads,
@@ -268,8 +288,17 @@ nb::list best_n(const Problems& problems, int n, int method, int n_threads) {
         answers[i] = answer_n_best(p, m, w, n);
       },
       0);
-  nb::list out;
-  for (const auto& list : answers) out.append(ranked_to_python(list));
+  const NoCollection meanwhile;
+  nb::list out = sized_list(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    SegmentTuples tuples(kind, names[i]);
+    nb::list ranked = sized_list(answers[i].size());
+    for (std::size_t k = 0; k < answers[i].size(); ++k) {
+      put(ranked, k, nb::make_tuple(tuples(answers[i][k].segments), answers[i][k].score));
+      answers[i][k].segments = {};  // its memory is free for the next ones
+    }
+    put(out, i, std::move(ranked));
+  }
   return out;
 }
 
@@ -290,9 +319,32 @@ nb::list best_n_limited(OwnedProblem& problem, int n, int method, int most_track
   return ranked_to_python(answers);
 }
 
+// The n best of chains, summed over the tags that spell each; the labels are those of the reading.
+nb::list best_n_spelled(const Problems& problems, const Reading& reading, int n, int method,
+                        int n_threads) {
+  std::vector<std::vector<Answer>> answers(problems.size());
+  for (const OwnedProblem* p : problems) {
+    const ProblemInput& in = p->problem->input();
+    const bool is_chain =
+        std::all_of(in.bounds.begin(), in.bounds.end(), [](int b) { return b == 1; });
+    require(is_chain && reading.tags() && static_cast<int>(reading.label.size()) == in.Y,
+            "reading: not that of a chain");
+  }
+  ask(
+      problems, method, n_threads,
+      [&](int i, const Problem& p, Method m, Workspace& w) {
+        answers[i] = n_best_spelled(p, m, w, reading, n);
+      },
+      0);
+  nb::list out;
+  for (const auto& list : answers) out.append(ranked_to_python(list));
+  return out;
+}
+
 nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_t>& seeds,
-                 int method, int n_threads) {
+                 int method, int n_threads, nb::handle kind, nb::list names) {
   require(seeds.size() == problems.size(), "seeds: expected one for each problem");
+  check_names(problems, kind, names);
   std::vector<std::vector<Answer>> answers(problems.size());
   ask(
       problems, method, n_threads,
@@ -300,12 +352,14 @@ nb::list samples(const Problems& problems, int n, const std::vector<std::uint64_
         answers[i] = answer_samples(p, m, w, n, seeds[i]);
       },
       kMostTracked);
-  nb::list out;
-  for (const auto& list : answers) {
-    nb::list drawn;
-    SegmentTuples tuples;
-    for (const Answer& answer : list) drawn.append(tuples(answer.segments));
-    out.append(drawn);
+  const NoCollection meanwhile;
+  nb::list out = sized_list(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    SegmentTuples tuples(kind, names[i]);
+    nb::list drawn = sized_list(answers[i].size());
+    for (std::size_t k = 0; k < answers[i].size(); ++k)
+      put(drawn, k, tuples(answers[i][k].segments));
+    put(out, i, std::move(drawn));
   }
   return out;
 }
@@ -322,6 +376,35 @@ std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nb::list gi
   }
   require(at == self.problem->input().T, "segments: do not cover the sequence");
   return segments;
+}
+
+// For each segment how the best segmentation without it differs from a path.
+nb::list best_without(OwnedProblem& problem, int method, const Reading& reading, nb::list path,
+                      const std::vector<std::tuple<int, int, int>>& given) {
+  const ProblemInput& in = problem.problem->input();
+  require(static_cast<int>(reading.label.size()) == in.Y, "reading: not that of the labels");
+  std::vector<LabelledSegment> segments;
+  for (const auto& [s, e, y] : given) {
+    require(s >= (segments.empty() ? 0 : segments.back().end) && s < e && e <= in.T,
+            "segments: not sorted and disjoint");
+    segments.push_back({s, e, y});
+  }
+  const std::vector<LabelledSegment> whole = segments_from(problem, path);
+  std::vector<Detour> found;
+  ask(
+      {&problem}, method, 1,
+      [&](int, const Problem& p, Method m, Workspace& w) {
+        found = answer_without(p, m, w, reading, whole, segments);
+      },
+      0);
+  nb::list out;
+  for (const Detour& one : found) {
+    if (one.possible)
+      out.append(nb::make_tuple(one.same_first, to_python(one.segments), one.same_last));
+    else
+      out.append(nb::none());
+  }
+  return out;
 }
 
 // What the forward sweep of one problem did.
@@ -489,6 +572,29 @@ NB_MODULE(_kernels, m) {
           },
           "position"_a, "previous"_a, "label"_a, nb::call_guard<Released>())
       .def(
+          "likely_segments",
+          [](const OwnedLookup& self, std::int64_t most, int skipped) {
+            std::vector<Lookup::Found> all;
+            {
+              const Released release;
+              all = self.lookup->likely_segments(most, skipped);
+            }
+            std::vector<std::int32_t> starts, ends, labels;
+            std::vector<double> probabilities;
+            for (const auto& [s, probability] : all) {
+              starts.push_back(s.start);
+              ends.push_back(s.end);
+              labels.push_back(s.label);
+              probabilities.push_back(probability);
+            }
+            return nb::make_tuple(given(std::move(starts)), given(std::move(ends)),
+                                  given(std::move(labels)), given(std::move(probabilities)));
+          },
+          "most"_a, "skipped"_a,
+          nb::sig(
+              "def likely_segments(self, most: int, skipped: int) -> tuple[NDArray[numpy.int32], "
+              "NDArray[numpy.int32], NDArray[numpy.int32], NDArray[numpy.float64]]"))
+      .def(
           "segments",
           [](const OwnedLookup& self, double min_probability) {
             std::vector<Lookup::Found> all;
@@ -517,17 +623,26 @@ NB_MODULE(_kernels, m) {
   m.def("best", &best, "problems"_a, "method"_a, "n_threads"_a,
         nb::sig("def best(problems: Sequence[Problem], method: int, n_threads: int) -> "
                 "list[tuple[list[tuple[int, int, int]], float] | None]"));
-  m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a,
-        nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int) -> "
-                "list[list[tuple[list[tuple[int, int, int]], float]]]"));
+  m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a, "kind"_a, "names"_a,
+        nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int, "
+                "kind: type[tuple], names: list[list[str]]) -> list[list[tuple[list, float]]]"));
   m.def("n_best_limited", &best_n_limited, "problem"_a, "n"_a, "method"_a, "most_tracked"_a,
         "most_entries"_a,
         nb::sig("def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, "
                 "most_entries: int) -> list[tuple[list[tuple[int, int, int]], float]]"));
+  m.def("n_best_spelled", &best_n_spelled, "problems"_a, "reading"_a, "n"_a, "method"_a,
+        "n_threads"_a,
+        nb::sig("def n_best_spelled(problems: Sequence[Problem], reading: Reading, n: int, method: "
+                "int, n_threads: int) -> list[list[tuple[list[tuple[int, int, int]], float]]]"));
+  m.def("best_without", &best_without, "problem"_a, "method"_a, "reading"_a, "path"_a, "segments"_a,
+        nb::sig("def best_without(problem: Problem, method: int, reading: Reading, path: "
+                "list[tuple[int, int, int]], segments: Sequence[tuple[int, int, int]]) -> "
+                "list[tuple[int, list[tuple[int, int, int]], int] | None]"));
   m.def(
-      "sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a,
+      "sample", &samples, "problems"_a, "n"_a, "seeds"_a, "method"_a, "n_threads"_a, "kind"_a,
+      "names"_a,
       nb::sig("def sample(problems: Sequence[Problem], n: int, seeds: Sequence[int], method: int, "
-              "n_threads: int) -> list[list[list[tuple[int, int, int]]]]"));
+              "n_threads: int, kind: type[tuple], names: list[list[str]]) -> list[list[list]]"));
   bind_batch(m);
   bind_encoding(m);
   bind_bags(m);

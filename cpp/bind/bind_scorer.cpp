@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "bind/bindings.hpp"
+#include "bind/tuples.hpp"
 #include "infer/answers.hpp"
 #include "learn/scorer.hpp"
 #include "learn/word_rows.hpp"
@@ -58,37 +59,8 @@ Scorer make_scorer(const Parameters& parameters, Vector<double> w, Vector<std::i
 // -- results
 // ------------------------------------------------------------------------------------------
 
-// A named tuple of Python, made without a call of its constructor.
-nb::object named_tuple(nb::handle kind, std::initializer_list<PyObject*> fields) {
-  auto* type = reinterpret_cast<PyTypeObject*>(kind.ptr());
-  PyObject* made = type->tp_alloc(type, static_cast<Py_ssize_t>(fields.size()));
-  if (made == nullptr) throw nb::python_error();
-  Py_ssize_t k = 0;
-  for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);  // takes the reference
-  return nb::steal(made);
-}
-
-nb::list sized_list(std::size_t size) {
-  PyObject* made = PyList_New(static_cast<Py_ssize_t>(size));
-  if (made == nullptr) throw nb::python_error();
-  return nb::steal<nb::list>(made);
-}
-
-void put(nb::list& list, std::size_t k, nb::object item) {
-  PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(k), item.release().ptr());
-}
-
-// kind(start, end, names[state])
-nb::object segment_of(const LabelledSegment& s, nb::handle kind, nb::handle names) {
-  PyObject* name = PyList_GET_ITEM(names.ptr(), s.label);
-  Py_INCREF(name);
-  return named_tuple(kind, {PyLong_FromLong(s.start), PyLong_FromLong(s.end), name});
-}
-
 void check_kinds(const Paths& paths, nb::handle kind, nb::list names) {
-  require(PyType_Check(kind.ptr()) &&
-              PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind.ptr()), &PyTuple_Type),
-          "kind: expected a named tuple");
+  check_kind(kind);
   for (const LabelledSegment& s : paths.segments)
     require(s.label < static_cast<int>(nb::len(names)), "names: one for each state");
 }

@@ -26,12 +26,6 @@ bool is_chain(const Lattice& g) {
          g.by_position[g.T + 1] == 0 && g.T > 0;
 }
 
-// The chain kernel finds a NaN by itself; all else asks here first.
-void check_scores(const Problem& problem) {
-  const std::string invalid = problem.invalid_score();
-  if (!invalid.empty()) throw InvalidScore(invalid);
-}
-
 Posterior empty_posterior(const Problem& problem, const Lattice& g) {
   const ProblemInput& in = problem.input();
   return make_posterior(g.T, g.Y, g.spans == nullptr ? 0 : g.span_length,
@@ -66,6 +60,12 @@ void clamp(Posterior& out) {
 }
 
 }  // namespace
+
+// The chain kernel finds a NaN by itself; all else asks here first.
+void check_scores(const Problem& problem) {
+  const std::string invalid = problem.invalid_score();
+  if (!invalid.empty()) throw InvalidScore(invalid);
+}
 
 Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,
                          int n_patterns) {
@@ -367,6 +367,49 @@ std::vector<Lookup::Found> Lookup::segments(double min_probability) const {
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const Found& a, const Found& b) { return a.probability > b.probability; });
+  return found;
+}
+
+// From later starts to earlier ones, as far as the mass of the boundary asks for.  Longer segments
+// are mostly less probable, so the number of starts is small beside the length of the sequence.
+std::vector<Lookup::Found> Lookup::likely_segments(std::int64_t most, int skipped) const {
+  std::vector<Found> found;
+  std::vector<double> totals, shares;  // by start, the latest first
+  for (int r = 0; r < g_.Y && g_.T > 0; ++r) {
+    const int y = g_.order[r];
+    if (y == skipped) continue;
+    for (int e = 1; e <= g_.T; ++e) {
+      if (e % 16 == 0) check_interrupt();
+      const double* closed = posterior_.counts.closed + static_cast<std::ptrdiff_t>(e) * g_.stride;
+      double mass = 0.0;
+      for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) mass += closed[q];
+      if (mass == 0.0) continue;
+      for (int length = 8;; length *= 2) {  // tried until it is enough
+        const int low = std::max(e - length, 0);
+        totals.assign(e - low, 0.0);
+        double listed = 0.0;
+        for (int q = g_.first[r]; q < g_.first[r + 1]; ++q) {
+          if (closed[q] == 0.0) continue;
+          walk_->log_shares(low, e, q, shares);
+          for (std::size_t i = 0; i < shares.size(); ++i) {
+            const double probability = closed[q] * std::exp(shares[i]);
+            totals[i] += probability;
+            listed += probability;
+          }
+        }
+        if (low == 0 || mass - listed <= kLeftOut * mass) break;
+      }
+      for (std::size_t i = 0; i < totals.size(); ++i) {
+        const int start = e - 1 - static_cast<int>(i);
+        if (totals[i] > 0.0) found.push_back({{start, e, y}, std::min(totals[i], 1.0)});
+      }
+      if (static_cast<std::int64_t>(found.size()) > most) {
+        throw TooLarge("p: more than " + std::to_string(most) + " segments of " +
+                       std::to_string(g_.T) + " tokens have probabilities that count; set " +
+                       "max_length");
+      }
+    }
+  }
   return found;
 }
 

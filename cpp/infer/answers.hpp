@@ -21,7 +21,9 @@ struct InvalidScore : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Each answer throws InvalidScore where it must.
+// Throws InvalidScore; every answer below does so where it must.
+void check_scores(const Problem&);
+
 double answer_log_partition(const Problem&, Method, Workspace&, Tally* tally = nullptr);
 
 // ln Z and all expected counts, in one block of memory.
@@ -72,6 +74,11 @@ class Lookup {
     double probability;
   };
   std::vector<Found> segments(double min_probability) const;
+  // Segments of all labels but `skipped` with nearly all of their probability: of those that end at
+  // a boundary with a label, at most the share kLeftOut is not listed.  Throws TooLarge where there
+  // are more than `most`.
+  static constexpr double kLeftOut = 1e-11;
+  std::vector<Found> likely_segments(std::int64_t most, int skipped) const;
 
  private:
   const Problem& problem_;

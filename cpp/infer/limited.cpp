@@ -8,12 +8,6 @@
 namespace caesura {
 namespace {
 
-std::vector<std::int32_t> labels_of(const std::vector<LabelledSegment>& segments) {
-  std::vector<std::int32_t> labels;
-  for (const LabelledSegment& segment : segments) labels.push_back(segment.label);
-  return labels;
-}
-
 // The lattice of a problem with a price on each occurrence of some symbols.
 class Priced {
  public:
@@ -371,32 +365,36 @@ bool is_too_long(const ProblemInput& in) {
 
 }  // namespace
 
+std::vector<std::int32_t> labels_of(const std::vector<LabelledSegment>& segments) {
+  std::vector<std::int32_t> labels;
+  for (const LabelledSegment& segment : segments) labels.push_back(segment.label);
+  return labels;
+}
+
 std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, Workspace& work,
                                          int n, const SearchLimits& most) {
   const RuleSet& rules = problem.input().rules;
   const int Y = problem.input().Y;
   if (is_too_long(problem.input())) return {};
-  std::vector<std::uint8_t> tracked(rules.symbols(Y), 0);
-  std::unique_ptr<Problem> free;
-  auto solve = [&](const Problem& tracking) {
+  auto solve = [&](const Problem& relaxed) {
     work.clear();
-    return plain_n_best(tracking, method, work, n);
+    return plain_n_best(relaxed, method, work, n);
   };
   const int most_tracked = rules.limits() <= most.few ? rules.limits() : most.most_tracked;
-  for (int n_tracked = 0; n_tracked <= most_tracked; ++n_tracked) {
-    std::unique_ptr<Problem> tracking = problem.tracking(tracked);
-    tracking->prepare(method);
-    std::vector<Answer> answers = solve(*tracking);
-    std::vector<int> breaks(tracked.size(), 0);
-    for (const Answer& answer : answers) {
-      for (const std::int32_t k : rules.broken_by(labels_of(answer.segments), Y)) ++breaks[k];
-    }
-    const auto worst = std::max_element(breaks.begin(), breaks.end());
-    if (*worst == 0) return answers;
-    tracked[worst - breaks.begin()] = 1;
-    if (free == nullptr) free = std::move(tracking);
-  }
   std::vector<Answer> answers;
+  std::unique_ptr<Problem> free;
+  const bool settled =
+      relax_limits(problem, method, most_tracked,
+                   [&](std::unique_ptr<Problem> relaxed, std::vector<int>& breaks) {
+                     answers = solve(*relaxed);
+                     for (const Answer& answer : answers) {
+                       for (const std::int32_t k : rules.broken_by(labels_of(answer.segments), Y))
+                         ++breaks[k];
+                     }
+                     if (free == nullptr) free = std::move(relaxed);
+                   });
+  if (settled) return answers;
+  answers.clear();
   if (search_with_prices(*free, method, n, most, answers)) return answers;
   if (rules.limits() > kMostTracked) {
     throw TooLarge("constrain: " + std::to_string(rules.limits()) +
@@ -406,7 +404,7 @@ std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, 
                    std::to_string(kMostTracked) +
                    " labels, which is always possible, or bound the segments with max_length");
   }
-  const auto all = problem.tracking(std::vector<std::uint8_t>(tracked.size(), 1));
+  const auto all = problem.tracking(std::vector<std::uint8_t>(rules.symbols(Y), 1));
   all->prepare(method);
   return solve(*all);
 }

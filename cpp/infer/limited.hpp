@@ -34,6 +34,31 @@ struct SearchLimits {
   std::int64_t most_work = 100'000'000;  // terms of the sweeps of step 3: about 0.2 s
 };
 
+// Tracks none of the limits of a problem, then also the one that most answers break, until no
+// answer breaks any: answers of a relaxed problem that keep all limits are those of the problem.
+//
+//   solve(std::unique_ptr<Problem>, std::vector<int>& breaks)
+//
+// answers a problem whose lattice is prepared, and counts in breaks ([symbols]) the answers that
+// break each limit.  False: answers break a limit though `most_tracked` limits are tracked.
+template <class Solve>
+bool relax_limits(const Problem& problem, Method method, int most_tracked, Solve solve) {
+  std::vector<std::uint8_t> tracked(problem.input().rules.symbols(problem.input().Y), 0);
+  for (int n_tracked = 0; n_tracked <= most_tracked; ++n_tracked) {
+    std::unique_ptr<Problem> relaxed = problem.tracking(tracked);
+    relaxed->prepare(method);
+    std::vector<int> breaks(tracked.size(), 0);
+    solve(std::move(relaxed), breaks);
+    const auto worst = std::max_element(breaks.begin(), breaks.end());
+    if (worst == breaks.end() || *worst == 0) return true;
+    tracked[worst - breaks.begin()] = 1;
+  }
+  return false;
+}
+
+// The label of each segment.
+std::vector<std::int32_t> labels_of(const std::vector<LabelledSegment>& segments);
+
 // Throws TooLarge where the search passes its limit and there are more limits than kMostTracked.
 std::vector<Answer> n_best_within_limits(const Problem&, Method, Workspace&, int n,
                                          const SearchLimits& most = {});

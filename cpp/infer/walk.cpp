@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <queue>
 #include <stdexcept>
-#include <unordered_map>
+#include <utility>
 
 #include "base/interrupt.hpp"
 
@@ -62,11 +61,25 @@ double Walk::transition(int t, int p, int q) const {
   const int i = g_.rank[p], j = g_.rank[q];
   if (i == j && !g_.same_label_adjacent) return kMinusInfinity;
   double value = g_.transition[g_.order[i] * g_.Y + g_.order[j]];
-  for (int k = g_.by_position[t]; k < g_.by_position[t + 1]; ++k) {
-    const Edge& edge = g_.edges[k];
-    if (edge.previous == i && edge.label == j) value += edge.score;
-  }
+  // The edges at a boundary are sorted by previous label and label.
+  const Edge* end = g_.edges + g_.by_position[t + 1];
+  const Edge* edge = std::lower_bound(
+      g_.edges + g_.by_position[t], end, std::pair(i, j),
+      [](const Edge& a, std::pair<int, int> b) { return std::pair(a.previous, a.label) < b; });
+  for (; edge != end && edge->previous == i && edge->label == j; ++edge) value += edge->score;
   return value + (g_.entry == nullptr ? 0.0 : g_.entry[q]);
+}
+
+double Walk::token_score(int t, int q) const {
+  std::vector<Theta> scores;
+  thetas(t + 1, q, t, scores);
+  return scores[0].closed;
+}
+
+bool Walk::in_window(int s, int e, int q) const {
+  if (g_.fence[e] > s) return false;
+  if (q < g_.unbounded) return s > g_.reach[e - 1];
+  return e - s <= g_.longest && g_.fitting[e - s] > q;
 }
 
 void Walk::terms(const Node& node, std::vector<Term>& out) const {

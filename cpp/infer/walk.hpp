@@ -38,6 +38,15 @@ class Walk {
   // ln P(the previous state is p, given that a segment in q starts at t).
   double log_arc(int t, int p, int q) const;
 
+  // The score of going from a segment in state p to one in state q at the boundary t, and that of
+  // the segment [t, t + 1) in state q.
+  double transition(int t, int p, int q) const;
+  double token_score(int t, int q) const;
+
+  // Whether a segment [s, e) in state q is a term of its own: it fits, and it does not go through
+  // the open term.  Where it is not, longer segments from s are not either.
+  bool in_window(int s, int e, int q) const;
+
   const Lattice& lattice() const { return g_; }
 
  private:
@@ -47,7 +56,6 @@ class Walk {
   };
   // Scores of the segments in a state that end at e, for the starts e - 1, ..., low.
   void thetas(int e, int state, int low, std::vector<Theta>& out) const;
-  double transition(int t, int p, int q) const;
   double offset(int s, int e) const;  // base(s) - base(e)
   bool holds(int target, int state) const;
   double token(int t, int state) const;
@@ -57,9 +65,6 @@ class Walk {
   const Tables& tables_;
   std::vector<double> base_high_, base_low_;  // [T + 1]
 };
-
-// The segments of a path of nodes from the final one to the start.
-std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path);
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "lattice/reach.hpp"
 
@@ -151,8 +152,11 @@ void Problem::Index::sort_edges() {
     edge.previous = rank_of[edge.previous];
     edge.label = rank_of[edge.label];
   }
+  auto place = [](const Edge& edge) {
+    return std::tuple(edge.position, edge.previous, edge.label);
+  };
   std::stable_sort(edges.begin(), edges.end(),
-                   [](const Edge& a, const Edge& b) { return a.position < b.position; });
+                   [&](const Edge& a, const Edge& b) { return place(a) < place(b); });
   by_position = offsets(input.T + 1, static_cast<int>(edges.size()),
                         [&](int i) { return edges[i].position; });
 }

@@ -4,8 +4,8 @@
 
 #include "base/workspace.hpp"
 #include "lattice/problem.hpp"
+#include "lattice/reading.hpp"
 #include "learn/design.hpp"
-#include "learn/reading.hpp"
 
 namespace caesura {
 

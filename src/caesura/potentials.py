@@ -6,8 +6,8 @@ sum of the log-potentials that apply to it, and its probability is ``exp(score) 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +18,30 @@ from caesura.constraints import BARRED, FORCED, Constraints
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
-__all__ = ["Label", "Potentials"]
+__all__ = ["Label", "Parts", "Potentials"]
 
 Label = str | int
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
 
 OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice/lattice.hpp has the same
+
+
+class Parts(NamedTuple):
+    """What potentials hold beside their plain arrays, by label index.
+
+    The arrays and lists are those of the potentials themselves.  A target is the index of a label,
+    or the number of a label history.
+    """
+
+    spans: Floats | None  # (T, L, Y), None: never asked for
+    bounds: Ints  # (Y,) longest segments, 0 for no bound
+    added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]]
+    # starts, ends, targets, scores and flags of potentials, some at a time
+    edges: list[tuple[int, int, int, float]]  # position, previous, label, score
+    patterns: list[tuple[int, float, int, int]]  # target, score, start, end (-1: any)
+    histories: dict[tuple[int, ...], int]  # labels of a history -> target
+    constraints: Constraints
 
 
 class Potentials:
@@ -159,6 +176,37 @@ class Potentials:
     @spans.setter
     def spans(self, value: npt.ArrayLike) -> None:
         assign("spans", self.spans, value)
+
+    @property
+    def parts(self) -> Parts:
+        """All that was added and constrained, for code that computes with potentials.
+
+        Examples
+        --------
+        >>> p = Potentials(3, ["name", "other"])
+        >>> p.add_transition(1, "name", "other", 2.0)
+        >>> p.parts.edges
+        [(1, 0, 1, 2.0)]
+        """
+        return Parts(
+            self._spans,
+            self._bounds,
+            self._added,
+            self._edges,
+            self._patterns,
+            self._histories,
+            self._constraints,
+        )
+
+    def changed(self) -> None:
+        """Take note that something in `parts` was changed in place."""
+        self._problem = None
+
+    def compiled(self, make: Callable[[], _kernels.Problem]) -> _kernels.Problem:
+        """Return the form that the kernels take, made only where the potentials have changed."""
+        if self._problem is None:
+            self._problem = make()
+        return self._problem
 
     # -- options -----------------------------------------------------------------------------
 
@@ -296,7 +344,7 @@ class Potentials:
                 "the first and the last label have scores in start and end"
             )
         value = number("score", score)
-        pair = (self._label("previous", previous), self._label("label", label))
+        pair = (self.label_index(previous, "previous"), self.label_index(label, "label"))
         self._edges.append((int(position), *pair, value))
         self._problem = None
 
@@ -376,8 +424,8 @@ class Potentials:
         """
         changed = self._constraints.copy()  # all of it or nothing
         for segment in required:
-            changed.require(*self._segment("required", segment))
-        changed.forbidden += [self._segment("forbidden", segment) for segment in forbidden]
+            changed.require(*self.segment_index(segment, "required"))
+        changed.forbidden += [self.segment_index(segment, "forbidden") for segment in forbidden]
         changed.mark("boundaries", FORCED, boundaries)
         changed.mark("no_boundaries", BARRED, no_boundaries)
         for token, labels in (allowed or {}).items():
@@ -490,8 +538,14 @@ class Potentials:
 
     # -- labels ------------------------------------------------------------------------------
 
-    def _label(self, argument: str, label: Label) -> int:
-        """Return the index of a label given by name or index."""
+    def label_index(self, label: Label, argument: str = "label") -> int:
+        """Return the index of a label given by name or index; errors name the argument.
+
+        Examples
+        --------
+        >>> Potentials(3, ["name", "other"]).label_index("other")
+        1
+        """
         if isinstance(label, str) and label in self._index:
             return self._index[label]
         index = isinstance(label, int | np.integer) and not isinstance(label, bool)
@@ -505,15 +559,15 @@ class Potentials:
     def _label_set(self, argument: str, labels: Iterable[Label]) -> list[int]:
         if isinstance(labels, str | int):
             labels = [labels]
-        return [self._label(argument, label) for label in labels]
+        return [self.label_index(label, argument) for label in labels]
 
     def _target(self, argument: str, label: Label | tuple[Label, ...]) -> int:
         """Return the number of a label (its index) or of a history (from Y on)."""
         if not isinstance(label, tuple):
-            return self._label(argument, label)
+            return self.label_index(label, argument)
         if not label:
             raise InvalidInput(f"{argument}: got an empty history, expected at least one label")
-        history = tuple(self._label(argument, part) for part in label)
+        history = tuple(self.label_index(part, argument) for part in label)
         if len(history) == 1:
             return history[0]
         return self._histories.setdefault(history, len(self.labels) + len(self._histories))
@@ -524,11 +578,20 @@ class Potentials:
         if isinstance(labels, np.ndarray) and np.issubdtype(labels.dtype, np.integer):
             bad = (labels < 0) | (labels >= len(self.labels))
             if bad.any():
-                self._label("label", int(labels[bad][0]))
+                self.label_index(int(labels[bad][0]), "label")
             return labels.astype(np.int32)
         return np.array([self._target("label", label) for label in labels], np.int32)
 
-    def _segment(self, argument: str, segment: tuple[int, int, Label]) -> tuple[int, int, int]:
+    def segment_index(
+        self, segment: tuple[int, int, Label], argument: str = "segment"
+    ) -> tuple[int, int, int]:
+        """Return a segment with the index of its label, or say what is wrong with it.
+
+        Examples
+        --------
+        >>> Potentials(3, ["name", "other"]).segment_index((0, 2, "other"))
+        (0, 2, 1)
+        """
         try:
             start, end, label = segment
         except (TypeError, ValueError):
@@ -542,4 +605,4 @@ class Potentials:
                 f"{argument}: got the span [{start}, {end}), expected "
                 f"0 <= start < end <= {self.length} (end is exclusive)"
             )
-        return int(start), int(end), self._label(argument, label)
+        return int(start), int(end), self.label_index(label, argument)

@@ -14,6 +14,7 @@ from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Trust, load_model
 from caesura.errors import InvalidInput
+from caesura.models.estimator import fitted_of
 
 __all__ = ["inspect"]
 
@@ -74,15 +75,15 @@ def inspect(
 
 
 def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]:
-    calibration = model._calibration
+    calibration, fitted = model._calibration, fitted_of(model)
     return {
         "model": str(path),
         "kind": model.kind,
         "labels": model.labels_,
-        "states": list(model._known.structure.states),
-        "scheme": model._known.scheme,
+        "states": list(fitted.structure.states),
+        "scheme": fitted.scheme,
         "weights": model.n_features_,
-        "nonzero": sum(weight != 0 for weight in model._known.w.tolist()),
+        "nonzero": sum(weight != 0 for weight in fitted.w.tolist()),
         "attributes": sum(one.attributes for one in families),
         "patterns_by_order": _orders(model),
         "bytes": path.stat().st_size,
@@ -115,7 +116,7 @@ def _families(model: Any) -> list[Family]:
     """Count weights by the feature that they come from."""
     from caesura.models.training import feature_name
 
-    fitted = model._known
+    fitted = fitted_of(model)
     sources = fitted.encoder.sources
     parameters = fitted.parameters
     weights: Counter[int] = Counter()
@@ -131,7 +132,7 @@ def _families(model: Any) -> list[Family]:
 
 def _weights(model: Any, label: str | None, count: int) -> list[Any]:
     """Return the largest weights; without a label, patterns have a table of their own."""
-    own = model._known.parameters.n_plain if label is None else 0
+    own = fitted_of(model).parameters.n_plain if label is None else 0
     try:
         best = model.top_features(label, count + own)
     except InvalidInput as error:
@@ -145,7 +146,7 @@ def _transitions(model: Any, count: int) -> list[tuple[str, str, float]]:
     """Return the pairs of labels with the largest weights."""
     from caesura.models.structure import blocks_of
 
-    fitted = model._known
+    fitted = fitted_of(model)
     states, pairs = fitted.structure.states, fitted.parameters.transition.tolist()
     values = fitted.w[blocks_of(fitted.parameters).transitions].tolist()
     found = [
@@ -159,7 +160,7 @@ def _orders(model: Any) -> dict[str, int]:
     """Return how many patterns of three labels or more have weights, by order."""
     from caesura.models.patterns import counts_by_order
 
-    parameters = model._known.parameters
+    parameters = fitted_of(model).parameters
     counts = counts_by_order(parameters.patterns[: parameters.n_plain])
     return {str(order): count for order, count in counts.items()}
 
@@ -169,7 +170,7 @@ def _patterns(model: Any, count: int) -> list[tuple[str, float]]:
     from caesura.models.patterns import named
     from caesura.models.structure import blocks_of
 
-    fitted = model._known
+    fitted = fitted_of(model)
     values = fitted.w[blocks_of(fitted.parameters).patterns].tolist()
     plain = zip(fitted.parameters.patterns, values, strict=False)
     found = [(named(pattern, fitted.structure.states), value) for pattern, value in plain]
@@ -180,7 +181,7 @@ def _lengths(model: Any) -> dict[str, dict[str, float | int]]:
     """Return for each label the bound on its length, and the weights that lengths have."""
     if model.kind != "semi":
         return {}
-    fitted = model._known
+    fitted = fitted_of(model)
     structure, parameters = fitted.structure, fitted.parameters
     found: dict[str, dict[str, float | int]] = {state: {} for state in structure.states}
     for state, bound in zip(structure.states, structure.bounds.tolist(), strict=True):

@@ -19,6 +19,7 @@ from caesura.cli.settings import Choices, Settings, chosen, estimator
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
+from caesura.models.estimator import fitted_of
 
 __all__ = ["train"]
 
@@ -289,7 +290,7 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
 
 
 def _nonzero(model: Any) -> int:
-    return sum(weight != 0 for weight in model._known.w.tolist())
+    return sum(weight != 0 for weight in fitted_of(model).w.tolist())
 
 
 def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:

@@ -22,6 +22,7 @@ from caesura.compat.trainer import BaseTrainer
 from caesura.errors import Impossible, InvalidInput, message, not_fitted
 from caesura.inference.door import threads_of
 from caesura.models.chain import ChainCRF
+from caesura.models.estimator import fitted_of
 from caesura.models.protocol import Parameters
 from caesura.models.schemes import tag_set
 from caesura.models.structure import Fitted, Structure, scorer_of
@@ -234,7 +235,7 @@ class CRF(Parameters):
         with named_as(OURS):
             trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
         assert trainer.model_ is not None
-        trainer.model_._known.encoder.forget()
+        fitted_of(trainer.model_).encoder.forget()
         self._hold(trainer.model_, 0)
         self.training_log_ = trainer.logparser
         return self
@@ -268,7 +269,7 @@ class CRF(Parameters):
         array of shape (n,)
             Of lists with a dict for each token.
         """
-        states = self.model_._known.structure.states
+        states = fitted_of(self.model_).structure.states
         return sequences(
             [
                 [dict(zip(states, row, strict=True)) for row in table.tolist()]
@@ -317,7 +318,7 @@ class CRF(Parameters):
     def _answering(self) -> Fitted:
         """The model that predicts: as it was trained, or without ill-formed tags."""
         model = self.model_
-        fitted = model._known
+        fitted = fitted_of(model)
         if not self.forbid_invalid:
             return fitted
         if fitted.scheme in (None, "plain"):

@@ -22,6 +22,7 @@ from caesura.features import attributes
 from caesura.inference.door import check_count
 from caesura.models.chain import ChainCRF
 from caesura.models.encoded import impossible
+from caesura.models.estimator import fitted_of
 from caesura.models.files import load
 from caesura.models.prediction import MOST_PATHS
 from caesura.models.structure import Fitted
@@ -116,7 +117,7 @@ class Tagger:
 
     @property
     def _fitted(self) -> Fitted:
-        return self.model._known
+        return fitted_of(self.model)
 
     # -- one sequence -------------------------------------------------------------------------
 
@@ -259,7 +260,7 @@ def _write(info: ModelInfo, file: TextIO) -> None:
 
 def usable(name: str, model: Any) -> ChainCRF:
     """Return a model whose features are attributes that are given, or raise."""
-    if not isinstance(model, ChainCRF) or model._known.encoder.features != [attributes[0]]:
+    if not isinstance(model, ChainCRF) or fitted_of(model).encoder.features != [attributes[0]]:
         raise InvalidInput(
             f"{name}: got a model with features of its own, expected one of attributes that are "
             "given; use caesura.load(path) and its predict"

@@ -23,6 +23,7 @@ from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
 from caesura.learning import Progress
 from caesura.models.chain import ChainCRF
+from caesura.models.estimator import fitted_of
 from caesura.models.structure import Fitted
 from caesura.models.training import Training
 
@@ -121,7 +122,7 @@ class BaseTrainer:
         """
         if self._data.groups:
             raise InvalidInput("trainer: got sequences already; call start_from before append")
-        self._data = Gathered(usable("model", model)._known)
+        self._data = Gathered(fitted_of(usable("model", model)))
         self._data.near = near
 
     # -- parameters ---------------------------------------------------------------------------
@@ -206,7 +207,7 @@ class BaseTrainer:
         if os.fspath(model):
             chain.save(model)
         self.model_ = chain
-        self._say(messages.stored(_counts(chain._known), time.perf_counter() - began))
+        self._say(messages.stored(_counts(fitted_of(chain)), time.perf_counter() - began))
 
     def _refuse(self) -> None:
         """Say that there is nothing to train on."""

@@ -23,12 +23,12 @@ from caesura.inference import divergence, reference, risk
 from caesura.inference.door import (
     answer_count,
     answer_path,
-    answer_paths,
     as_indices,
     as_list,
     called,
     each,
     kernel_number,
+    label_lists,
     on_threads,
     posteriors,
     require_possible,
@@ -266,9 +266,11 @@ def n_best(
     n = answer_count(n)
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
-        answers = _kernels.n_best([problem_of(one) for one in problems], n, number, threads)
+        asked, names = [problem_of(one) for one in problems], label_lists(problems)
+        answers = _kernels.n_best(asked, n, number, threads, Segment, names)
         return [
-            answer_paths(one, found) or None for one, found in zip(problems, answers, strict=True)
+            [Path.about(one, *answer) for answer in found] or None
+            for one, found in zip(problems, answers, strict=True)
         ]
 
     return each(
@@ -314,12 +316,9 @@ def sample(
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
         seeds = [(int(seed) + i) % 2**64 for i in range(len(problems))]
-        drawn = _kernels.sample([problem_of(one) for one in problems], n, seeds, number, threads)
-        shared: list[dict[tuple[int, int, int], Segment]] = [{} for _ in problems]
-        return [
-            [named(segments, one, known) for segments in found] or None
-            for one, found, known in zip(problems, drawn, shared, strict=True)
-        ]
+        asked, names = [problem_of(one) for one in problems], label_lists(problems)
+        drawn = _kernels.sample(asked, n, seeds, number, threads, Segment, names)
+        return [found or None for found in drawn]
 
     seeds = iter(range(int(seed), int(seed) + len(as_list(p))))
     return each(p, method, n_threads, kernel, lambda one: reference.sample(one, n, next(seeds)))
@@ -445,7 +444,7 @@ def minimum_risk(
             lambda one: minimum_risk(one, outside, method=method), as_list(p), n_threads
         )
     if outside is not None and (outside != "O" or "O" in p.labels):  # the usual name may be absent
-        outside = p.labels[p._label("outside", outside)]
+        outside = p.labels[p.label_index(outside, "outside")]
     if number is None:
         return Path(*reference.minimum_risk(p, outside))
     return called(risk.minimum_risk, p, outside, number)

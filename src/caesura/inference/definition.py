@@ -96,10 +96,10 @@ class Model:
     """
 
     def __init__(self, p: Potentials) -> None:
-        self.p = p
+        self.p, self.parts = p, p.parts
         self.length, self.n_labels = p.length, len(p.labels)
         targets: dict[int, History] = {y: (y,) for y in range(self.n_labels)}
-        targets.update({target: labels for labels, target in p._histories.items()})
+        targets.update({target: labels for labels, target in self.parts.histories.items()})
         self.potentials = [
             Potential(
                 int(start),
@@ -109,13 +109,13 @@ class Model:
                 bool(flags & OPEN_START),
                 bool(flags & OPEN_END),
             )
-            for arrays in p._added
+            for arrays in self.parts.added
             for start, end, target, score, flags in zip(*arrays, strict=True)
         ]
-        self.edges = [Edge(*edge) for edge in p._edges]
+        self.edges = [Edge(*edge) for edge in self.parts.edges]
         self.patterns = [
             Pattern(targets[target], score, None if s < 0 else s, None if e < 0 else e)
-            for target, score, s, e in p._patterns
+            for target, score, s, e in self.parts.patterns
         ]
         self.scored: list[Potential | Edge | Pattern] = [
             *self.potentials,
@@ -150,13 +150,13 @@ class Model:
 
     def allows_segment(self, start: int, end: int, y: int) -> bool:
         """Whether the segment [start, end) labelled y keeps every rule about single segments."""
-        p, bound = self.p, self.p._bounds[y]
+        held, bound = self.parts.constraints, self.parts.bounds[y]
         return bool(
             (bound == 0 or end - start <= bound)
-            and not (p._constraints.boundary[start + 1 : end] & FORCED).any()
-            and not (p._constraints.boundary[[start, end]] & BARRED).any()
-            and (start, end, y) not in p._constraints.forbidden
-            and (p._constraints.allowed is None or p._constraints.allowed[start:end, y].all())
+            and not (held.boundary[start + 1 : end] & FORCED).any()
+            and not (held.boundary[[start, end]] & BARRED).any()
+            and (start, end, y) not in held.forbidden
+            and (held.allowed is None or held.allowed[start:end, y].all())
         )
 
     def allows_pair(self, previous: int, y: int) -> bool:
@@ -167,11 +167,11 @@ class Model:
         """Whether the labels of all segments, in order, keep every rule about labels."""
         if not all(self.allows_pair(*pair) for pair in pairwise(labels)):
             return False
-        for y, must_occur in self.p._constraints.once.items():
+        for y, must_occur in self.parts.constraints.once.items():
             count = labels.count(y)
             if count > 1 or (must_occur and count == 0):
                 return False
-        for order in self.p._constraints.ordered:
+        for order in self.parts.constraints.ordered:
             places = [order.index(y) for y in labels if y in order]
             if places != sorted(places):
                 return False
@@ -199,8 +199,8 @@ class Model:
             return -np.inf
         total = p.start[y] if first else p.transition[history[-2], y]
         total += p.emission[start:end, y].sum()
-        if p._spans is not None:
-            total += p._spans[start, end - start - 1, y]
+        if self.parts.spans is not None:
+            total += self.parts.spans[start, end - start - 1, y]
         for item in self.scored:
             if item.applies(history, start, end):
                 total += item.score
@@ -220,7 +220,7 @@ class Model:
 
     def read(self, segments: Iterable[tuple[int, int, Label]]) -> list[tuple[int, int, int]]:
         """Return a segmentation with label indices, or raise if it does not cover the tokens."""
-        read = [self.p._segment("segments", segment) for segment in segments]
+        read = [self.p.segment_index(segment, "segments") for segment in segments]
         ends = [0, *(end for _, end, _ in read)]
         starts = [*(start for start, _, _ in read), self.length]
         if starts != ends:
@@ -279,7 +279,9 @@ class ReferenceMarginals:
         self.transitions: Floats = np.zeros((Y, Y))
         self.starts: Floats = np.zeros(Y)
         self.ends: Floats = np.zeros(Y)
-        self.spans: Floats | None = None if p._spans is None else np.zeros(p._spans.shape)
+        self.spans: Floats | None = (
+            None if model.parts.spans is None else np.zeros(model.parts.spans.shape)
+        )
         for (start, end, history), probability in counts.items():
             y = history[-1]
             self.tokens[start:end, y] += probability
@@ -308,7 +310,7 @@ class ReferenceMarginals:
 
     def segment(self, start: int, end: int, label: Label) -> float:
         """Return the probability of the segment [start, end) with this label."""
-        wanted = self._p._segment("segment", (start, end, label))
+        wanted = self._p.segment_index((start, end, label), "segment")
         return sum(
             n for (s, e, history), n in self._counts.items() if (s, e, history[-1]) == wanted
         )
@@ -327,7 +329,10 @@ class ReferenceMarginals:
     def transition(self, position: int, previous: Label, label: Label) -> float:
         """Return the probability that segments with these labels meet at this boundary."""
         edge = Edge(
-            position, self._p._label("previous", previous), self._p._label("label", label), 0.0
+            position,
+            self._p.label_index(previous, "previous"),
+            self._p.label_index(label, "label"),
+            0.0,
         )
         return float(self._expected([edge])[0])
 

@@ -65,22 +65,20 @@ def _uses_what_is_forbidden(both: Potentials, q: Potentials, method: int) -> boo
     event.transition += transition
     event.start += start
     event.end += end
-    if event._spans is not None:
-        event._spans += spans
-    scores = np.concatenate([np.zeros(0), *(chunk[3] for chunk in event._added)]) + added
-    event._added = [
+    parts = event.parts
+    if parts.spans is not None:
+        event.spans += spans
+    scores = np.concatenate([np.zeros(0), *(chunk[3] for chunk in parts.added)]) + added
+    cuts = np.cumsum([len(chunk[3]) for chunk in parts.added])
+    parts.added[:] = [
         (*chunk[:3], part, chunk[4])
-        for chunk, part in zip(
-            event._added,
-            np.split(scores, np.cumsum([len(c[3]) for c in event._added])),
-            strict=False,
-        )
+        for chunk, part in zip(parts.added, np.split(scores, cuts), strict=False)
     ]
-    event._edges = [
-        (t, a, b, w + float(x)) for (t, a, b, w), x in zip(event._edges, edges, strict=True)
+    parts.edges[:] = [
+        (t, a, b, w + float(x)) for (t, a, b, w), x in zip(parts.edges, edges, strict=True)
     ]
-    event._patterns = [
-        (z, w + float(x), s, e) for (z, w, s, e), x in zip(event._patterns, patterns, strict=True)
+    parts.patterns[:] = [
+        (z, w + float(x), s, e) for (z, w, s, e), x in zip(parts.patterns, patterns, strict=True)
     ]
     answer = _kernels.best([problem_of(event)], method, 1)[0]
     return answer is not None and answer[1] > 0
@@ -106,21 +104,21 @@ def _possible(p: Potentials, broken: Rule, method: int) -> bool:
 
 def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
     """Return p with all that q scores or forbids, at the score 0."""
-    both = p.copy()
-    names = {target: history for history, target in q._histories.items()}
-    for starts, ends, targets, _, flags in q._added:
+    both, parts = p.copy(), q.parts
+    names = {target: history for history, target in parts.histories.items()}
+    for starts, ends, targets, _, flags in parts.added:
         histories = [names.get(int(z), int(z)) for z in targets]
         both.add_many(starts, ends, histories, 0.0, flags & OPEN_START > 0, flags & OPEN_END > 0)
-    for position, previous, label, _ in q._edges:
+    for position, previous, label, _ in parts.edges:
         both.add_transition(position, previous, label, 0.0)
-    for target, _, start, end in q._patterns:
+    for target, _, start, end in parts.patterns:
         pattern = names.get(target, (target,))
         both.add_pattern(pattern, 0.0, None if start < 0 else start, None if end < 0 else end)
     forbidden = np.array(list(_forbidden_by(q)), np.int32).reshape(-1, 5)
     starts, ends, labels, open_starts, open_ends = forbidden.T
     both.add_many(starts, ends, labels, 0.0, open_starts, open_ends)
-    if q._spans is not None:
-        T, L, Y = q._spans.shape
+    if parts.spans is not None:
+        T, L, Y = parts.spans.shape
         s, k, y = (axis.ravel() for axis in np.indices((T, L, Y)))
         fits = s + k < T
         both.add_many(s[fits], (s + k + 1)[fits], y[fits].astype(np.int32), 0.0)
@@ -129,20 +127,20 @@ def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
 
 def _forbidden_by(q: Potentials) -> Iterator[tuple[int, int, int, bool, bool]]:
     """List what q's constraints and bounds forbid, as potentials: start, end, label, open ends."""
-    T, Y = q.length, len(q.labels)
-    for start, end, y in q._constraints.forbidden:
+    T, Y, held = q.length, len(q.labels), q.parts.constraints
+    for start, end, y in held.forbidden:
         yield start, end, y, False, False
     for y in range(Y):
-        bound = int(q._bounds[y])
+        bound = int(q.parts.bounds[y])
         if bound:
             yield from ((s, s + bound + 1, y, False, True) for s in range(T - bound))
         for t in range(1, T):
-            if q._constraints.boundary[t] & FORCED:  # no segment may cross it
+            if held.boundary[t] & FORCED:  # no segment may cross it
                 yield t - 1, t + 1, y, True, True
-            if q._constraints.boundary[t] & BARRED:  # no segment may end there
+            if held.boundary[t] & BARRED:  # no segment may end there
                 yield t - 1, t, y, True, False
-    if q._constraints.allowed is not None:
-        for t, y in np.argwhere(q._constraints.allowed == 0):
+    if held.allowed is not None:
+        for t, y in np.argwhere(held.allowed == 0):
             yield int(t), int(t) + 1, int(y), True, True
 
 
@@ -168,17 +166,17 @@ def _scores(both: Potentials, q: Potentials) -> Iterator[tuple[Floats, Floats]]:
     yield both.transition, transition
     yield both.start, q.start
     yield both.end, q.end
-    spans = np.zeros(0) if both._spans is None else both._spans
+    spans = np.zeros(0) if both.parts.spans is None else both.parts.spans
     yield spans, np.zeros_like(spans)
 
-    added = [float(w) for chunk in q._added for w in chunk[3]]
+    added = [float(w) for chunk in q.parts.added for w in chunk[3]]
     added += [-np.inf for _ in _forbidden_by(q)]
-    if q._spans is not None:
-        s, k = np.indices(q._spans.shape[:2])
-        added += list(q._spans[s + k < q.length].ravel())
-    yield _side_by_side([float(w) for chunk in both._added for w in chunk[3]], added)
-    yield _side_by_side([edge[3] for edge in both._edges], [edge[3] for edge in q._edges])
-    yield _side_by_side([z[1] for z in both._patterns], [z[1] for z in q._patterns])
+    if q.parts.spans is not None:
+        s, k = np.indices(q.parts.spans.shape[:2])
+        added += list(q.parts.spans[s + k < q.length].ravel())
+    yield _side_by_side([float(w) for chunk in both.parts.added for w in chunk[3]], added)
+    yield _side_by_side([edge[3] for edge in both.parts.edges], [edge[3] for edge in q.parts.edges])
+    yield _side_by_side([z[1] for z in both.parts.patterns], [z[1] for z in q.parts.patterns])
 
 
 def _side_by_side(mine: list[float], theirs: list[float]) -> tuple[Floats, Floats]:

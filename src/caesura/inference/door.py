@@ -12,21 +12,20 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
 from caesura.inference.problems import problem_of
-from caesura.inference.results import Path
+from caesura.inference.results import Path, named
 from caesura.potentials import Potentials
-from caesura.segments import Segment
 
 __all__ = [
     "METHODS",
     "answer_count",
     "answer_path",
-    "answer_paths",
     "as_indices",
     "as_list",
     "called",
     "check_count",
     "each",
     "kernel_number",
+    "label_lists",
     "on_threads",
     "posteriors",
     "require_possible",
@@ -150,22 +149,19 @@ def answer_path(
     p: Potentials, answer: tuple[list[tuple[int, int, int]], float] | None
 ) -> Path | None:
     """Return the kernels' answer as a `Path`."""
-    return None if answer is None else Path.of(p, *answer)
+    return None if answer is None else Path.about(p, named(answer[0], p), answer[1])
 
 
-def answer_paths(
-    p: Potentials, answers: Sequence[tuple[list[tuple[int, int, int]], float]]
-) -> list[Path]:
-    """Return several answers about one sequence, which share their segments."""
-    known: dict[tuple[int, int, int], Segment] = {}
-    return [Path.of(p, segments, score, known) for segments, score in answers]
+def label_lists(listed: Sequence[Potentials]) -> list[list[str]]:
+    """Return the names of the labels of each sequence, as the kernels take them."""
+    return [list(p.labels) for p in listed]
 
 
 def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:
     """Return a whole segmentation by label index, or say what is wrong with it."""
     if not isinstance(segments, Iterable):
         raise InvalidInput(f"segments: got {segments!r}, expected a list of (start, end, label)")
-    indexed = [p._segment(f"segments[{i}]", segment) for i, segment in enumerate(segments)]
+    indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(segments)]
     at = 0
     for i, (start, end, _) in enumerate(indexed):
         if start != at:

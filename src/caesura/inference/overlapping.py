@@ -85,15 +85,10 @@ class Overlapping:
         self._backward()
 
     def _check(self, p: Potentials) -> None:
-        ruled = (
-            p._constraints.forbidden
-            or p._constraints.once
-            or p._constraints.ordered
-            or p._constraints.boundary.any()
-            or p._constraints.allowed is not None
-        )
-        histories = p._histories or p._patterns
-        if ruled or histories or p._bounds.any() or not self.n:
+        parts, held = p.parts, p.parts.constraints
+        ruled = held.forbidden or held.once or held.ordered or held.allowed is not None
+        histories = parts.histories or parts.patterns
+        if ruled or histories or held.boundary.any() or parts.bounds.any() or not self.n:
             raise InvalidInput(
                 "p: expected one token or more, and no bounds, constraints or label histories, "
                 "as in the paper; use caesura.log_partition"

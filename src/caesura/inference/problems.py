@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.potentials import OPEN_END, OPEN_START, Potentials
+from caesura.potentials import OPEN_END, OPEN_START, Parts, Potentials
 
 __all__ = ["Rule", "automaton_of", "problem_of", "rules_of", "structure_of"]
 
@@ -29,68 +29,70 @@ def problem_of(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem
     broken : rules, optional
         Keep only segmentations that break each of these.
     """
-    if not broken and p._problem is not None:
-        return p._problem
-    starts, ends, targets, scores, flags = _potentials(p)
-    edges = np.array([edge[:3] for edge in p._edges], np.int32).reshape(-1, 3)
-    static = [(z, w) for z, w, start, end in p._patterns if start < 0 and end < 0]
-    problem = _kernels.Problem(
+    return _made(p, broken) if broken else p.compiled(lambda: _made(p, ()))
+
+
+def _made(p: Potentials, broken: Collection[Rule]) -> _kernels.Problem:
+    parts = p.parts
+    starts, ends, targets, scores, flags = _potentials(parts)
+    edges = np.array([edge[:3] for edge in parts.edges], np.int32).reshape(-1, 3)
+    static = [(z, w) for z, w, start, end in parts.patterns if start < 0 and end < 0]
+    return _kernels.Problem(
         rules=[*rules_of(p), *broken],
-        spelling=p._constraints.spelling,
-        emission=p._emission,
-        transition=p._transition,
-        start=p._start,
-        end=p._end,
-        spans=p._spans,
+        spelling=parts.constraints.spelling,
+        emission=p.emission,
+        transition=p.transition,
+        start=p.start,
+        end=p.end,
+        spans=parts.spans,
         same_label_adjacent=p.same_label_adjacent,
-        bounds=p._bounds,
-        boundary=p._constraints.boundary,
-        allowed=p._constraints.allowed,
+        bounds=parts.bounds,
+        boundary=parts.constraints.boundary,
+        allowed=parts.constraints.allowed,
         starts=starts,
         ends=ends,
         targets=targets,
         scores=scores,
         flags=flags,
         edges=edges,
-        edge_scores=np.array([edge[3] for edge in p._edges], np.float64),
-        histories=[list(history) for history in p._histories],
+        edge_scores=np.array([edge[3] for edge in parts.edges], np.float64),
+        histories=[list(history) for history in parts.histories],
         static_targets=np.array([z for z, _ in static], np.int32),
         static_scores=np.array([w for _, w in static], np.float64),
     )
-    if not broken:
-        p._problem = problem
-    return problem
 
 
 def rules_of(p: Potentials) -> list[Rule]:
     """Return the rules that p's constraints put on the label sequence."""
+    held = p.parts.constraints
     rules: list[Rule] = [
-        ("exactly once" if must else "at most once", (y,))
-        for y, must in sorted(p._constraints.once.items())
+        ("exactly once" if must else "at most once", (y,)) for y, must in sorted(held.once.items())
     ]
-    rules += [("ordered", order) for order in p._constraints.ordered]
-    return rules + p._constraints.tables
+    rules += [("ordered", order) for order in held.ordered]
+    return rules + held.tables
 
 
 def structure_of(p: Potentials) -> Potentials:
     """Return p with all scores 0, but for what is forbidden."""
     bare = p.copy()
-    for array in (bare.emission, bare.transition, bare.start, bare.end, bare._spans):
+    parts = bare.parts
+    for array in (bare.emission, bare.transition, bare.start, bare.end, parts.spans):
         if array is not None:
             array[~np.isneginf(array)] = 0.0
-    bare._added = [
-        (s, e, z, np.where(np.isneginf(w), -np.inf, 0.0), flags) for s, e, z, w, flags in p._added
+    parts.added[:] = [
+        (s, e, z, np.where(np.isneginf(w), -np.inf, 0.0), flags)
+        for s, e, z, w, flags in parts.added
     ]
-    bare._edges = [(t, a, b, w if w == -np.inf else 0.0) for t, a, b, w in p._edges]
-    bare._patterns = [(z, w if w == -np.inf else 0.0, s, e) for z, w, s, e in p._patterns]
+    parts.edges[:] = [(t, a, b, w if w == -np.inf else 0.0) for t, a, b, w in parts.edges]
+    parts.patterns[:] = [(z, w if w == -np.inf else 0.0, s, e) for z, w, s, e in parts.patterns]
     return bare
 
 
 def _potentials(
-    p: Potentials,
+    parts: Parts,
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
     """Return what was added, then the patterns at a place, then the forbidden segments."""
-    placed = [pattern for pattern in p._patterns if pattern[2] >= 0 or pattern[3] >= 0]
+    placed = [pattern for pattern in parts.patterns if pattern[2] >= 0 or pattern[3] >= 0]
     rows = [
         (
             start if start >= 0 else end - 1,
@@ -101,11 +103,11 @@ def _potentials(
         )
         for target, score, start, end in placed
     ]
-    rows += [(start, end, y, -np.inf, 0) for start, end, y in p._constraints.forbidden]
+    rows += [(start, end, y, -np.inf, 0) for start, end, y in parts.constraints.forbidden]
     columns = list(zip(*rows, strict=True)) if rows else [()] * 5
     kinds = (np.int32, np.int32, np.int32, np.float64, np.uint8)
     chunks = [
-        [*(chunk[i] for chunk in p._added), np.array(columns[i], kinds[i])]
+        [*(chunk[i] for chunk in parts.added), np.array(columns[i], kinds[i])]
         for i in range(len(kinds))
     ]
     return tuple(np.concatenate(parts) for parts in chunks)  # type: ignore[return-value]

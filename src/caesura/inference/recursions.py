@@ -91,8 +91,8 @@ class Automaton:
         self.histories = forward_states(patterns, self.model.n_labels)
         if whole_patterns:
             self.histories |= patterns
-        self.once = self.model.p._constraints.once
-        self.orders = self.model.p._constraints.ordered
+        self.once = self.model.p.parts.constraints.once
+        self.orders = self.model.p.parts.constraints.ordered
         self.initial = State((), frozenset(), (0,) * len(self.orders))
 
     def step(self, state: State, y: int) -> State | None:

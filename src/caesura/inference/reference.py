@@ -265,7 +265,7 @@ def _expected_score(p: Enumeration, q: Model) -> float:
 
 
 def _expected_score_by_arcs(p: Potentials, q: Potentials) -> float:
-    if q._constraints.once or q._constraints.ordered:
+    if q.parts.constraints.once or q.parts.constraints.ordered:
         raise TooLarge("q: label rules can only be compared by listing; use method='auto'")
     lattice = Lattice(p, q)
     ends: Sequence[float] = lattice.marginals().ends.tolist()

@@ -55,16 +55,10 @@ class Path(_Scored):
     _origin: tuple[Potentials, _kernels.Problem | None] | None = None
 
     @classmethod
-    def of(
-        cls,
-        p: Potentials,
-        segments: list[tuple[int, int, int]],
-        score: float,
-        known: dict[tuple[int, int, int], Segment] | None = None,
-    ) -> Path:
-        """Return the path of an answer about p, its segments by label index."""
-        path = cls(named(segments, p, known), score)
-        path._origin = p, p._problem
+    def about(cls, p: Potentials, segments: list[Segment], score: float) -> Path:
+        """Return the path of an answer about p."""
+        path = cls(segments, score)
+        path._origin = p, problem_of(p)
         return path
 
     def _shown(self) -> render.Shown:
@@ -72,7 +66,7 @@ class Path(_Scored):
         if self._origin is None:
             return render.Shown(self.segments)
         p, problem = self._origin
-        indexed = [p._segment("segments", segment) for segment in self.segments]
+        indexed = [p.segment_index(segment, "segments") for segment in self.segments]
         probabilities, near = None, 1e-9 * max(1.0, abs(self.score))
         if indexed and problem is not None and abs(problem.score(indexed) - self.score) <= near:
             lookup = _kernels.Lookup(problem, 0)
@@ -99,9 +93,9 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, p: Potentials) -> _Layout:
-        added = sum(len(chunk[0]) for chunk in p._added)
-        placed = tuple(s >= 0 or e >= 0 for _, _, s, e in p._patterns)
-        return cls(added, placed, p._spans is not None)
+        added = sum(len(chunk[0]) for chunk in p.parts.added)
+        placed = tuple(s >= 0 or e >= 0 for _, _, s, e in p.parts.patterns)
+        return cls(added, placed, p.parts.spans is not None)
 
 
 class Marginals:
@@ -244,7 +238,7 @@ class Marginals:
             rows = _kernels.posterior([problem_of(event)], self._method, 1, False)
             return float(Marginals(event, rows[0], self._method).patterns[-1])
         label = label[0] if isinstance(label, tuple) else label
-        return self._rows().segment(*self._potentials._segment("segment", (start, end, label)))
+        return self._rows().segment(*self._potentials.segment_index((start, end, label), "segment"))
 
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
         """Return the segments of at least this probability, the most probable first.
@@ -281,7 +275,7 @@ class Marginals:
             raise InvalidInput(
                 f"position: got {position}, expected an inner boundary, 1 to {p.length - 1}"
             )
-        pair = p._label("previous", previous), p._label("label", label)
+        pair = p.label_index(previous, "previous"), p.label_index(label, "label")
         return self._rows().transition(position, *pair)
 
     def _rows(self) -> _kernels.Lookup:
@@ -309,18 +303,6 @@ class Marginals:
         return render.summary(repr(self), []) + render.heat_map(self.tokens, p.labels, columns)
 
 
-def named(
-    segments: Sequence[tuple[int, int, int]],
-    p: Potentials,
-    known: dict[tuple[int, int, int], Segment] | None = None,
-) -> list[Segment]:
-    """Return segments with the names of their labels.
-
-    Answers that share segments can share the objects too: `known` holds those made so far.
-    """
-    if known is None:
-        return [Segment(start, end, p.labels[y]) for start, end, y in segments]
-    for segment in segments:
-        if segment not in known:
-            known[segment] = Segment(*segment[:2], p.labels[segment[2]])
-    return [known[segment] for segment in segments]
+def named(segments: Sequence[tuple[int, int, int]], p: Potentials) -> list[Segment]:
+    """Return segments with the names of their labels."""
+    return [Segment(start, end, p.labels[y]) for start, end, y in segments]

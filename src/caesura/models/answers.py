@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from caesura import inference
 from caesura.documents import Document
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
+from caesura.inference.alternatives import Detour, best_without
 from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
@@ -23,7 +24,7 @@ from caesura.models.rules import Constraints, Rules, spoken
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["Answers", "best_or_none"]
+__all__ = ["Answers"]
 
 Floats = npt.NDArray[np.float64]
 METHODS = ("isotonic", "temperature")
@@ -91,10 +92,15 @@ class Answers(Predictor):
         raise NotImplementedError
 
     def _runners_up(
-        self, p: Potentials, segments: Sequence[Segment]
-    ) -> Iterator[list[Segment] | None]:
-        """Yield, for each segment, the best path over states without it; None if there is none."""
-        raise NotImplementedError
+        self, p: Potentials, path: list[Segment], segments: Sequence[Segment]
+    ) -> list[Detour | None]:
+        """Return, for each segment, how the best path over states without it differs from a path;
+        None if there is no path without it.
+        """
+        fitted = self._known
+        number = {label: k for k, label in enumerate(fitted.labels)}
+        asked = [(start, end, number[label]) for start, end, label in segments]
+        return best_without(p, path, asked, self._segmenting(fitted)[1])
 
     def calibrate(
         self,
@@ -306,14 +312,6 @@ def _entropies(some: Encoded) -> list[float]:
             raise impossible(i)
         out.append(row.entropy / max(length, 1))
     return out
-
-
-def best_or_none(p: Potentials) -> list[Segment] | None:
-    """Return the best path; None if nothing is possible."""
-    try:
-        return inference.viterbi(p).segments
-    except Impossible:
-        return None
 
 
 def _not_constrained(name: str) -> str:

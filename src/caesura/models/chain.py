@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,16 +12,16 @@ from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature
+from caesura.inference.alternatives import n_best_spelled
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
-from caesura.models.answers import Answers, best_or_none
+from caesura.models.answers import Answers
 from caesura.models.estimator import Bools, Features
-from caesura.models.paths import Chain
 from caesura.models.prediction import Asked
 from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.tag_rules import has_rules, keep_rules
+from caesura.models.tag_rules import keep_rules
 from caesura.models.targets import (
     Hint,
     Rows,
@@ -209,7 +208,7 @@ class ChainCRF(Answers):
 
     def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
-        return tags.segments([k for _, _, k in path])
+        return tags.segments([k for _, _, k in path], path[0][0] if path else 0)
 
     def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
@@ -244,8 +243,9 @@ class ChainCRF(Answers):
         for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
             pairs = np.argwhere(wrong).tolist()
             for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
-                p._edges += [(t, a, b, -np.inf) for a, b in pairs]  # as add_transition would
-        p._problem = None
+                # as add_transition would
+                p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
+        p.changed()
         keep_rules(p, tags, rules, name)
 
     @property
@@ -261,27 +261,19 @@ class ChainCRF(Answers):
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
         if self._reads_once:
             return super()._n_best(asked, n)
+        tags = self._tag_set
         log_z = asked.log_partitions(self.n_threads)
+        ranked = n_best_spelled(asked.potentials, tags.reading, n, self.n_threads)
         return [
-            list(islice(self._segmentations(p, rules, total), n))
-            for p, rules, total in zip(asked.potentials, asked.rules, log_z, strict=True)
+            [
+                (
+                    [Segment(start, end, tags.labels[k]) for start, end, k in segments],
+                    min(float(np.exp(weight - total)), 1.0),
+                )
+                for segments, weight in some
+            ]
+            for some, total in zip(ranked, log_z, strict=True)
         ]
-
-    def _segmentations(
-        self, p: Potentials, rules: Rules, log_z: float
-    ) -> Iterator[tuple[list[Segment], float]]:
-        """Yield segmentations by falling probability, summed over the tags that say each."""
-        if not p.length:
-            yield [], 1.0
-            return
-        chain = Chain(p, self._tag_set)
-        if not has_rules(p):
-            yield from chain.segmentations()
-            return
-        for segments, share in chain.segmentations():  # of those that may break the rules
-            both = (rules, self._known.rules)
-            if all(one.kept_by(segments, p.length, self.outside) for one in both):
-                yield segments, min(share * float(np.exp(chain.log_z - log_z)), 1.0)
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         if not segments:
@@ -291,20 +283,6 @@ class ChainCRF(Answers):
         return [
             lookup.run(start, end, tags.states_of(label), joined) for start, end, label in segments
         ]
-
-    def _runners_up(
-        self, p: Potentials, segments: Sequence[Segment]
-    ) -> Iterator[list[Segment] | None]:
-        if segments and not has_rules(p):
-            chain, states = Chain(p, self._tag_set), self._known.structure.states
-            for path in map(chain.best_without, segments):
-                tagged = enumerate(path or ())
-                yield path if path is None else [Segment(t, t + 1, states[k]) for t, k in tagged]
-            return
-        for segment in segments:
-            q = p.copy()
-            self._constrain(q, Rules(forbidden=(segment,)), "segment")
-            yield best_or_none(q)
 
 
 def _unbarred(structure: Structure) -> Structure:

@@ -25,7 +25,7 @@ from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["PRECISIONS", "Estimator", "Features"]
+__all__ = ["PRECISIONS", "Estimator", "Features", "fitted_of"]
 
 MOST_THREADS = 1024
 PRECISIONS = ("auto", "double", "mixed")
@@ -226,6 +226,11 @@ class Estimator(Parameters):
                 **learnt,
             }
         )
+
+
+def fitted_of(model: Estimator) -> Fitted:
+    """Return what fitting has left behind in a model, or raise if it was not fitted."""
+    return model._known
 
 
 def _is_number(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,6 +14,8 @@ from caesura import inference
 from caesura.checks import whole
 from caesura.documents import Document, as_document
 from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.inference.alternatives import Detour
+from caesura.models.estimator import fitted_of
 from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
@@ -114,17 +117,46 @@ def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
         raise error.changed(argument="x", index=None) from None
     said = model._named(best.segments)
     chances = model._chances(inference.marginals(p), p, said)
-    reasons_of = _Reasons(model, document)
+    reasons_of, read = _Reasons(model, document), _Reader(model, best.segments, said)
     out = []
-    others = model._runners_up(p, said)
+    others = model._runners_up(p, best.segments, said)
     for segment, chance, other in zip(said, chances, others, strict=True):
-        runner_up = sorted(set(model._named(other or ())) - set(said))
-        reasons = reasons_of(best.segments, other or [])
+        reasons = reasons_of(best.segments, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
         text = " ".join(document.tokens[segment.start : segment.end])
+        runner_up = [] if other is None else read.new_segments(other)
         out.append(Explanation(segment, text, chance, runner_up, margin, reasons))
     return out
+
+
+class _Reader:
+    """What paths say that differ in a few states from the best one."""
+
+    def __init__(self, model: Answers, path: list[Segment], said: list[Segment]) -> None:
+        self.model, self.path, self.said = model, path, said
+        self.starts = [segment.start for segment in said]
+
+    def new_segments(self, other: Detour) -> list[Segment]:
+        """Return the segments that another path says and the best one does not.
+
+        Tags say segments together with their neighbours, so the best path's segments beside the
+        difference are read again, and nothing beyond them.
+        """
+        first, last = other.same_first, len(self.path) - other.same_last
+        a = self.path[first].start if first < len(self.path) else 0
+        b = self.path[last - 1].end if last else 0
+        near = slice(max(bisect_left(self.starts, a) - 1, 0), bisect_right(self.starts, b))
+        beside = [s for s in self.said[near] if s.end >= a]
+        start = min([a, *(s.start for s in beside)])
+        end = max([b, *(s.end for s in beside)])
+        while first > 0 and self.path[first - 1].start >= start:
+            first -= 1
+        while last < len(self.path) and self.path[last].end <= end:
+            last += 1
+        same = len(self.path) - other.same_last
+        states = [*self.path[first : other.same_first], *other.segments, *self.path[same:last]]
+        return sorted(set(self.model._named(states)) - set(beside))
 
 
 class _Reasons:
@@ -135,7 +167,7 @@ class _Reasons:
     """
 
     def __init__(self, model: Answers, document: Document) -> None:
-        fitted = model._known
+        fitted = fitted_of(model)
         self.states = {state: k for k, state in enumerate(fitted.structure.states)}
         corpus = fitted.encoder.encode([document], False)
         self.T = len(document)
@@ -164,14 +196,16 @@ class _Reasons:
         self.bias = {k: float(model.outside_bias) for k in outside}
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
-    def __call__(self, answer: list[Segment], other: list[Segment]) -> list[Reason]:
+    def __call__(self, answer: list[Segment], other: Detour) -> list[Reason]:
         """Return what speaks for one path or the other, where they differ."""
-        same = _common(answer, other)
-        same_end = min(_common(answer[::-1], other[::-1]), min(len(answer), len(other)) - same)
+        last = len(answer) - other.same_last
+        before = answer[max(other.same_first - self.depth, 0) : other.same_first]
+        after = answer[last : last + self.depth]
         sums = []
-        for path in (answer, other):
+        for differing in (answer[other.same_first : last], other.segments):
+            path = [*before, *differing, *after]
             added: dict[Key, float] = {}
-            for at in range(same, min(len(path) - same_end + self.depth, len(path))):
+            for at in range(len(before), len(path)):
                 for key, value in self._of(path, at).items():
                     added[key] = added.get(key, 0.0) + value
             sums.append(added)
@@ -239,13 +273,6 @@ class _Reasons:
         return out
 
 
-def _common(a: Sequence[Segment], b: Sequence[Segment]) -> int:
-    """Return how many segments two paths begin with alike."""
-    return next(
-        (k for k, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
-    )
-
-
 def _applies(segment: Segment, start: int, end: int, flags: int) -> bool:
     """Say whether a row that begins inside a segment counts for it."""
     starts = segment.start == start or bool(flags & OPEN_START)
@@ -265,7 +292,7 @@ def _by_one(a: Any, w: npt.NDArray[np.float64]) -> dict[int, float]:
 
 def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     """Return the features with the largest weights, positive or negative."""
-    fitted = model._known
+    fitted = fitted_of(model)
     parameters, states = fitted.parameters, fitted.structure.states
     shown = _Codes(states, parameters)
     codes = shown.of_weights

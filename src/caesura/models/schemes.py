@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -118,23 +117,14 @@ class TagSet:
         self._joined = self.joined.tolist()
         self.reading = _kernels.Reading(self.label, self.joined.astype(np.uint8))
 
-    def repeated(self, which: npt.NDArray[np.int64]) -> TagSet:
-        """Return tags that are some of these, each as often as it is named.
-
-        Only what they say about segments is there.
-        """
-        out = copy(self)
-        out.tags = [self.tags[k] for k in which.tolist()]
-        out.label_of = [self.label_of[k] for k in which.tolist()]
-        out.label, out.joined = self.label[which], self.joined[which][:, which]
-        return out
-
     def states_of(self, label: str) -> list[int]:
         """Return the tags of segments with a label."""
         return [k for k, name in enumerate(self.names) if name == label]
 
-    def segments(self, path: Sequence[int]) -> list[Segment]:
+    def segments(self, path: Sequence[int], first: int = 0) -> list[Segment]:
         """Return the segments of some states; what is ill-formed is repaired, as `from_tags` does.
+
+        The first state is that of the token `first`.
 
         Examples
         --------
@@ -147,7 +137,7 @@ class TagSet:
             if t == len(path) or not joined[last][path[t]]:
                 name = names[last]
                 if name is not None:
-                    out.append(Segment(start, t, name))
+                    out.append(Segment(first + start, first + t, name))
                 start = t
         return out
 

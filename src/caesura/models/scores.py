@@ -29,12 +29,14 @@ def potentials_of(
     p.emission[...] = emission.reshape(T, Y)
     p.transition[...] = scorer.transition.reshape(Y, Y)
     p.start[...], p.end[...] = scorer.start, scorer.end
-    p._histories = {tuple(pattern): Y + k for k, pattern in enumerate(parameters.patterns)}
+    parts = p.parts
+    parts.histories.update({tuple(z): Y + k for k, z in enumerate(parameters.patterns)})
     plain = fitted.w[blocks_of(parameters).patterns].tolist()
-    p._patterns = [(Y + k, weight, -1, -1) for k, weight in enumerate(plain)]
+    parts.patterns.extend((Y + k, weight, -1, -1) for k, weight in enumerate(plain))
     if n_on_rows:
-        p._added.append(tuple(column[:n_on_rows] for column in added))
-    starts, _, targets, scores, _ = (column[n_on_rows:].tolist() for column in added)
-    p._patterns += [(z, w, t, -1) for z, w, t in zip(targets, scores, starts, strict=True)]
-    p._edges += zip(*(column.tolist() for column in edges), strict=True)
+        starts, ends, targets, scores, flags = (column[:n_on_rows] for column in added)
+        parts.added.append((starts, ends, targets, scores, flags))
+    places, _, targets, scores, _ = (column[n_on_rows:].tolist() for column in added)
+    parts.patterns.extend((z, w, t, -1) for z, w, t in zip(targets, scores, places, strict=True))
+    parts.edges.extend(zip(*(column.tolist() for column in edges), strict=True))
     return p

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.inference.results import Marginals
-from caesura.models.answers import Answers, best_or_none
+from caesura.models.answers import Answers
 from caesura.models.rules import Rules, told_of
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import (
@@ -248,11 +248,6 @@ class SemiCRF(Answers):
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         return [m.segment(*segment) for segment in segments]
-
-    def _runners_up(
-        self, p: Potentials, segments: Sequence[Segment]
-    ) -> Iterator[list[Segment] | None]:
-        return (best_or_none(p.copy().constrain(forbidden=[segment])) for segment in segments)
 
 
 def _is_observed(bound: Any) -> bool:

@@ -18,12 +18,7 @@ from caesura.models.rules import Rules, state_rules
 from caesura.models.schemes import TagSet
 from caesura.potentials import Potentials
 
-__all__ = ["has_rules", "keep_rules"]
-
-
-def has_rules(p: Potentials) -> bool:
-    """Say whether the potentials of a chain hold rules about whole segments."""
-    return bool(p._constraints.tables or p._histories)
+__all__ = ["keep_rules"]
 
 
 def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
@@ -40,9 +35,10 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
     name : str
         What errors call the rules.
     """
-    asked, p._constraints.spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)
-    p._constraints.tables += asked
-    p._problem = None
+    held = p.parts.constraints
+    asked, held.spelling, labels = state_rules(rules, tags.label_of, tags.joined, name)
+    held.tables += asked
+    p.changed()
     for start, end, label in rules.forbidden:
         here = f"{name}['forbidden']"
         _check_label(label, labels, here)
@@ -52,7 +48,7 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
         for at, history in _histories(tags, start, end, label, p.length):
             if len(history) == 1:  # a tag that the token may not have
                 others = [k for k in range(len(tags.tags)) if k != history[0]]
-                p._constraints.allow([at], others)
+                held.allow([at], others)
             else:
                 p.add(at, at + 1, history, -np.inf)
 

@@ -1,0 +1,369 @@
+#include "infer/without.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <string>
+
+#include "infer/limited.hpp"
+
+namespace caesura {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+class Without {
+ public:
+  Without(const Problem& problem, Method method, Workspace& work, const Reading& reading,
+          const std::vector<LabelledSegment>& segments)
+      : g_(problem.lattice(method)),
+        reading_(reading),
+        segments_(segments),
+        tables_(tables_in(g_, work.doubles(tables_size(g_)))) {
+    back_.start = work.ints(table_size(g_));
+    back_.previous = work.ints(table_size(g_));
+    possible_ = kernels().best(g_, work, &tables_, back_, &last_, nullptr) > kMinusInfinity;
+    if (!possible_) return;
+    walk_ = std::make_unique<Walk>(problem, g_, tables_);
+    rest_.assign(4 * static_cast<std::size_t>(g_.T + 1) * g_.Q, kNever);
+    next_.resize(rest_.size());
+    best_.resize(segments.size());
+    read_best_path();
+    search();
+  }
+
+  // The segmentation without segment i; false: there is none.
+  bool answer(int i, Detour& out) {
+    if (!possible_) return false;
+    parents_.clear();
+    if (reading_.tags())
+      leave_run(i);
+    else
+      leave_segment(i);
+    if (best_[i].loss == kNever) return false;
+    make_detour(i, out);
+    return true;
+  }
+  // The best segmentation of all, of which detours are made.
+  const std::vector<LabelledSegment>& best_path() const { return path_; }
+
+ private:
+  // The cheapest way found so far: the best way to `from`, the term to `to`, the best way on.
+  struct Way {
+    double loss = kNever;
+    Node from{}, to{};
+    bool inside = false;  // `from` is reached through the segment, see parents_
+  };
+  struct Candidate {
+    double loss;
+    Node node;
+    bool operator<(const Candidate& other) const { return loss > other.loss; }
+  };
+
+  int label(int q) const { return g_.order[g_.rank[q]]; }
+  bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
+  bool has_label(int q, int i) const { return reading_.label[label(q)] == segments_[i].label; }
+  double& rest(const Node& node) { return rest_[walk_->key(node)]; }
+
+  // Terms of a node into terms_; returns the largest.
+  double list(const Node& node) {
+    walk_->terms(node, terms_);
+    double most = kMinusInfinity;
+    for (const Term& term : terms_) most = std::max(most, term.value);
+    return most;
+  }
+  void offer(int i, double loss, const Node& from, const Node& to, bool inside = false) {
+    if (loss < best_[i].loss) best_[i] = {loss, from, to, inside};
+  }
+
+  void read_best_path() {
+    path_ = trace(g_, back_, last_);
+    on_path_.assign(g_.T + 1, -1);
+    int q = last_;
+    for (auto segment = path_.rbegin(); segment != path_.rend(); ++segment) {
+      on_path_[segment->end] = q;
+      if (segment->start > 0)
+        q = back_.previous[static_cast<std::ptrdiff_t>(segment->start) * g_.stride + q];
+    }
+  }
+
+  // rest(node) by growing loss (Dijkstra), until no term can improve any answer.
+  void search() {
+    std::priority_queue<Candidate> heap;
+    rest(walk_->final()) = 0.0;
+    heap.push({0.0, walk_->final()});
+    const auto period = static_cast<std::int64_t>(std::max<std::size_t>(segments_.size(), 64));
+    double worst = kNever;  // of the answers found so far
+    for (std::int64_t step = 1; !heap.empty(); ++step) {
+      const auto [loss, node] = heap.top();
+      heap.pop();
+      if (loss > rest(node)) continue;
+      if (step % period == 0) {
+        check_interrupt();
+        worst = 0.0;
+        for (const Way& way : best_) worst = std::max(worst, way.loss);
+      }
+      if (loss >= worst) return;
+      const double most = list(node);
+      for (const Term& term : terms_) {
+        const double total = loss + (most - term.value);
+        if (total >= worst) continue;
+        avoid(term.from, node, total);
+        if (total >= rest(term.from)) continue;
+        rest(term.from) = total;
+        next_[walk_->key(term.from)] = node;
+        if (!walk_->is_start(term.from)) heap.push({total, term.from});
+      }
+    }
+  }
+
+  // Case 1: offers a term to the segments that no path through it contains.
+  void avoid(const Node& from, const Node& to, double loss) {
+    auto first_from = [&](int t) {
+      return static_cast<int>(
+          std::lower_bound(segments_.begin(), segments_.end(), t,
+                           [](const LabelledSegment& a, int b) { return a.start < b; }) -
+          segments_.begin());
+    };
+    const int count = static_cast<int>(segments_.size());
+    if (reading_.tags()) {
+      const bool pair = to.kind == NodeKind::kBegun;  // of the tags before and after a boundary
+      if (!pair && !walk_->is_start(from)) return;
+      const int at = pair ? to.at : 0, i = first_from(at);
+      if (i == count || segments_[i].start != at) return;
+      if (has_label(to.state, i) && !(pair && joined(from.state, to.state))) return;
+      offer(i, loss, from, to);
+      return;
+    }
+    if (from.kind != NodeKind::kBegun && from.kind != NodeKind::kOpen) return;
+    for (int i = first_from(from.at); i < count && segments_[i].start < to.at; ++i) {
+      const bool begins = from.kind == NodeKind::kBegun && segments_[i].start == from.at;
+      if (!begins || !has_label(from.state, i)) offer(i, loss, from, to);
+    }
+  }
+
+  // Case 2 where segments are those of the lattice: `open` is the loss of going on beyond e.
+  void leave_segment(int i) {
+    const auto [s, end, y] = segments_[i];
+    for (int q = 0; q < g_.Q; ++q) {
+      if (!has_label(q, i)) continue;
+      const Node begun{NodeKind::kBegun, s, q};
+      double open = kNever;
+      for (int e = s + 1; e <= g_.T; ++e) {
+        if (e % 64 == 0) check_interrupt();
+        const double before = open;
+        // The least loss of the terms of a node that come from inside the segment.
+        auto from_inside = [&](const Node& node) {
+          double least = kNever;
+          const double most = list(node);
+          for (const Term& term : terms_) {
+            const bool starts = term.from.kind == NodeKind::kBegun && term.from.at == s;
+            const bool goes_on = term.from.kind == NodeKind::kOpen;
+            if (starts || goes_on)
+              least = std::min(least, most - term.value + (starts ? 0.0 : before));
+          }
+          return least;
+        };
+        const Node closed{NodeKind::kClosed, e, q}, going_on{NodeKind::kOpen, e, q};
+        if (e != end) offer(i, from_inside(closed) + rest(closed), begun, closed);
+        open = q < g_.unbounded && e < g_.T ? from_inside(going_on) : kNever;
+        if (e < end) continue;
+        // From here on the segment is too long, and the way on that loses least will do.
+        if (open < kNever) offer(i, open + rest(going_on), begun, going_on);
+        open = kNever;
+        if (e == g_.T || !walk_->in_window(s, e + 1, q)) break;
+      }
+    }
+  }
+
+  // Case 2 where tags spell the segment: inside[q] is the loss of the best way to begin it at its
+  // start, go on with it, and have state q now.
+  void leave_run(int i) {
+    const auto [s, end, y] = segments_[i];
+    std::vector<double> inside(g_.Q, kNever), before;
+    std::vector<std::int32_t> parent(g_.Q, -1);
+    for (int t = s; t <= std::min(end, g_.T - 1); ++t) {
+      check_interrupt();
+      before.swap(inside);
+      inside.assign(g_.Q, kNever);
+      parent.assign(g_.Q, -1);
+      for (int q = 0; q < g_.Q; ++q) {
+        if (t == s && !has_label(q, i)) continue;
+        if (t == 0) {
+          inside[q] = 0.0;
+          continue;
+        }
+        const Node begun{NodeKind::kBegun, t, q};
+        const double most = list(begun);
+        for (const Term& term : terms_) {
+          const int p = term.from.state;
+          const bool goes_on = joined(p, q);
+          const double loss = most - term.value + (t == s ? 0.0 : before[p]);
+          if (t == s ? goes_on : before[p] == kNever) continue;
+          if (t > s && goes_on == (t == end)) {  // it ends too early, or not at its end
+            offer(i, loss + rest(begun), term.from, begun, true);
+          } else if (t < end && loss < inside[q]) {
+            inside[q] = loss;
+            parent[q] = p;
+          }
+        }
+      }
+      parents_.push_back(parent);
+    }
+  }
+
+  // Joins the best way to the term, the term and the best way on, as far as they differ from the
+  // best path.
+  void make_detour(int i, Detour& out) {
+    const Way& way = best_[i];
+    std::vector<Node> nodes;  // from the end to the start
+    auto is_best = [&](const Node& node) {
+      return node.kind == NodeKind::kClosed && on_path_[node.at] == node.state;
+    };
+    for (Node node = way.to; node.kind != NodeKind::kFinal; node = next_[walk_->key(node)]) {
+      nodes.push_back(node);
+      if (is_best(node)) break;
+    }
+    const int end = nodes.empty() ? g_.T : nodes.back().at;
+    std::reverse(nodes.begin(), nodes.end());
+    Node node = way.from;
+    for (int t = node.at - 1; way.inside && t >= segments_[i].start; --t) {
+      nodes.push_back({NodeKind::kClosed, t + 1, node.state});
+      nodes.push_back({NodeKind::kBegun, t, node.state});
+      if (t > 0) node = {NodeKind::kClosed, t, parents_[t - segments_[i].start][node.state]};
+    }
+    while (!walk_->is_start(nodes.back()) && !is_best(node)) {
+      nodes.push_back(node);
+      if (!walk_->is_start(node)) node = before(node);
+    }
+    const bool from_start = walk_->is_start(nodes.back());
+    const int start = from_start ? 0 : node.at;
+    out.possible = true;
+    out.segments.clear();
+    int stop = end;
+    for (const Node& one : nodes) {
+      if (one.kind == NodeKind::kClosed) stop = one.at;
+      if (one.kind == NodeKind::kBegun) out.segments.push_back({one.at, stop, label(one.state)});
+    }
+    std::reverse(out.segments.begin(), out.segments.end());
+    auto first_from = [&](int t) {
+      return std::lower_bound(path_.begin(), path_.end(), t,
+                              [](const LabelledSegment& a, int b) { return a.start < b; });
+    };
+    out.same_first = static_cast<int>(first_from(start) - path_.begin());
+    out.same_last = static_cast<int>(path_.end() - first_from(end));
+  }
+  // The node before a node, on the best way to it.
+  Node before(const Node& node) {
+    const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(node.at) * g_.stride + node.state;
+    if (node.kind == NodeKind::kBegun) return {NodeKind::kClosed, node.at, back_.previous[at]};
+    if (node.kind == NodeKind::kClosed) return {NodeKind::kBegun, back_.start[at], node.state};
+    const double most = list(node);
+    for (const Term& term : terms_) {
+      if (term.value == most) return term.from;
+    }
+    return node;  // an open node always has a term
+  }
+
+  const Lattice& g_;
+  const Reading& reading_;
+  const std::vector<LabelledSegment>& segments_;
+  Tables tables_;
+  Back back_;
+  int last_ = 0;
+  bool possible_ = false;
+  std::unique_ptr<Walk> walk_;
+  std::vector<double> rest_;  // [nodes]
+  std::vector<Node> next_;    // [nodes] on the best way on
+  std::vector<Way> best_;     // [segments]
+  std::vector<LabelledSegment> path_;
+  std::vector<std::int32_t> on_path_;               // [T + 1] state of the best path, -1: none
+  std::vector<std::vector<std::int32_t>> parents_;  // [token][Q] inside a run of tags
+  std::vector<Term> terms_;
+};
+
+std::vector<LabelledSegment> joined_to(const Detour& detour,
+                                       const std::vector<LabelledSegment>& path) {
+  std::vector<LabelledSegment> whole(path.begin(), path.begin() + detour.same_first);
+  whole.insert(whole.end(), detour.segments.begin(), detour.segments.end());
+  whole.insert(whole.end(), path.end() - detour.same_last, path.end());
+  return whole;
+}
+
+// What a whole segmentation has that a path has not.
+Detour difference(std::vector<LabelledSegment> whole, const std::vector<LabelledSegment>& path) {
+  auto same = [](const LabelledSegment& a, const LabelledSegment& b) {
+    return a.start == b.start && a.end == b.end && a.label == b.label;
+  };
+  const auto first = std::mismatch(whole.begin(), whole.end(), path.begin(), path.end(), same);
+  const auto last = std::mismatch(whole.rbegin(), std::make_reverse_iterator(first.first),
+                                  path.rbegin(), std::make_reverse_iterator(first.second), same);
+  Detour out{true,
+             static_cast<int>(first.first - whole.begin()),
+             static_cast<int>(last.first - whole.rbegin()),
+             {}};
+  out.segments.assign(first.first, last.first.base());
+  return out;
+}
+
+// Answers for some of the segments, under limits on occurrences.  Together they would need many
+// limits tracked, each alone only a few.
+void within_limits(const Problem& problem, Method method, Workspace& work, const Reading& reading,
+                   const std::vector<LabelledSegment>& path,
+                   const std::vector<LabelledSegment>& segments, const std::vector<int>& asked,
+                   std::vector<Detour>& out) {
+  constexpr int kTogether = 3;
+  const RuleSet& rules = problem.input().rules;
+  std::vector<int> left = asked;
+  const int most = left.size() == 1 ? std::min(rules.limits(), kMostTracked) : kTogether;
+  auto solve = [&](std::unique_ptr<Problem> relaxed, std::vector<int>& breaks) {
+    std::vector<LabelledSegment> some;
+    for (const int i : left) some.push_back(segments[i]);
+    work.clear();
+    Without without(*relaxed, method, work, reading, some);
+    std::vector<int> broken;
+    for (std::size_t k = 0; k < left.size(); ++k) {
+      Detour& detour = out[left[k]] = {};
+      if (!without.answer(static_cast<int>(k), detour)) continue;
+      std::vector<LabelledSegment> whole = joined_to(detour, without.best_path());
+      const auto symbols = rules.broken_by(labels_of(whole), problem.input().Y);
+      for (const std::int32_t symbol : symbols) ++breaks[symbol];
+      if (!symbols.empty()) broken.push_back(left[k]);
+      detour = difference(std::move(whole), path);
+    }
+    left = std::move(broken);
+  };
+  if (relax_limits(problem, method, most, solve)) return;
+  if (asked.size() == 1) {
+    throw TooLarge("constrain: the best segmentation without a segment breaks more than " +
+                   std::to_string(kMostTracked) +
+                   " limits to one occurrence; limit at most so many labels");
+  }
+  for (const int i : left) within_limits(problem, method, work, reading, path, segments, {i}, out);
+}
+
+}  // namespace
+
+std::vector<Detour> answer_without(const Problem& problem, Method method, Workspace& work,
+                                   const Reading& reading, const std::vector<LabelledSegment>& path,
+                                   const std::vector<LabelledSegment>& segments) {
+  check_scores(problem);
+  std::vector<Detour> out(segments.size());
+  if (segments.empty()) return out;
+  if (problem.input().rules.limits() > 0) {
+    std::vector<int> all(segments.size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+    within_limits(problem, method, work, reading, path, segments, all, out);
+    return out;
+  }
+  Without without(problem, method, work, reading, segments);
+  const bool is_path = difference(without.best_path(), path).segments.empty() &&
+                       without.best_path().size() == path.size();
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (!without.answer(static_cast<int>(i), out[i])) continue;
+    if (!is_path) out[i] = difference(joined_to(out[i], without.best_path()), path);
+  }
+  return out;
+}
+
+}  // namespace caesura

@@ -1,0 +1,85 @@
+"""Answers beside the best one that depend on how states are read as segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from caesura import _kernels
+from caesura.inference.door import as_indices, called, threads_of
+from caesura.inference.problems import problem_of
+from caesura.inference.results import named
+from caesura.potentials import Potentials
+from caesura.segments import Segment
+
+__all__ = ["Detour", "best_without", "n_best_spelled"]
+
+Indexed = tuple[int, int, int]  # start, end, and the number of a label
+
+
+class Detour(NamedTuple):
+    """How one segmentation differs from another, which has the same first and last segments."""
+
+    same_first: int  # segments at the start that are the same
+    segments: list[Segment]  # what is between them
+    same_last: int  # segments at the end that are the same
+
+    def applied_to(self, path: Sequence[Segment]) -> list[Segment]:
+        """Return the one segmentation, given the other.
+
+        Examples
+        --------
+        >>> path = [Segment(0, 1, "a"), Segment(1, 2, "b"), Segment(2, 3, "a")]
+        >>> [s.label for s in Detour(1, [Segment(1, 2, "c")], 1).applied_to(path)]
+        ['a', 'c', 'a']
+        """
+        return [*path[: self.same_first], *self.segments, *path[len(path) - self.same_last :]]
+
+
+def best_without(
+    p: Potentials,
+    path: Sequence[Segment],
+    segments: Sequence[Indexed],
+    reading: _kernels.Reading,
+) -> list[Detour | None]:
+    """Return, for each segment, the best segmentation without it; None if there is none.
+
+    Parameters
+    ----------
+    p : Potentials
+        Their labels are the states of a model.
+    path : list of Segment
+        The best segmentation over states, with which answers are compared.
+    segments : list of (start, end, label number)
+        Sorted and disjoint, as the reading says them.
+    reading : Reading
+        What states say about segments.
+    """
+    if not segments:
+        return []
+    found = called(
+        _kernels.best_without, problem_of(p), 0, reading, as_indices(p, path), list(segments)
+    )
+    return [None if one is None else Detour(one[0], named(one[1], p), one[2]) for one in found]
+
+
+def n_best_spelled(
+    listed: Sequence[Potentials], reading: _kernels.Reading, n: int, n_threads: int | None
+) -> list[list[tuple[list[Indexed], float]]]:
+    """Return the n best segmentations of each chain, with the logs of their weights.
+
+    The weight of a segmentation is the sum over all sequences of tags that spell it.
+
+    Parameters
+    ----------
+    listed : list of Potentials
+        Of chains: all segments have the length 1, and labels are tags.
+    reading : Reading
+        What tags say about segments; the labels of answers are its numbers.
+    n : int
+        How many; there may be fewer.
+    n_threads : int, optional
+        All cores if not given.
+    """
+    problems = [problem_of(p) for p in listed]
+    return called(_kernels.n_best_spelled, problems, reading, n, 0, threads_of(n_threads))
