@@ -179,8 +179,7 @@ nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& read
   std::vector<double> log_z;
   {
     const Released release;
-    answers = self.n_best(d, n, n_threads);
-    log_z = self.log_partition(d, n_threads);
+    answers = self.n_best(d, n, n_threads, &log_z);
   }
   auto item = [&](std::size_t i, nb::list path, double score) -> nb::object {
     return nb::make_tuple(std::move(path), std::exp(std::min(score - log_z[i], 0.0)));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "learn/rows_walk.hpp"
+
 namespace caesura {
 namespace {
 
@@ -210,10 +212,33 @@ std::vector<double> Scorer::log_partition(const Design& d, int n_threads) const 
   return out;
 }
 
-std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_threads) const {
+// Whether the n best come straight from the rows of the best sweep.
+bool Scorer::walks(const Design& d, int i) const {
+  const std::vector<std::int32_t>& bounds = layout_->bounds;
+  auto is_short = [](std::int32_t bound) { return bound > 0 && bound < kLongestWalked; };
+  const int T = d.length(i);
+  return fast() && T > 0 &&
+         (T <= kLongestWalked || std::all_of(bounds.begin(), bounds.end(), is_short));
+}
+
+std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_threads,
+                                                std::vector<double>* log_z) const {
   std::vector<std::vector<Answer>> out(d.n_sequences());
-  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
-    out[i] = answer_n_best(p, Method::kOverlapping, work, n);
+  log_z->assign(d.n_sequences(), 0.0);
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    BestTables tables;
+    const Known known;
+    if (walks(d, i) && predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {
+      out[i] = rows_n_best(RowsWalk(d, weights_.view(), i, known, tables), n);
+      (*log_z)[i] = tables.log_z;
+      return;
+    }
+    work.clear();
+    const auto made = problem(d, i, work);
+    work.clear();
+    out[i] = answer_n_best(*made->problem, Method::kOverlapping, work, n);
+    work.clear();
+    (*log_z)[i] = answer_log_partition(*made->problem, Method::kOverlapping, work);
   });
   return out;
 }

@@ -50,7 +50,9 @@ class Scorer {
   // ln Z and expected counts of all sequences.
   std::vector<Posterior> posterior(const Design&, bool want_entropy, int n_threads) const;
   std::vector<double> log_partition(const Design&, int n_threads) const;
-  std::vector<std::vector<Answer>> n_best(const Design&, int n, int n_threads) const;
+  // The n best of all sequences, and ln Z of each.
+  std::vector<std::vector<Answer>> n_best(const Design&, int n, int n_threads,
+                                          std::vector<double>* log_z) const;
   // Sequence i draws from the seed first_seed + i.
   std::vector<std::vector<Answer>> samples(const Design&, int n, std::uint64_t first_seed,
                                            int n_threads) const;
@@ -64,6 +66,7 @@ class Scorer {
   template <class Question>
   void ask(const Design&, int n_threads, Question question) const;
   bool fast() const { return near_ && layout_->histories == nullptr; }
+  bool walks(const Design& d, int i) const;
   Posterior fast_posterior(const Design&, int i, Workspace&, bool* good) const;
 
   std::shared_ptr<const Layout> layout_;
