@@ -14,6 +14,7 @@ from learning_cases import Case
 
 import caesura
 from caesura import Potentials, _kernels
+from caesura.models.conditions import condition_of
 
 SEEDS = st.integers(0, 10**6)
 ORDERS = st.sampled_from([0, 0, 0, 2, 3])
@@ -139,6 +140,152 @@ def test_probabilities_of_segments_of_tags(seed: int, order: int, scale: float) 
         chances = found.probabilities[found.ptr[i] : found.ptr[i + 1]]
         expected = [sums[segment] for segment in paths[i]]
         assert chances == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+# ---- what answers must keep ---------------------------------------------------------------------
+
+
+def forbid(p: Potentials, rng: np.random.Generator) -> None:
+    """Forbid this and that; the same for two potentials and generators that are alike."""
+    T, Y = p.length, len(p.labels)
+    some = rng.random(7) < 0.35
+    tokens = {int(t): rng.permutation(Y)[: int(rng.integers(1, Y + 1))] for t in range(T)}
+    if some[0]:
+        p.constrain(allowed={t: ys.tolist() for t, ys in tokens.items() if rng.random() < 0.4})
+    inner = [t for t in range(1, T) if rng.random() < 0.3]
+    if some[1] and not some[2]:
+        p.constrain(boundaries=inner)
+    if some[2]:
+        p.constrain(no_boundaries=inner)
+    spans = [tuple(sorted(rng.choice(T + 1, 2, replace=False).tolist())) for _ in range(3)]
+    if some[3]:
+        p.constrain(forbidden=[(s, e, int(rng.integers(Y))) for s, e in spans])
+    pair = (int(rng.integers(Y)), int(rng.integers(Y)))
+    if some[4] and T > 1:
+        p._edges.append((int(rng.integers(1, T)), *pair, -math.inf))
+        p._problem = None
+    if some[5]:
+        t = int(rng.integers(T))
+        p.add(t, t + 1, pair, -math.inf)
+    if some[6]:
+        p.constrain(at_most_once=[0], exactly_once=[Y - 1] if rng.random() < 0.3 else [])
+
+
+@settings(max_examples=300, deadline=None)
+@given(SEEDS, ORDERS, SCALES)
+def test_answers_keep_conditions(seed: int, order: int, scale: float) -> None:
+    """Every question under conditions is that of the engine about constrained potentials."""
+    case = Case(seed, scale=scale, order=order)
+    scorer, design = case.scorer(), case.parameters.compile(case.corpus)
+    every = np.arange(case.Y, dtype=np.int32)
+    reading, names = _kernels.Reading(every, None), every.tolist()
+    conditions = [condition_of(Potentials(0, case.Y)) for _ in case.lengths]
+    forbidden = []
+    for i, p in scored(case):
+        bare = Potentials(p.length, case.Y)
+        forbid(bare, np.random.default_rng(seed + i))
+        forbid(p, np.random.default_rng(seed + i))
+        conditions[i] = condition_of(bare)
+        forbidden.append((i, p))
+    rest = 1, conditions
+    best = scorer.best(design, None, *rest).segments(tuple, names)
+    sure = scorer.confident(design, reading, *rest)
+    confident = sure.segments(tuple, names)
+    rows = scorer.posterior(design, False, *rest)
+    totals = scorer.log_partition(design, *rest)
+    read = design, reading, tuple, names
+    ranked, drawn = scorer.n_best(*read, 3, *rest), scorer.sample(*read, 2, 5, *rest)
+    for i, p in forbidden:
+        total = caesura.log_partition(p)
+        assert totals[i] == pytest.approx(total, rel=1e-9, abs=1e-9)
+        assert rows[i].log_partition == pytest.approx(total, rel=1e-9, abs=1e-9)
+        if total == -math.inf:
+            assert best[i] is None
+            assert confident[i] is None
+            assert ranked[i] == drawn[i] == []
+            continue
+        paths = caesura.n_best(p, 3)
+        assert caesura.score(p, best[i]) == pytest.approx(paths[0].score, rel=1e-9, abs=1e-9)
+        assert confident[i] == best[i]
+        m = caesura.marginals(p)
+        assert rows[i].tokens == pytest.approx(m.tokens, rel=1e-9, abs=1e-10)
+        chances = sure.probabilities[sure.ptr[i] : sure.ptr[i + 1]]
+        expected = [m.segment(*segment) for segment in best[i]]
+        assert chances == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        expected = [math.exp(path.score - total) for path in paths]
+        assert [chance for _, chance in ranked[i]] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        for path in drawn[i]:
+            assert caesura.score(p, path) > -math.inf
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS, st.booleans(), st.booleans())
+def test_models_keep_the_constraints_of_each_sequence(
+    seed: int, segments: bool, ruled: bool
+) -> None:
+    """Answers under constraints are those of the engine about the model's potentials."""
+    rng = np.random.default_rng(seed)
+    X = [[str(w) for w in rng.choice(WORDS, int(rng.integers(1, 6)))] for _ in range(6)]
+    y = [[(t, t + 1, "AB"[int(rng.integers(2))]) for t in range(len(x))] for x in X]
+    kind = caesura.SemiCRF if segments else caesura.ChainCRF
+    own = {"ordered": ["A", "B"]} if ruled else None
+    model = kind(some_features(rng, segments), c2=0.1, max_iterations=3).fit(X, y)
+    constraints = [some_rules(rng, len(x)) for x in X]
+    if own is not None:
+        constraints = [{**own, **one} for one in constraints]
+    [asked] = model._asked(X, constraints)
+    totals = caesura.log_partition(asked.potentials)
+    keep = [i for i, total in enumerate(totals) if total > -math.inf]
+    X, constraints = [X[i] for i in keep], [constraints[i] for i in keep]
+    if not X:
+        return
+    [asked] = model._asked(X, constraints)
+    paths = asked.of(caesura.viterbi)
+    assert model.predict(X, constraints) == [model._named(path.segments) for path in paths]
+    marginals = model.predict_marginals(X, constraints)
+    confident = model.predict_confident(X, constraints=constraints)
+    ranked = model.predict_n_best(X, 3, constraints)
+    for i, p in enumerate(asked.potentials):
+        m = caesura.marginals(p)
+        for name in ("log_partition", "tokens", "boundaries", "potentials", "edges"):
+            found, expected = getattr(marginals[i], name), getattr(m, name)
+            assert found == pytest.approx(expected, rel=1e-9, abs=1e-10)
+        said = [one.segment for one in confident[i]]
+        chances = model._chances(m, p, said)
+        assert [one.probability for one in confident[i]] == pytest.approx(chances, abs=1e-10)
+        expected = [math.exp(path.score - m.log_partition) for path in caesura.n_best(p, 3)]
+        assert [chance for _, chance in ranked[i]] == pytest.approx(expected, abs=1e-9)
+
+
+def some_rules(rng: np.random.Generator, T: int) -> dict[str, Any]:
+    """Some constraints on a sequence, which may be impossible but do not contradict each other."""
+    start, end = sorted(rng.choice(T + 1, 2, replace=False).tolist())
+    kind, label = int(rng.integers(7)), "AB"[int(rng.integers(2))]
+    rules: list[dict[str, Any]] = [
+        {},
+        {"required": [(start, end, label)]},
+        {"forbidden": [(start, end, label), (0, 1, label)]},
+        {"boundaries": [t for t in range(1, T) if rng.random() < 0.5]},
+        {"allowed": {t: [label] for t in range(T) if rng.random() < 0.5}},
+        {"at_most_once": [label], "forbidden": [(start, end, "A")]},
+        {"no_boundaries": [t for t in range(1, T) if rng.random() < 0.3]},
+    ]
+    return rules[kind]
+
+
+@settings(max_examples=150, deadline=None)
+@given(SEEDS)
+def test_the_n_best_keep_the_order_of_ties(seed: int) -> None:
+    """With whole numbers for weights many scores are equal."""
+    case = Case(seed, scale=1.0)
+    case.w = np.round(case.w)
+    scorer, design = case.scorer(), case.parameters.compile(case.corpus)
+    every = np.arange(case.Y, dtype=np.int32)
+    reading = _kernels.Reading(every, None)
+    ranked = scorer.n_best(design, reading, tuple, every.tolist(), 6, 1)
+    for i, p in scored(case):
+        expected = [[tuple(s) for s in path.segments] for path in caesura.n_best(p, 6)]
+        assert [[(s, e, p.labels[y]) for s, e, y in path] for path, _ in ranked[i]] == expected
 
 
 WORDS = ["Ann", "ann", "B.", "1992", "", "x-y", "Größe", "12b", "the"]

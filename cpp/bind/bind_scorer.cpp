@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -55,6 +56,64 @@ Scorer make_scorer(const Parameters& parameters, Vector<double> w, Vector<std::i
   if (entry_bias) rules.entry_bias = copied(*entry_bias);
   return Scorer(parameters, w.data(), std::move(rules));
 }
+
+// -- conditions
+// -------------------------------------------------------------------------------------
+
+Condition make_condition(int Y, const std::optional<Matrix<std::uint8_t>>& allowed,
+                         const std::optional<Vector<std::uint8_t>>& boundary,
+                         Matrix<std::int32_t> pairs, Matrix<std::int32_t> forbidden,
+                         const std::vector<std::tuple<int, int, std::vector<std::int32_t>>>& runs,
+                         const NamedRules& rules, const std::optional<Spelling>& spelling) {
+  require(pairs.shape(1) == 3 && forbidden.shape(1) == 3, "pairs, forbidden: expected rows of 3");
+  auto is_label = [&](std::int32_t y) { require(y >= 0 && y < Y, "labels: out of range"); };
+  Condition out;
+  if (allowed) {
+    require(allowed->shape(1) == static_cast<std::size_t>(Y), "allowed: wrong shape");
+    out.allowed.assign(allowed->data(), allowed->data() + allowed->size());
+  }
+  if (boundary) out.boundary = copied(*boundary);
+  for (std::size_t k = 0; k < pairs.shape(0); ++k) {
+    is_label(pairs(k, 1));
+    is_label(pairs(k, 2));
+    out.pairs.push_back({pairs(k, 0), pairs(k, 1), pairs(k, 2), 0, kMinusInfinity});
+  }
+  for (std::size_t k = 0; k < forbidden.shape(0); ++k) {
+    is_label(forbidden(k, 2));
+    out.forbidden.push_back({forbidden(k, 0), forbidden(k, 1), forbidden(k, 2)});
+  }
+  for (const auto& [start, end, labels] : runs) {
+    require(labels.size() > 1, "histories: expected two labels or more");
+    std::for_each(labels.begin(), labels.end(), is_label);
+    out.histories.push_back({start, end, labels});
+  }
+  out.rules = rules_from(rules, Y, spelling);
+  return out;
+}
+
+// Conditions that fit the sequences of a design.
+Conditions checked(const Scorer& self, const Design& d,
+                   const std::optional<std::vector<const Condition*>>& given) {
+  if (!given) return {};
+  require(static_cast<int>(given->size()) == d.n_sequences(), "conditions: one for each sequence");
+  for (int i = 0; i < d.n_sequences(); ++i) {
+    const Condition* one = (*given)[i];
+    if (one == nullptr) continue;
+    const int T = d.length(i);
+    const auto size = static_cast<std::size_t>(T) * self.layout().Y;
+    auto inside = [&](int start, int end) {
+      require(start >= 0 && start < end && end <= T, "conditions: a place is out of range");
+    };
+    require(one->allowed.empty() || one->allowed.size() == size, "allowed: wrong shape");
+    require(one->boundary.empty() || static_cast<int>(one->boundary.size()) == T + 1,
+            "boundary: wrong length");
+    for (const Edge& pair : one->pairs) inside(pair.position - 1, pair.position + 1);
+    for (const auto& [start, end, label] : one->forbidden) inside(start, end);
+    for (const auto& history : one->histories) inside(history.start, history.end);
+  }
+  return *given;
+}
+using GivenConditions = std::optional<std::vector<const Condition*>>;
 
 // -- results
 // ------------------------------------------------------------------------------------------
@@ -146,13 +205,14 @@ nb::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Read
 // (segments, probability) by falling probability; a sequence for which nothing is possible has
 // none.
 nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& reading,
-                        nb::handle kind, nb::list names, int n, int n_threads) {
+                        nb::handle kind, nb::list names, int n, int n_threads,
+                        const std::optional<std::vector<const Condition*>>& given) {
   std::vector<std::vector<Answer>> answers;
   std::vector<double> log_z;
+  const Conditions conditions = checked(self, d, given);
   {
     const Released release;
-    answers = self.n_best(d, n, n_threads);
-    log_z = self.log_partition(d, n_threads);
+    answers = self.n_best(d, n, n_threads, &log_z, conditions);
   }
   auto item = [&](std::size_t i, nb::list path, double score) -> nb::object {
     return nb::make_tuple(std::move(path), std::exp(std::min(score - log_z[i], 0.0)));
@@ -161,11 +221,13 @@ nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& read
 }
 
 nb::list drawn_answers(const Scorer& self, const Design& d, const Reading& reading, nb::handle kind,
-                       nb::list names, int n, std::uint64_t seed, int n_threads) {
+                       nb::list names, int n, std::uint64_t seed, int n_threads,
+                       const std::optional<std::vector<const Condition*>>& given) {
   std::vector<std::vector<Answer>> answers;
+  const Conditions conditions = checked(self, d, given);
   {
     const Released release;
-    answers = self.samples(d, n, seed, n_threads);
+    answers = self.samples(d, n, seed, n_threads, conditions);
   }
   auto item = [](std::size_t, nb::list path, double) -> nb::object { return std::move(path); };
   return answers_to_python(answers, reading, kind, names, item);
@@ -220,6 +282,10 @@ void bind_scorer(nb::module_& m) {
   nb::class_<Reading>(m, "Reading", "What the states of a model say about segments.")
       .def(nb::new_(&make_reading), "label"_a, "joined"_a.none());
 
+  nb::class_<Condition>(m, "Condition", "What the answers about one sequence must keep.")
+      .def(nb::new_(&make_condition), "n_labels"_a, "allowed"_a.none(), "boundary"_a.none(),
+           "pairs"_a, "forbidden"_a, "histories"_a, "rules"_a, "spelling"_a.none());
+
   nb::class_<Paths>(m, "Paths", "The best segments of many sequences.")
       .def("__len__", [](const Paths& self) { return self.possible.size(); })
       .def_prop_ro(
@@ -248,43 +314,48 @@ void bind_scorer(nb::module_& m) {
       .def(
           "best",
           [](const Scorer& self, const Design& d, const Reading* reading, int n_threads,
-             const std::optional<NamedRules>& rules, const std::optional<Spelling>& spelling) {
-            RuleSet asked;
-            if (rules) asked = rules_from(*rules, self.layout().Y, spelling);
+             const GivenConditions& given) {
+            const Conditions conditions = checked(self, d, given);
             const Released release;
-            return self.best(d, reading, n_threads, rules ? &asked : nullptr);
+            return self.best(d, reading, n_threads, conditions);
           },
-          "design"_a, "reading"_a.none(), "n_threads"_a, "rules"_a.none() = nb::none(),
-          "spelling"_a.none() = nb::none())
+          "design"_a, "reading"_a.none(), "n_threads"_a, "conditions"_a.none() = nb::none())
       .def(
           "confident",
-          [](const Scorer& self, const Design& d, const Reading& reading, int n_threads) {
-            return self.confident(d, reading, n_threads);
+          [](const Scorer& self, const Design& d, const Reading& reading, int n_threads,
+             const GivenConditions& given) {
+            const Conditions conditions = checked(self, d, given);
+            const Released release;
+            return self.confident(d, reading, n_threads, conditions);
           },
-          "design"_a, "reading"_a, "n_threads"_a, nb::call_guard<Released>())
+          "design"_a, "reading"_a, "n_threads"_a, "conditions"_a.none() = nb::none())
       .def(
           "posterior",
-          [](const Scorer& self, const Design& d, bool want_entropy, int n_threads) {
+          [](const Scorer& self, const Design& d, bool want_entropy, int n_threads,
+             const GivenConditions& given) {
             std::vector<Posterior> rows;
+            const Conditions conditions = checked(self, d, given);
             {
               const Released release;
-              rows = self.posterior(d, want_entropy, n_threads);
+              rows = self.posterior(d, want_entropy, n_threads, conditions);
             }
             nb::list out;
             for (Posterior& row : rows) out.append(nb::cast(std::move(row)));
             return out;
           },
-          "design"_a, "want_entropy"_a, "n_threads"_a)
+          "design"_a, "want_entropy"_a, "n_threads"_a, "conditions"_a.none() = nb::none())
       .def(
           "log_partition",
-          [](const Scorer& self, const Design& d, int n_threads) {
-            return self.log_partition(d, n_threads);
+          [](const Scorer& self, const Design& d, int n_threads, const GivenConditions& given) {
+            const Conditions conditions = checked(self, d, given);
+            const Released release;
+            return self.log_partition(d, n_threads, conditions);
           },
-          "design"_a, "n_threads"_a, nb::call_guard<Released>())
+          "design"_a, "n_threads"_a, "conditions"_a.none() = nb::none())
       .def("n_best", &ranked_answers, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a,
-           "n_threads"_a)
+           "n_threads"_a, "conditions"_a.none() = nb::none())
       .def("sample", &drawn_answers, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a, "seed"_a,
-           "n_threads"_a)
+           "n_threads"_a, "conditions"_a.none() = nb::none())
       .def("problem", &problem, "design"_a, "i"_a)
       .def("potentials", &potentials, "design"_a, "i"_a);
 

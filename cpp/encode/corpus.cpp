@@ -12,75 +12,11 @@ void Corpus::push(std::int32_t id, double x) {
   if (x != 1.0 || !value.empty()) value.push_back(x);
 }
 
-// -- attributes
-// ---------------------------------------------------------------------------------------
-
-std::uint64_t Attributes::hash(int source, const std::int32_t* values, int count) const {
-  std::uint64_t h = static_cast<std::uint64_t>(source) + 0x9e3779b97f4a7c15;
-  for (int k = 0; k < count; ++k) {
-    h = (h ^ static_cast<std::uint32_t>(values[k])) * 0xff51afd7ed558ccd;
-    h ^= h >> 32;
-  }
-  return h * 0xc4ceb9fe1a85ec53;
-}
-
-std::int32_t Attributes::push(int source, const std::int32_t* values, int count) {
-  source_.push_back(source);
-  values_.insert(values_.end(), values, values + count);
-  ptr_.push_back(static_cast<std::int64_t>(values_.size()));
-  return size() - 1;
-}
-
-std::int32_t Attributes::id(int source, const std::int32_t* values, int count, bool grow) {
-  if (count == 1) {
-    std::vector<std::int32_t>& known = single_[source];
-    const auto at = static_cast<std::size_t>(values[0] + 2);
-    if (at < known.size() && known[at] != kMissing) return known[at];
-    if (!grow) return kMissing;
-    if (at >= known.size()) known.resize(std::max(at + 1, 2 * known.size()), kMissing);
-    return known[at] = push(source, values, 1);
-  }
-  if (slots_.empty()) {
-    if (!grow) return kMissing;
-    slots_.resize(64);
-  }
-  const std::uint64_t h = hash(source, values, count);
-  const auto tag = static_cast<std::uint32_t>(h);
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = h >> 32 & mask;
-  for (; slots_[at].attribute != kMissing; at = (at + 1) & mask) {
-    const std::int32_t a = slots_[at].attribute;
-    if (slots_[at].tag == tag && source_[a] == source &&
-        std::equal(values, values + count, values_.data() + ptr_[a]))
-      return a;
-  }
-  if (!grow) return kMissing;
-  const std::int32_t a = push(source, values, count);
-  slots_[at] = {a, tag};
-  if (2 * ++n_hashed_ > slots_.size()) grow_slots();
-  return a;
-}
-
-void Attributes::grow_slots() {
-  std::vector<Entry> old(2 * slots_.size());
-  old.swap(slots_);
-  const std::size_t mask = slots_.size() - 1;
-  for (const Entry& entry : old) {
-    const std::int32_t a = entry.attribute;
-    if (a == kMissing) continue;
-    std::size_t at =
-        hash(source_[a], values_.data() + ptr_[a], static_cast<int>(ptr_[a + 1] - ptr_[a])) >> 32 &
-        mask;
-    while (slots_[at].attribute != kMissing) at = (at + 1) & mask;
-    slots_[at] = entry;
-  }
-}
-
 // -- extraction
 // ---------------------------------------------------------------------------------------
 
 Extractor::Extractor(std::vector<Template> templates)
-    : attributes(static_cast<int>(templates.size())), templates_(std::move(templates)) {
+    : attributes(templates), templates_(std::move(templates)) {
   constexpr std::uint8_t kBoth = kOpenStart | kOpenEnd;
   forms_.push_back({0, 1, kBoth, {}});
   for (int k = 0; k < static_cast<int>(templates_.size()); ++k) {
@@ -281,24 +217,52 @@ WordTable Extractor::word_table(const std::vector<std::uint8_t>& of_words) const
   return table;
 }
 
-// Attributes of several values are far apart in memory: those of a token are asked for together.
-void Extractor::expect(const std::vector<int>& sources, const std::vector<Column>& columns,
-                       std::int64_t begin, std::int64_t end, std::int64_t t) {
-  constexpr std::size_t kMostParts = 4;
-  std::int32_t values[kMostParts];
+// Families whose columns have one value for each token.
+std::vector<std::uint8_t> Extractor::joint_families(const std::vector<Column>& columns,
+                                                    const std::vector<int>& sources) const {
+  std::vector<std::uint8_t> out(attributes.families().size(), 0);
+  auto is_single = [&](const Part& part) {
+    const Column& column = columns[part.column];
+    return column.ids != nullptr && column.ptr == nullptr && column.values == nullptr;
+  };
   for (const int k : sources) {
-    const std::vector<Part>& parts = templates_[k].parts;
-    if (parts.size() < 2 || parts.size() > kMostParts) continue;
-    bool known = true;
-    for (std::size_t p = 0; known && p < parts.size(); ++p) {
-      const std::int64_t at = t + parts[p].offset;
-      const Column& column = columns[parts[p].column];
-      known = column.ptr == nullptr;
-      if (known) values[p] = at < begin ? kBefore : at >= end ? kAfter : column.ids[at];
-      known = known && values[p] != kUnseen;
-    }
-    if (known) attributes.expect(k, values, static_cast<int>(parts.size()));
+    const int family = attributes.member(k).family;
+    if (family < 0) continue;
+    const std::vector<Part>& parts = attributes.families()[family].parts;
+    out[family] = std::all_of(parts.begin(), parts.end(), is_single);
   }
+  return out;
+}
+
+// entries_[family][r]: what its templates with the offset `low` find at token begin + r, and those
+// with the offset low + d at token begin + r - d.
+void Extractor::find_entries(int family, const std::vector<Column>& columns, std::int64_t begin,
+                             std::int64_t end) {
+  const Family& own = attributes.families()[family];
+  const std::int64_t count = end - begin + own.high - own.low;
+  std::vector<std::uint32_t>& entries = entries_[family];
+  entries.assign(count, Attributes::kNoEntry);
+  tuples_.clear();
+  tuple_at_.clear();
+  for (std::int64_t r = 0; r < count; ++r) {
+    bool known = true;
+    for (const Part& part : own.parts) {
+      const std::int64_t at = begin + own.low + r + part.offset;
+      const std::int32_t value = at < begin  ? kBefore
+                                 : at >= end ? kAfter
+                                             : columns[part.column].ids[at];
+      tuples_.push_back(value);
+      known &= value != kUnseen;
+    }
+    if (known)
+      tuple_at_.push_back(static_cast<std::int32_t>(r));
+    else
+      tuples_.resize(tuples_.size() - own.parts.size());
+  }
+  found_entries_.resize(tuple_at_.size());
+  attributes.find_entries(family, tuples_.data(), static_cast<int>(tuple_at_.size()),
+                          found_entries_.data());
+  for (std::size_t k = 0; k < tuple_at_.size(); ++k) entries[tuple_at_[k]] = found_entries_[k];
 }
 
 void Extractor::extract(const std::int64_t* offsets, int n_sequences,
@@ -316,6 +280,9 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
   std::vector<Run> runs;
   std::size_t next = 0;
   const std::vector<Plain> plain = plain_templates(columns, grow);
+  std::vector<std::uint8_t> joint(attributes.families().size(), 0);
+  if (!grow) joint = joint_families(columns, sources);
+  entries_.resize(joint.size());
   if (has_edges_ && out.edge_ptr.empty()) out.edge_ptr.push_back(0);
   if (table != nullptr && out.word_ptr.empty()) out.word_ptr.assign(out.ptr.size(), 0);
   for (int i = 0; i < n_sequences; ++i) {
@@ -332,13 +299,21 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
     runs.clear();
     pending_.clear();
     pending_words_.clear();
+    for (std::size_t family = 0; family < joint.size(); ++family) {
+      if (joint[family]) find_entries(static_cast<int>(family), columns, begin, end);
+    }
     for (std::int64_t t = begin; t < end; ++t) {
       found_.clear();
-      if (!grow) expect(sources, columns, begin, end, t);
       for (const int k : sources) {
         found_ptr_[k] = static_cast<std::int64_t>(found_.size());
         const Plain& one = plain[k];
-        if (one.ids == nullptr) {
+        const Member& member = attributes.member(k);
+        if (member.family >= 0 && joint[member.family]) {
+          const int low = attributes.families()[member.family].low;
+          const std::uint32_t entry = entries_[member.family][t - begin + member.offset - low];
+          const std::int32_t a = attributes.of_entry(entry, member);
+          if (a != Attributes::kMissing) found_.push_back({a, 1.0});
+        } else if (one.ids == nullptr) {
           find(k, columns, begin, end, t, grow);
         } else {
           const std::int64_t at = t + one.offset;
@@ -393,34 +368,50 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
                       from + 1});
     }
     out.tokens.push_back(out.tokens.back() + end - begin);
-    add_sites(runs, out);
+    add_sites(runs, static_cast<int>(end - begin), out);
   }
 }
 
 // Sorted by end, later starts first; what fires on one site is one row.  A site that is open at
 // both ends and one token wide is a row of its own beside the token's: only firings make one.
-void Extractor::add_sites(std::vector<Run>& runs, Corpus& out) {
-  std::stable_sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
-    if (a.site.end != b.site.end) return a.site.end < b.site.end;
-    if (a.site.start != b.site.start) return a.site.start > b.site.start;
-    return a.site.flags < b.site.flags;
-  });
+void Extractor::add_sites(const std::vector<Run>& runs, int length, Corpus& out) {
+  sort_runs(runs, length);
   std::int64_t count = 0;
   for (std::size_t r = 0; r < runs.size(); ++r) {
-    const Site& site = runs[r].site;
-    for (std::int64_t f = runs[r].begin; f < runs[r].end; ++f)
+    const Run& run = runs[sorted_[r].second];
+    for (std::int64_t f = run.begin; f < run.end; ++f)
       out.push(pending_[f].attribute, pending_[f].value);
-    for (std::int64_t f = runs[r].word_begin; f < runs[r].word_end; ++f)
-      out.word.push_back(pending_words_[f]);
-    const bool same = r + 1 < runs.size() && runs[r + 1].site.start == site.start &&
-                      runs[r + 1].site.end == site.end && runs[r + 1].site.flags == site.flags;
-    if (same) continue;
-    out.site.push_back(site);
+    out.word.insert(out.word.end(), pending_words_.begin() + run.word_begin,
+                    pending_words_.begin() + run.word_end);
+    if (r + 1 < runs.size() && runs[sorted_[r + 1].second].site.end == run.site.end &&
+        sorted_[r + 1].first == sorted_[r].first)
+      continue;
+    out.site.push_back(run.site);
     out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
     if (!out.word_ptr.empty()) out.word_ptr.push_back(static_cast<std::int64_t>(out.word.size()));
     ++count;
   }
   out.sites.push_back(out.sites.back() + count);
+}
+
+// sorted_: a key and a place in `runs`, by end, then by falling start, flags and place.  Few sites
+// end at one token, so they are counted out by end and each few are put in order.
+void Extractor::sort_runs(const std::vector<Run>& runs, int length) {
+  end_at_.assign(length + 2, 0);
+  for (const Run& run : runs) ++end_at_[run.site.end + 1];
+  for (int e = 0; e <= length; ++e) end_at_[e + 1] += end_at_[e];
+  sorted_.resize(runs.size());
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    const Site& site = runs[r].site;
+    const std::uint64_t key = static_cast<std::uint64_t>(length - site.start) << 8 | site.flags;
+    sorted_[end_at_[site.end]++] = {key, static_cast<std::int32_t>(r)};
+  }
+  auto begin = sorted_.begin();
+  for (int e = 0; e <= length; ++e) {  // end_at_[e] is now where the sites that end at e are over
+    const auto end = sorted_.begin() + end_at_[e];
+    std::sort(begin, end);
+    begin = end;
+  }
 }
 
 }  // namespace caesura

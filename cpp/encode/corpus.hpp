@@ -11,44 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "encode/attributes.hpp"
 #include "lattice/lattice.hpp"
 #include "learn/design.hpp"
 
 namespace caesura {
 
-// Values below zero: before the sequence, after it, and one that no template has seen.
-constexpr std::int32_t kBefore = -1, kAfter = -2, kUnseen = -3;
-
 struct Column {
   const std::int64_t* ptr = nullptr;  // [tokens + 1], or null: one value for each token
   const std::int32_t* ids = nullptr;
   const double* values = nullptr;  // or null: all are 1
-};
-
-enum class Place : std::uint8_t {
-  kToken,
-  kWithin,
-  kFirst,
-  kLast,
-  kSingle,
-  kBegin,
-  kInside,
-  kEnd,
-  kEdge
-};
-
-struct Part {
-  std::int32_t column, offset;
-  bool operator==(const Part& other) const {
-    return column == other.column && offset == other.offset;
-  }
-};
-
-struct Template {
-  std::vector<Part> parts;  // none: the attributes come from outside (see Firing)
-  Place place = Place::kToken;
-  int order =
-      0;  // so many labels before the segment's own go with its attributes; at an edge at least one
 };
 
 // A feature of segments that fires: the value names its attribute.
@@ -99,51 +71,6 @@ struct Corpus {
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
   std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
   void push(std::int32_t id, double x);
-};
-
-// The attributes met so far.
-class Attributes {
- public:
-  static constexpr std::int32_t kMissing = -1;
-  explicit Attributes(int n_templates) : single_(n_templates) {}
-
-  std::int32_t id(int source, const std::int32_t* values, int count, bool grow);
-  // Asks for the memory that id() will read for several values.
-  void expect(int source, const std::int32_t* values, int count) const {
-    if (!slots_.empty())
-      __builtin_prefetch(&slots_[hash(source, values, count) >> 32 & (slots_.size() - 1)]);
-  }
-  // The attribute of a template with one part.
-  std::int32_t find(int source, std::int32_t value) const {
-    const std::vector<std::int32_t>& known = single_[source];
-    const auto at = static_cast<std::size_t>(value + 2);
-    return at < known.size() ? known[at] : kMissing;
-  }
-  // The attributes of a template with one part, [value + 2]; good until one is added.
-  const std::vector<std::int32_t>& of_values(int source) const { return single_[source]; }
-  std::int32_t size() const { return static_cast<std::int32_t>(source_.size()); }
-
-  const std::vector<std::int32_t>& sources() const { return source_; }  // [size] templates
-  const std::vector<std::int64_t>& ptr() const { return ptr_; }         // [size + 1]
-  const std::vector<std::int32_t>& values() const { return values_; }
-
- private:
-  std::int32_t push(int source, const std::int32_t* values, int count);
-  void grow_slots();
-  std::uint64_t hash(int source, const std::int32_t* values, int count) const;
-  std::vector<std::vector<std::int32_t>>
-      single_;  // [template][value + 2] of templates with one part
-  // Of the others: a hash table.  With half of the hash beside the attribute, one that is not there
-  // is seldom compared with what is.
-  struct Entry {
-    std::int32_t attribute = kMissing;
-    std::uint32_t tag = 0;
-  };
-  std::vector<Entry> slots_;
-  std::size_t n_hashed_ = 0;
-  std::vector<std::int32_t> source_;
-  std::vector<std::int64_t> ptr_{0};
-  std::vector<std::int32_t> values_;
 };
 
 // Attributes that come together: of a token, and of the same token as first, last or single of its
@@ -215,9 +142,12 @@ class Extractor {
   void combine(const std::vector<Part>& parts, std::size_t k, const std::vector<Column>& columns,
                std::int64_t begin, std::int64_t end, std::int64_t t, double value, int source,
                bool grow);
-  void expect(const std::vector<int>& sources, const std::vector<Column>& columns,
-              std::int64_t begin, std::int64_t end, std::int64_t t);
-  void add_sites(std::vector<Run>& runs, Corpus& out);
+  std::vector<std::uint8_t> joint_families(const std::vector<Column>& columns,
+                                           const std::vector<int>& sources) const;
+  void find_entries(int family, const std::vector<Column>& columns, std::int64_t begin,
+                    std::int64_t end);
+  void add_sites(const std::vector<Run>& runs, int length, Corpus& out);
+  void sort_runs(const std::vector<Run>& runs, int length);
 
   std::vector<Template> templates_;
   std::vector<Form> forms_;  // the first is the tokens'
@@ -228,6 +158,11 @@ class Extractor {
   std::vector<std::int32_t> chosen_;
   std::vector<Found> pending_;  // of the sites of one sequence
   std::vector<const double*> pending_words_;
+  std::vector<std::vector<std::uint32_t>> entries_;  // [families] of one sequence
+  std::vector<std::int32_t> tuples_, tuple_at_;      // scratch of find_entries
+  std::vector<std::uint32_t> found_entries_;
+  std::vector<std::int32_t> end_at_;  // scratch of sort_runs
+  std::vector<std::pair<std::uint64_t, std::int32_t>> sorted_;
 };
 
 }  // namespace caesura

@@ -33,17 +33,6 @@ Posterior empty_posterior(const Problem& problem, const Lattice& g) {
                         static_cast<int>(in.static_targets.size()));
 }
 
-// The better score first; of equal ones, the order of ties.hpp.
-bool comes_first(const Answer& a, const Answer& b) {
-  if (a.score != b.score) return a.score > b.score;
-  auto x = a.segments.rbegin(), y = b.segments.rbegin();
-  for (; x != a.segments.rend() && y != b.segments.rend(); ++x, ++y) {
-    if (x->label != y->label) return x->label < y->label;
-    if (x->start != y->start) return x->start > y->start;
-  }
-  return false;
-}
-
 void clear(Posterior& out) {
   const double* end = out.patterns + out.n_patterns;
   std::fill(out.memory.get(), out.memory.get() + (end - out.memory.get()), 0.0);
@@ -65,6 +54,16 @@ void clamp(Posterior& out) {
 void check_scores(const Problem& problem) {
   const std::string invalid = problem.invalid_score();
   if (!invalid.empty()) throw InvalidScore(invalid);
+}
+
+bool comes_first(const Answer& a, const Answer& b) {
+  if (a.score != b.score) return a.score > b.score;
+  auto x = a.segments.rbegin(), y = b.segments.rbegin();
+  for (; x != a.segments.rend() && y != b.segments.rend(); ++x, ++y) {
+    if (x->label != y->label) return x->label < y->label;
+    if (x->start != y->start) return x->start > y->start;
+  }
+  return false;
 }
 
 Posterior make_posterior(int T, int Y, int span_length, int n_potentials, int n_edges,

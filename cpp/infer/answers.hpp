@@ -45,6 +45,9 @@ struct Answer {
   double score = kMinusInfinity;
   std::vector<LabelledSegment> segments;
 };
+// The better score first; of equal ones, the order of ties.hpp.
+bool comes_first(const Answer& a, const Answer& b);
+
 // The best under all rules.  Limits on occurrences are tracked only as far as needed, so the
 // lattice of a problem with limits need not be prepared for these (limited.hpp); but for at most
 // kMostTracked limits, samples need it.

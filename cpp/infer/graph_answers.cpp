@@ -102,7 +102,8 @@ std::vector<GraphPath> graph_n_best(const SpanGraph& g, Workspace& work, int n) 
   std::vector<GraphPath> paths;
   if (kernels().graph_best(g, work, tables, nullptr) == kMinusInfinity) return paths;
   const GraphWalk walk(g, tables);
-  Enumeration every(walk, ByTerm{});
+  EnumerationMemory memory;
+  Enumeration every(walk, ByTerm{}, memory, n);
   while (static_cast<int>(paths.size()) < n && every.extend())
     paths.push_back(walk.spans_of(every.last()));
   return paths;

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <unordered_map>
+#include <deque>
 #include <vector>
 
 #include "base/interrupt.hpp"
@@ -87,6 +87,62 @@ struct Ways {
   std::vector<Way> heap;   // the next way through each term
   bool advanced = true;    // what follows found.back() is in the heap
   bool exhausted = false;  // there are no more than `found`
+
+  void clear() {
+    terms.clear();
+    found.clear();
+    heap.clear();
+    most = kMinusInfinity;
+    advanced = true;
+    exhausted = false;
+  }
+};
+
+// The ways to the nodes that were met, by their keys.  An enumeration after another uses the memory
+// of the first again: for short sequences it would take most of the time.
+class EnumerationMemory {
+ public:
+  void clear() {
+    if (n_used_ > kMostKept) *this = EnumerationMemory();
+    std::fill(slots_.begin(), slots_.end(), Slot{});
+    n_used_ = 0;
+  }
+  // Those to one node; *added if it is met for the first time.  References stay good.
+  Ways& at(std::uint64_t key, bool* added) {
+    if (2 * (n_used_ + 1) > slots_.size()) grow();
+    const std::size_t at = find(key);
+    *added = slots_[at].place == kNone;
+    if (!*added) return ways_[slots_[at].place];
+    if (n_used_ == ways_.size()) ways_.emplace_back();
+    slots_[at] = {key, static_cast<std::int64_t>(n_used_)};
+    ways_[n_used_].clear();
+    return ways_[n_used_++];
+  }
+  std::vector<Node> stack, path;
+
+ private:
+  static constexpr std::int64_t kNone = -1;
+  static constexpr std::size_t kMostKept = 4096;  // nodes whose memory is kept
+  struct Slot {
+    std::uint64_t key = 0;
+    std::int64_t place = kNone;
+  };
+  std::size_t find(std::uint64_t key) const {
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = key * 0x9e3779b97f4a7c15 >> 32 & mask;
+    while (slots_[at].place != kNone && slots_[at].key != key) at = (at + 1) & mask;
+    return at;
+  }
+  void grow() {
+    std::vector<Slot> old(std::max<std::size_t>(256, 2 * slots_.size()));
+    old.swap(slots_);
+    for (const Slot& slot : old) {
+      if (slot.place != kNone) slots_[find(slot.key)] = slot;
+    }
+  }
+  std::vector<Slot> slots_;  // a hash table, a power of two of them
+  std::deque<Ways> ways_;
+  std::size_t n_used_ = 0;
 };
 
 // The n best paths, by the recursive enumeration of Jimenez and Marzal (1999); the walker lists the
@@ -103,7 +159,11 @@ struct Ways {
 template <class Walker, class Order>
 class Enumeration {
  public:
-  Enumeration(const Walker& walk, Order order) : walk_(walk), order_(order) {}
+  // most: no more than so many paths are asked for.
+  Enumeration(const Walker& walk, Order order, EnumerationMemory& memory, int most)
+      : walk_(walk), order_(order), memory_(memory), most_(most) {
+    memory_.clear();
+  }
 
   // Finds one more way to the final node; false: there is none.
   bool extend() {
@@ -114,26 +174,25 @@ class Enumeration {
 
   // The last path that was found, from the final node to the start.
   const std::vector<Node>& last() {
-    path_.assign(1, final_);
+    std::vector<Node>& path = memory_.path;
+    path.assign(1, final_);
     Way way = ways(final_).found.back();
     for (Node node = final_; !walk_.is_start(node);) {
       node = ways(node).terms[way.term].from;
-      path_.push_back(node);
+      path.push_back(node);
       if (!walk_.is_start(node)) way = found(node, way.rank);
     }
-    return path_;
+    return path;
   }
 
   Ways& ways(const Node& node) {
-    const auto [at, added] = known_.try_emplace(walk_.key(node));
-    Ways& made = at->second;
+    bool added;
+    Ways& made = memory_.at(walk_.key(node), &added);
     if (!added) return made;
     check_interrupt();
     walk_.terms(node, made.terms);
     for (const Term& term : made.terms) made.most = std::max(made.most, term.value);
-    for (std::size_t i = 0; i < made.terms.size(); ++i)
-      made.heap.push_back({made.most - made.terms[i].value, static_cast<std::int32_t>(i), 0});
-    std::make_heap(made.heap.begin(), made.heap.end(), Later{*this, node, made});
+    fill_heap(node, made);
     return made;
   }
 
@@ -148,8 +207,28 @@ class Enumeration {
   const Walker& walk_;
   Order order_;
   const Node final_ = walk_.final();
-  std::unordered_map<std::uint64_t, Ways> known_;
-  std::vector<Node> stack_, path_;
+  EnumerationMemory& memory_;
+  const int most_;
+
+  // The best way through each term.  The first `most` ways go through no more terms than that, and
+  // these are the best ones: of many terms few are kept, in order, which is a heap.
+  void fill_heap(const Node& node, Ways& made) {
+    constexpr std::size_t kFew = 32;
+    const auto later = Later{*this, node, made};
+    const bool few = most_ < static_cast<int>(std::min(made.terms.size(), kFew));
+    for (std::size_t i = 0; i < made.terms.size(); ++i) {
+      const Way way{made.most - made.terms[i].value, static_cast<std::int32_t>(i), 0};
+      if (few && made.heap.size() == static_cast<std::size_t>(most_)) {
+        if (way.loss > made.heap.back().loss || later(way, made.heap.back())) continue;
+        made.heap.pop_back();
+      }
+      made.heap.push_back(way);
+      for (std::size_t k = made.heap.size() - 1;
+           few && k > 0 && later(made.heap[k - 1], made.heap[k]); --k)
+        std::swap(made.heap[k - 1], made.heap[k]);
+    }
+    if (!few) std::make_heap(made.heap.begin(), made.heap.end(), later);
+  }
 
   // The best of the heap becomes the next way.
   void take(const Node& node, Ways& all) {
@@ -164,13 +243,14 @@ class Enumeration {
   // One more way to a node.  Each may need one more to the node that its last way came from, so
   // those wait on a stack: paths are as long as the sequence.
   void extend(const Node& goal) {
-    stack_.assign(1, goal);
-    while (!stack_.empty()) {
-      const Node node = stack_.back();
+    std::vector<Node>& stack = memory_.stack;
+    stack.assign(1, goal);
+    while (!stack.empty()) {
+      const Node node = stack.back();
       Ways& all = ways(node);
       if (!all.advanced && !advance(node, all)) continue;
       take(node, all);
-      stack_.pop_back();
+      stack.pop_back();
     }
   }
 
@@ -187,7 +267,7 @@ class Enumeration {
     if (static_cast<std::int32_t>(before.found.size()) <= rank) {
       if (before.exhausted) return true;
       all.advanced = false;
-      stack_.push_back(term.from);
+      memory_.stack.push_back(term.from);
       return false;
     }
     all.heap.push_back({all.most - term.value + before.found[rank].loss, last.term, rank});

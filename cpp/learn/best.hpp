@@ -7,6 +7,7 @@
 
 #include "lattice/problem.hpp"
 #include "learn/segmental.hpp"
+#include "learn/trainers.hpp"
 
 namespace caesura::CAESURA_ISA {
 
@@ -61,9 +62,9 @@ inline void best_step(const Weights<real>& w, const real* before, const real* m,
 // rows' own kind: vectors choose them along with scores, and they are exact up to 2^53 in a double.
 class Best {
  public:
-  // rows: [T + n_sites][stride] scores
+  // rows: [T + n_sites][stride] scores; tables: where the rows of the sweep go, or null
   Best(const Weights<real>& weights, int length, const Site* sites, int n_sites, const real* rows,
-       const Known& known, Workspace& work)
+       const Known& known, Workspace& work, BestTables* tables = nullptr)
       : w(weights),
         known(known),
         T(length),
@@ -79,6 +80,9 @@ class Best {
     live = reals(work, static_cast<std::size_t>(ring) * n);
     for (real** one : {&alpha, &gain, &close, &open, &open_start, &entering, &entering_start})
       *one = reals(work, n);
+    if (tables == nullptr) return;
+    alphas = reals(work, size);
+    *tables = {alphas, hat, start, previous};
   }
 
   // transitions(e): the scores of pairs at boundary e, [stride][stride].  Returns how many segments
@@ -89,6 +93,7 @@ class Best {
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     for (int e = 1; e <= T; ++e) {
+      if (alphas != nullptr) alpha = row(alphas, e);
       step(e);
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) best_step(w, alpha, transitions(e), row(hat, e), row(previous, e));
@@ -119,6 +124,7 @@ class Best {
   const Spans spans;
   const int ring;
   real *hat, *start, *previous;     // [T + 1][n]; where the best segment that ends here starts
+  real* alphas = nullptr;           // [T + 1][n], or null: only that of the current end is kept
   real* live;                       // [ring][n]
   real *alpha, *gain, *close;       // [n] of the current end
   real *open, *open_start;          // [n] segments that only go on, before this end

@@ -1,5 +1,8 @@
 // Learning by the general sweeps, over logarithms: slower, and right for any weights.
+#include <algorithm>
+
 #include "infer/answers.hpp"
+#include "learn/condition.hpp"
 #include "learn/terms.hpp"
 
 namespace caesura {
@@ -9,11 +12,37 @@ std::shared_ptr<const Automaton> automaton_of(const Layout& layout,
   return automaton_for(order, layout.patterns, layout.rules, true);
 }
 
+namespace {
+
+void forbid(const Site& site, std::int32_t target, ProblemInput& in) {
+  const auto id = static_cast<std::int32_t>(in.potentials.size());
+  in.potentials.push_back({site.start, site.end, target, site.flags, id, kMinusInfinity});
+}
+
+// Histories that are no patterns of the model become targets as well.
+void forbid_histories(const Condition& condition, int Y, ProblemInput& in) {
+  for (const auto& [start, end, labels] : condition.histories) {
+    auto found = std::find(in.histories.begin(), in.histories.end(), labels);
+    if (found == in.histories.end()) found = in.histories.insert(found, labels);
+    forbid({start, end, 0}, Y + static_cast<std::int32_t>(found - in.histories.begin()), in);
+  }
+}
+
+void forbid_segments(const Condition& condition, ProblemInput& in) {
+  for (const auto& [start, end, label] : condition.forbidden) forbid({start, end, 0}, label, in);
+  for (Edge pair : condition.pairs) {
+    pair.id = static_cast<std::int32_t>(in.edges.size());
+    in.edges.push_back(pair);
+  }
+}
+
+}  // namespace
+
 std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d,
                                               const Unpacked<double>& w, int i, const Known& known,
                                               std::shared_ptr<const Automaton> automaton,
                                               const std::vector<std::int32_t>& order, bool every,
-                                              Workspace& work, const RuleSet* rules) {
+                                              Workspace& work, const Condition* condition) {
   const int T = d.length(i), Y = layout.Y, stride = w.view().row, n_sites = d.n_sites(i);
   auto out = std::make_unique<ScoredProblem>();
   std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride);
@@ -52,16 +81,22 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
     for (int y = 0; y < Y; ++y) push(d.site[d.sites[i] + k], y, row[y]);
   }
   in.histories = layout.patterns;
-  in.rules = rules == nullptr ? layout.rules : *rules;
+  in.rules = condition == nullptr || condition->rules.empty() ? layout.rules : condition->rules;
   out->n_on_rows = -1;
   for_pattern_weights(
       layout, d, i,
       [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
         const auto pushed = static_cast<std::int64_t>(in.potentials.size());
-        if (edge && out->n_on_rows < 0) out->n_on_rows = pushed;
+        if (edge && out->n_on_rows < 0) {
+          if (condition != nullptr) forbid_histories(*condition, Y, in);
+          out->n_on_rows = pushed;
+        }
         push(site, Y + pattern, value * (edge ? w.view().edge : w.view().sparse)[id]);
       });
-  if (out->n_on_rows < 0) out->n_on_rows = static_cast<std::int64_t>(in.potentials.size());
+  if (out->n_on_rows < 0) {
+    out->n_on_rows = static_cast<std::int64_t>(in.potentials.size());
+    if (condition != nullptr) forbid_histories(*condition, Y, in);
+  }
   for (std::int32_t k = 0; k < layout.n_plain; ++k) {
     in.static_targets.push_back(Y + k);
     in.static_scores.push_back(w.pattern[k]);
@@ -78,6 +113,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
                                known.cost_rows[static_cast<std::ptrdiff_t>(k) * Y + y]});
     }
   }
+  if (condition != nullptr) forbid_segments(*condition, in);
   out->problem = std::make_unique<Problem>(std::move(in), std::move(automaton), order);
   return out;
 }

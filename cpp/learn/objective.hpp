@@ -16,6 +16,8 @@
 
 namespace caesura {
 
+struct Condition;
+
 // No segmentation agrees with what is known of a sequence.
 struct NoAgreement : std::domain_error {
   explicit NoAgreement(int i) : std::domain_error("no segmentation agrees"), sequence(i) {}
@@ -139,12 +141,12 @@ struct ScoredProblem {
   std::unique_ptr<Problem> problem;
   std::int64_t n_on_rows = 0;  // potentials before those at boundaries
 };
-// every: potentials that score nothing are among them; rules: instead of those of the layout, then
-// without an automaton
+// every: potentials that score nothing are among them; condition: what must be kept, or null; with
+// rules or histories of its own the automaton is null
 std::unique_ptr<ScoredProblem> scored_problem(const Layout&, const Design&, const Unpacked<double>&,
                                               int i, const Known&, std::shared_ptr<const Automaton>,
                                               const std::vector<std::int32_t>& order, bool every,
-                                              Workspace&, const RuleSet* rules = nullptr);
+                                              Workspace&, const Condition* condition = nullptr);
 
 // The automaton of the general sweeps where there are patterns or rules; order: the labels by their
 // longest segment.

@@ -38,6 +38,19 @@ struct Asking : FeatureRows {
         out);
   }
 
+  // The scores of pairs at each boundary, [T][n][n], or those of all boundaries.
+  const real* edge_scores() const {
+    if (d.edge_ptr.empty()) return w.log_transition;
+    const std::ptrdiff_t size = static_cast<std::ptrdiff_t>(n) * n;
+    real* out = reals(work, length() * size);
+    for (int t = 1; t < length(); ++t) {
+      real* m = out + t * size;
+      std::memcpy(m, w.log_transition, sizeof(real) * size);
+      for_edges(i, t, [&](std::int32_t id, int at, real value) { m[at] += w.edge[id] * value; });
+    }
+    return out;
+  }
+
   // Both sweeps over a copy of the scores: calls use(kernel) after them.  False: out of range.
   template <class Use>
   bool sweep(const real* x, const Asked& asked, Gradient<real>& gradient, real* counts, real* m,
@@ -177,6 +190,33 @@ bool log_partition(const Design& d, const Weights<real>& w, int i, const Known& 
   return !far && kernel.forward(x, m, log_z);
 }
 
+bool best_tables(const Design& d, const Weights<real>& w, int i, const Known& known,
+                 BestTables* out, Workspace& work) {
+  work.clear();
+  const Asking asking(d, w, i, known, work);
+  const int T = d.length(i), n = w.stride;
+  const std::size_t size = static_cast<std::size_t>(asking.n_rows()) * n;
+  real *x = reals(work, size), *copy = reals(work, size);
+  asking.scores(i, x);
+  std::memcpy(copy, x, sizeof(real) * size);
+  bool far = false;
+  real* m = asking.edges(i, &far);
+  Segmental kernel(w, T, asking.sites(), d.n_sites(i), known, work);
+  double log_z;
+  if (far || !kernel.forward(copy, m, &log_z)) return false;
+  const real* scores = asking.edge_scores();
+  const std::ptrdiff_t apart = scores == w.log_transition ? 0 : static_cast<std::ptrdiff_t>(n) * n;
+  LabelledSegment* best = reinterpret_cast<LabelledSegment*>(work.ints(3 * T));
+  Best sweep(w, T, asking.sites(), d.n_sites(i), x, known, work, out);
+  if (sweep.run([&](int t) { return scores + t * apart; }, best) == 0) return false;
+  for (int t = 0; t < T && known.any(); ++t) apply(known, t, w.Y, x + t * n);
+  out->rows = x;
+  out->transition = scores;
+  out->apart = apart;
+  out->log_z = log_z;
+  return true;
+}
+
 bool posterior(const Design& d, const Weights<real>& w, int i, const Known& known,
                const RowCounts& out, Workspace& work) {
   const Asking asking(d, w, i, known, work);
@@ -207,7 +247,7 @@ bool posterior(const Design& d, const Weights<real>& w, int i, const Known& know
 }  // namespace caesura::CAESURA_ISA
 
 namespace caesura {
-extern const Predictor CAESURA_PREDICTOR = {CAESURA_ISA::scores, CAESURA_ISA::best,
-                                            CAESURA_ISA::confident, CAESURA_ISA::log_partition,
-                                            CAESURA_ISA::posterior};
+extern const Predictor CAESURA_PREDICTOR = {CAESURA_ISA::scores,      CAESURA_ISA::best,
+                                            CAESURA_ISA::confident,   CAESURA_ISA::log_partition,
+                                            CAESURA_ISA::best_tables, CAESURA_ISA::posterior};
 }  // namespace caesura

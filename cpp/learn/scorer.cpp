@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "learn/rows_walk.hpp"
+
 namespace caesura {
 namespace {
 
@@ -26,6 +28,10 @@ struct PathParts {
   }
 };
 
+const Condition* condition_of(const Conditions& conditions, int i) {
+  return conditions.empty() ? nullptr : conditions[i];
+}
+
 }  // namespace
 
 Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) {
@@ -43,72 +49,80 @@ Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) 
   layout_ = std::move(layout);
 }
 
-std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace& work) const {
-  auto made = scored_problem(*layout_, d, weights_, i, Known{}, automaton_, order_, false, work);
-  made->problem->prepare(Method::kOverlapping);
+std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace& work,
+                                               const Condition* condition, int most_limits) const {
+  const Known known = condition == nullptr ? Known{} : condition->known();
+  const bool own =
+      condition != nullptr && !(condition->rules.empty() && condition->histories.empty());
+  auto made = scored_problem(*layout_, d, weights_, i, known, own ? nullptr : automaton_, order_,
+                             false, work, condition);
+  if (made->problem->input().rules.limits() <= most_limits)
+    made->problem->prepare(Method::kOverlapping);
+  work.clear();
   return made;
 }
 
-std::vector<LabelledSegment> Scorer::best_within(const RuleSet& rules, const Design& d, int i,
-                                                 Workspace& work) const {
-  const auto made =
-      scored_problem(*layout_, d, weights_, i, Known{}, nullptr, order_, false, work, &rules);
-  if (rules.limits() == 0) made->problem->prepare(Method::kOverlapping);
-  work.clear();
-  return answer_best(*made->problem, Method::kOverlapping, work).segments;
+bool Scorer::find_best(const Design& d, int i, const Condition* condition,
+                       std::vector<LabelledSegment>& segments, Workspace& work) const {
+  const int T = d.length(i);
+  if (T == 0) return condition == nullptr || condition->kept_by(nullptr, 0, layout_->Y);
+  segments.resize(T);
+  const Known known = condition == nullptr ? Known{} : condition->known();
+  int count = predictor().best(d, weights_.view(), i, known, segments.data(), work);
+  if (condition != nullptr && count > 0 &&
+      !condition->kept_by(segments.data(), count, layout_->Y)) {
+    const auto made = problem(d, i, work, condition, 0);
+    segments = answer_best(*made->problem, Method::kOverlapping, work).segments;
+    count = static_cast<int>(segments.size());
+  }
+  segments.resize(count);
+  return count > 0;
 }
 
 Paths Scorer::best(const Design& d, const Reading* reading, int n_threads,
-                   const RuleSet* rules) const {
+                   const Conditions& conditions) const {
   PathParts parts(d.n_sequences());
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
-    if (d.length(i) == 0) return;
     std::vector<LabelledSegment>& segments = parts.segments[i];
-    segments.resize(d.length(i));
-    int count = predictor().best(d, weights_.view(), i, Known{}, segments.data(), work);
-    if (rules != nullptr && count > 0) {
-      std::vector<std::int32_t> labels(count);
-      for (int k = 0; k < count; ++k) labels[k] = segments[k].label;
-      if (!rules->kept_by(labels, layout_->Y)) {
-        segments = best_within(*rules, d, i, work);
-        count = static_cast<int>(segments.size());
-      }
-    }
-    parts.possible[i] = count > 0;
-    if (reading != nullptr) count = read_segments(*reading, segments.data(), count);
-    segments.resize(count);
+    parts.possible[i] = find_best(d, i, condition_of(conditions, i), segments, work);
+    if (reading == nullptr) return;
+    segments.resize(read_segments(*reading, segments.data(), static_cast<int>(segments.size())));
   });
   return parts.joined();
 }
 
-Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads) const {
+Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads,
+                        const Conditions& conditions) const {
   PathParts parts(d.n_sequences());
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
-    if (d.length(i) == 0) return;
+    const Condition* condition = condition_of(conditions, i);
     std::vector<LabelledSegment>& segments = parts.segments[i];
     std::vector<double>& chances = parts.probabilities[i];
-    segments.resize(d.length(i));
+    const bool fast = is_fast(condition) && d.length(i) > 0;
     chances.resize(d.length(i));
-    int count, kept;
-    if (fast()) {
-      count = predictor().confident(d, weights_.view(), i, Known{}, reading, segments.data(),
-                                    chances.data(), &kept, work);
+    int kept;
+    if (fast) {
+      const Known known = condition == nullptr ? Known{} : condition->known();
+      segments.resize(d.length(i));
+      parts.possible[i] = predictor().confident(d, weights_.view(), i, known, reading,
+                                                segments.data(), chances.data(), &kept, work) > 0;
     } else {
-      count = predictor().best(d, weights_.view(), i, Known{}, segments.data(), work);
-      kept = read_segments(reading, segments.data(), count);
+      parts.possible[i] = find_best(d, i, condition, segments, work);
+      kept = read_segments(reading, segments.data(), static_cast<int>(segments.size()));
     }
-    parts.possible[i] = count > 0;
     segments.resize(kept);
     chances.resize(kept);
-    if (kept == 0 || (fast() && !std::isnan(chances[0]))) return;
+    if (kept == 0 || (fast && !std::isnan(chances[0]))) return;
     work.clear();
-    const auto made = problem(d, i, work);
+    const auto made = problem(d, i, work, condition);
     const Lookup lookup(*made->problem, Method::kOverlapping);
     for (int k = 0; k < kept; ++k) {
       const auto [start, end, state] = segments[k];
-      chances[k] = reading.tags() ? lookup.run(start, end, reading.states[reading.label[state]],
-                                               reading.joined.data())
-                                  : lookup.segment(start, end, state);
+      const double chance =
+          reading.tags()
+              ? lookup.run(start, end, reading.states[reading.label[state]], reading.joined.data())
+              : lookup.segment(start, end, state);
+      chances[k] = std::min(chance, 1.0);
     }
   });
   return parts.joined();
@@ -116,7 +130,8 @@ Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads) 
 
 // Tokens, boundaries and so on from the rows of the fast kernels; potentials are the rows of sites
 // where they score something, as in problem().
-Posterior Scorer::fast_posterior(const Design& d, int i, Workspace& work, bool* good) const {
+Posterior Scorer::fast_posterior(const Design& d, int i, const Known& known, Workspace& work,
+                                 bool* good) const {
   const Weights<double>& w = weights_.view();
   const int T = d.length(i), Y = layout_->Y, stride = w.stride, n_sites = d.n_sites(i);
   const std::size_t size = static_cast<std::size_t>(T + n_sites) * stride;
@@ -135,7 +150,7 @@ Posterior Scorer::fast_posterior(const Design& d, int i, Workspace& work, bool* 
   counts.ends = work.doubles(stride);
   counts.edges = work.doubles(n_edges + 1);
   std::fill(counts.boundaries, counts.boundaries + T + 1, 1.0);  // a chain's are all certain
-  *good = predictor().posterior(d, w, i, Known{}, counts, work);
+  *good = predictor().posterior(d, w, i, known, counts, work);
   if (!*good) return {};
   int n_potentials = 0;
   auto for_sites = [&](auto visit) {
@@ -170,59 +185,79 @@ Posterior Scorer::fast_posterior(const Design& d, int i, Workspace& work, bool* 
   return out;
 }
 
-std::vector<Posterior> Scorer::posterior(const Design& d, bool want_entropy, int n_threads) const {
+std::vector<Posterior> Scorer::posterior(const Design& d, bool want_entropy, int n_threads,
+                                         const Conditions& conditions) const {
   std::vector<Posterior> out(d.n_sequences());
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
-    if (fast() && !want_entropy && d.length(i) > 0) {
+    const Condition* condition = condition_of(conditions, i);
+    if (is_fast(condition) && !want_entropy && d.length(i) > 0) {
       bool good;
-      out[i] = fast_posterior(d, i, work, &good);
+      const Known known = condition == nullptr ? Known{} : condition->known();
+      out[i] = fast_posterior(d, i, known, work, &good);
       if (good) return;
       work.clear();
     }
-    const auto made = problem(d, i, work);
-    work.clear();
+    const auto made = problem(d, i, work, condition);
     out[i] = answer_posterior(*made->problem, Method::kOverlapping, work, want_entropy);
   });
   return out;
 }
 
-// Calls question(i, problem, workspace) for every sequence.
-template <class Question>
-void Scorer::ask(const Design& d, int n_threads, Question question) const {
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
-    const auto made = problem(d, i, work);
-    work.clear();
-    question(i, *made->problem, work);
-  });
-}
-
-std::vector<double> Scorer::log_partition(const Design& d, int n_threads) const {
+std::vector<double> Scorer::log_partition(const Design& d, int n_threads,
+                                          const Conditions& conditions) const {
   std::vector<double> out(d.n_sequences());
   for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
-    if (fast() && d.length(i) > 0 &&
-        predictor().log_partition(d, weights_.view(), i, Known{}, &out[i], work))
+    const Condition* condition = condition_of(conditions, i);
+    const Known known = condition == nullptr ? Known{} : condition->known();
+    if (is_fast(condition) && d.length(i) > 0 &&
+        predictor().log_partition(d, weights_.view(), i, known, &out[i], work))
       return;
     work.clear();
-    const auto made = problem(d, i, work);
-    work.clear();
+    const auto made = problem(d, i, work, condition);
     out[i] = answer_log_partition(*made->problem, Method::kOverlapping, work);
   });
   return out;
 }
 
-std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_threads) const {
+// Whether the n best come straight from the rows of the best sweep.
+bool Scorer::walks(const Design& d, int i) const {
+  const std::vector<std::int32_t>& bounds = layout_->bounds;
+  auto is_short = [](std::int32_t bound) { return bound > 0 && bound < kLongestWalked; };
+  const int T = d.length(i);
+  return T > 0 && (T <= kLongestWalked || std::all_of(bounds.begin(), bounds.end(), is_short));
+}
+
+std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_threads,
+                                                std::vector<double>* log_z,
+                                                const Conditions& conditions) const {
   std::vector<std::vector<Answer>> out(d.n_sequences());
-  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
-    out[i] = answer_n_best(p, Method::kOverlapping, work, n);
+  log_z->assign(d.n_sequences(), 0.0);
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    BestTables tables;
+    const Condition* condition = condition_of(conditions, i);
+    const Known known = condition == nullptr ? Known{} : condition->known();
+    if (is_fast(condition) && walks(d, i) &&
+        predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {
+      out[i] = rows_n_best(RowsWalk(d, weights_.view(), i, known, tables), n);
+      (*log_z)[i] = tables.log_z;
+      return;
+    }
+    work.clear();
+    const auto made = problem(d, i, work, condition);
+    out[i] = answer_n_best(*made->problem, Method::kOverlapping, work, n);
+    work.clear();
+    (*log_z)[i] = answer_log_partition(*made->problem, Method::kOverlapping, work);
   });
   return out;
 }
 
 std::vector<std::vector<Answer>> Scorer::samples(const Design& d, int n, std::uint64_t first_seed,
-                                                 int n_threads) const {
+                                                 int n_threads,
+                                                 const Conditions& conditions) const {
   std::vector<std::vector<Answer>> out(d.n_sequences());
-  ask(d, n_threads, [&](int i, const Problem& p, Workspace& work) {
-    out[i] = answer_samples(p, Method::kOverlapping, work, n, first_seed + i);
+  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    const auto made = problem(d, i, work, condition_of(conditions, i), kMostTracked);
+    out[i] = answer_samples(*made->problem, Method::kOverlapping, work, n, first_seed + i);
   });
   return out;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "learn/condition.hpp"
 #include "learn/parameters.hpp"
 #include "learn/trainers.hpp"
 
@@ -40,31 +41,47 @@ class Scorer {
   const Layout& layout() const { return *layout_; }
   const Unpacked<double>& weights() const { return weights_; }
 
-  // The best segments of all sequences; null: states as they are.  With rules, the best of those
-  // that keep them: mostly these are the best of all, and only where they are not are the rules
-  // tracked.
+  // Each question may come with conditions, one or null for each sequence, or none at all.
+
+  // The best segments of all sequences; null: states as they are.  Of what a condition forbids, the
+  // fast kernels keep labels of tokens and marks of boundaries.  Mostly their best keeps the rest
+  // as well, and only where it does not is the rest tracked.
   Paths best(const Design&, const Reading* reading, int n_threads,
-             const RuleSet* rules = nullptr) const;
+             const Conditions& conditions = {}) const;
   // The same with the probability of each segment.
-  Paths confident(const Design&, const Reading& reading, int n_threads) const;
+  Paths confident(const Design&, const Reading& reading, int n_threads,
+                  const Conditions& conditions = {}) const;
   // ln Z and expected counts of all sequences.
-  std::vector<Posterior> posterior(const Design&, bool want_entropy, int n_threads) const;
-  std::vector<double> log_partition(const Design&, int n_threads) const;
-  std::vector<std::vector<Answer>> n_best(const Design&, int n, int n_threads) const;
+  std::vector<Posterior> posterior(const Design&, bool want_entropy, int n_threads,
+                                   const Conditions& conditions = {}) const;
+  std::vector<double> log_partition(const Design&, int n_threads,
+                                    const Conditions& conditions = {}) const;
+  // The n best of all sequences, and ln Z of each.
+  std::vector<std::vector<Answer>> n_best(const Design&, int n, int n_threads,
+                                          std::vector<double>* log_z,
+                                          const Conditions& conditions = {}) const;
   // Sequence i draws from the seed first_seed + i.
   std::vector<std::vector<Answer>> samples(const Design&, int n, std::uint64_t first_seed,
-                                           int n_threads) const;
+                                           int n_threads, const Conditions& conditions = {}) const;
 
-  // The potentials of sequence i: those that are zero are left out.
-  std::unique_ptr<ScoredProblem> problem(const Design&, int i, Workspace&) const;
+  // The potentials of sequence i: those that are zero are left out.  The lattice is prepared where
+  // there are no more limits on labels than this.
+  std::unique_ptr<ScoredProblem> problem(const Design&, int i, Workspace&,
+                                         const Condition* condition = nullptr,
+                                         int most_limits = kAnyLimits) const;
+  static constexpr int kAnyLimits = 1 << 30;
 
  private:
-  std::vector<LabelledSegment> best_within(const RuleSet& rules, const Design&, int i,
-                                           Workspace&) const;
-  template <class Question>
-  void ask(const Design&, int n_threads, Question question) const;
-  bool fast() const { return near_ && layout_->histories == nullptr; }
-  Posterior fast_posterior(const Design&, int i, Workspace&, bool* good) const;
+  // Writes the best states of sequence i that keep a condition; false: nothing is possible.
+  bool find_best(const Design&, int i, const Condition* condition,
+                 std::vector<LabelledSegment>& segments, Workspace&) const;
+  // Whether the fast kernels answer under a condition.
+  bool is_fast(const Condition* condition) const {
+    return near_ && layout_->histories == nullptr &&
+           (condition == nullptr || condition->is_known());
+  }
+  bool walks(const Design& d, int i) const;
+  Posterior fast_posterior(const Design&, int i, const Known&, Workspace&, bool* good) const;
 
   std::shared_ptr<const Layout> layout_;
   Unpacked<double> weights_;

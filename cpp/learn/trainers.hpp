@@ -2,6 +2,8 @@
 // has `evaluate` alone: its other functions are null.
 #pragma once
 
+#include <cstddef>
+
 #include "base/workspace.hpp"
 #include "lattice/problem.hpp"
 #include "lattice/reading.hpp"
@@ -19,6 +21,19 @@ struct RowCounts {
   double* starts = nullptr;       // [stride]
   double* ends = nullptr;         // [stride]
   double* edges = nullptr;        // [pairs of attributes at boundaries, as for_edges visits them]
+};
+
+// The rows of the best sweep over one sequence, [T + 1][stride] each.  alpha[T] has the scores of
+// the ends too.
+struct BestTables {
+  const double* alpha = nullptr;     // the best that ends here with a segment of each label
+  const double* hat = nullptr;       // the same before a segment of each label that starts here
+  const double* start = nullptr;     // where the last segment of alpha starts
+  const double* previous = nullptr;  // the label before the segment of hat
+  const double* rows = nullptr;  // [T + sites][stride] scores, -inf where a label is not allowed
+  const double* transition = nullptr;  // [stride][stride] scores, at each boundary or at all
+  std::ptrdiff_t apart = 0;            // of the transitions at two boundaries; 0: they are the same
+  double log_z = 0.0;
 };
 
 template <class Real>
@@ -60,6 +75,11 @@ struct Predictor {
   // ln Z.  False: a number left the safe range.  First order only.
   bool (*log_partition)(const Design&, const Weights<double>&, int i, const Known&, double* log_z,
                         Workspace&);
+
+  // ln Z and the rows of the best sweep, in the workspace.  False: a number left the safe range, or
+  // nothing is possible.  First order only.
+  bool (*best_tables)(const Design&, const Weights<double>&, int i, const Known&, BestTables*,
+                      Workspace&);
 
   // ln Z and expected counts.  False: a number left the safe range.  First order only.
   bool (*posterior)(const Design&, const Weights<double>&, int i, const Known&, const RowCounts&,

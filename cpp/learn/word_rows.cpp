@@ -39,42 +39,85 @@ double* WordRows::next_row() {
 }
 
 template <class Values>
-const double* WordRows::make_row(const WordSlot& slot, const Extractor& extractor, Values values) {
-  double* row = next_row();
-  bool any = false;
-  for (const auto& [k, sign] : slot.templates) {
+const double* WordRows::find_row(int slot, const Extractor& extractor, Values values) {
+  key_.assign({slot, 0});
+  for (const auto& [k, sign] : table_.slots[slot].templates) {
     const TokenTypes::Range range = values(columns_[extractor.at(k).parts[0].column]);
     for (const std::int32_t* value = range.begin; value != range.end; ++value) {
       const std::int32_t attribute =
           *value == kUnseen ? Attributes::kMissing : extractor.attributes.find(k, *value);
-      if (attribute == Attributes::kMissing) continue;
-      parameters_->add_weights(attribute, sign, scorer_->weights().view(), row);
-      any = true;
+      if (attribute != Attributes::kMissing) key_.push_back(attribute);
     }
   }
-  if (!any) return nullptr;  // the row is still zero, and taken by the next
+  key_[1] = static_cast<std::int32_t>(key_.size()) - 2;
+  return key_[1] == 0 ? nullptr : shared_row(slot, extractor);
+}
+
+// The row of the attributes in key_.
+const double* WordRows::shared_row(int slot, const Extractor& extractor) {
+  if (2 * (n_known_ + 1) > known_.size()) grow_known();
+  const std::uint64_t hash =
+      hash_bytes(reinterpret_cast<const char*>(key_.data()), key_.size() * sizeof(std::int32_t));
+  const std::size_t mask = known_.size() - 1;
+  std::size_t at = hash & mask;
+  for (; known_[at].row != nullptr; at = (at + 1) & mask) {
+    if (known_[at].hash == hash &&
+        std::equal(key_.begin(), key_.end(), keys_.begin() + known_[at].key))
+      return known_[at].row;
+  }
+  known_[at] = {make_row(slot, extractor), hash, keys_.size()};
+  keys_.insert(keys_.end(), key_.begin(), key_.end());
+  ++n_known_;
+  return known_[at].row;
+}
+
+void WordRows::grow_known() {
+  std::vector<Known> old(std::max<std::size_t>(64, 2 * known_.size()));
+  old.swap(known_);
+  const std::size_t mask = known_.size() - 1;
+  for (const Known& one : old) {
+    if (one.row == nullptr) continue;
+    std::size_t at = one.hash & mask;
+    while (known_[at].row != nullptr) at = (at + 1) & mask;
+    known_[at] = one;
+  }
+}
+
+// row(slot, attributes) = sum of the sign of their template times their weights
+const double* WordRows::make_row(int slot, const Extractor& extractor) {
+  double* row = next_row();
   --free_;
+  const auto& templates = table_.slots[slot].templates;
+  auto own = templates.begin();
+  for (std::size_t k = 2; k < key_.size(); ++k) {
+    while (own->first != extractor.attributes.sources()[key_[k]]) ++own;  // they are in one order
+    parameters_->add_weights(key_[k], own->second, scorer_->weights().view(), row);
+  }
   return row;
 }
 
 void WordRows::extend(const TokenTypes& types, const Extractor& extractor) {
+  const int n_slots = static_cast<int>(table_.slots.size());
   if (types.generation() != generation_) {
     generation_ = types.generation();
     blocks_ = std::make_shared<Blocks>();
     free_ = 0;
+    known_.clear();
+    keys_.clear();
+    n_known_ = 0;
     n_words_ = 0;
     table_.rows.clear();
     for (const std::int32_t beyond : {kBefore, kAfter}) {
-      for (const WordSlot& slot : table_.slots) {
-        table_.rows.push_back(make_row(
+      for (int slot = 0; slot < n_slots; ++slot) {
+        table_.rows.push_back(find_row(
             slot, extractor, [&](int) { return TokenTypes::Range{&beyond, &beyond + 1}; }));
       }
     }
   }
   for (; n_words_ < types.size(); ++n_words_) {
-    for (const WordSlot& slot : table_.slots) {
+    for (int slot = 0; slot < n_slots; ++slot) {
       table_.rows.push_back(
-          make_row(slot, extractor, [&](int column) { return types.values(n_words_, column); }));
+          find_row(slot, extractor, [&](int column) { return types.values(n_words_, column); }));
     }
   }
 }

@@ -8,7 +8,9 @@
 //   the
 //                     weights of the attribute that they make
 //
-// The score of a token is then a sum of a few rows in place of some eighty attributes.
+// The score of a token is then a sum of a few rows in place of some eighty attributes.  Words whose
+// templates make the same attributes share a row: of all numbers that were not met in training,
+// most do, so that the rows stay few and near.
 #pragma once
 
 #include <memory>
@@ -40,10 +42,19 @@ class WordRows {
 
  private:
   using Blocks = std::vector<std::unique_ptr<double[]>>;
+  // A row that is known by the attributes that it adds up.
+  struct Known {
+    const double* row = nullptr;
+    std::uint64_t hash = 0;
+    std::size_t key = 0;  // where its slot, their number and they are in keys_
+  };
   double* next_row();
   // The row of a slot, where its templates find these values; null if they have no weight.
   template <class Values>
-  const double* make_row(const WordSlot& slot, const Extractor& extractor, Values values);
+  const double* find_row(int slot, const Extractor& extractor, Values values);
+  const double* shared_row(int slot, const Extractor& extractor);
+  const double* make_row(int slot, const Extractor& extractor);
+  void grow_known();
 
   std::shared_ptr<Parameters> parameters_;
   std::shared_ptr<const Scorer> scorer_;
@@ -51,7 +62,10 @@ class WordRows {
   std::vector<std::uint8_t> needed_;
   WordTable table_;
   std::shared_ptr<Blocks> blocks_;
-  int free_ = 0;  // rows left in the last block
+  int free_ = 0;              // rows left in the last block
+  std::vector<Known> known_;  // a hash table, a power of two of them
+  std::size_t n_known_ = 0;
+  std::vector<std::int32_t> keys_, key_;  // all keys, and that which is asked for
   std::int64_t generation_ = -1;
   std::int32_t n_words_ = 0;
 };

@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from caesura import inference
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
@@ -65,27 +64,17 @@ class Answers(Predictor):
         """Yield predicted segments, the probabilities that each is exactly right, and whether they
         were free of constraints.
         """
-        if spoken(constraints, X) is None:
-            names, reading = self._segmenting(self._known)
-            for some in self._encoded(X):
-                found = some.scorer.confident(some.design, reading, some.threads)
-                ends = found.ptr.tolist()
-                chances = found.probabilities.tolist()
-                rows = found.segments(Segment, names)
-                for i, segments in enumerate(rows):
-                    if segments is None:
-                        raise impossible(some.first + i)
-                    yield segments, chances[ends[i] : ends[i + 1]], True
-            return
-        for asked in self._asked(X, constraints):
-            paths = asked.of(inference.viterbi, n_threads=self.n_threads)
-            marginals = asked.of(inference.marginals, n_threads=self.n_threads)
-            for path, m, p, rules in zip(
-                paths, marginals, asked.potentials, asked.rules, strict=True
-            ):
-                segments = self._named(path.segments)
-                chances = [min(chance, 1.0) for chance in self._chances(m, p, segments)]
-                yield segments, chances, rules == Rules()
+        names, reading = self._segmenting(self._known)
+        for some in self._encoded(X, constraints):
+            found = some.scorer.confident(some.design, reading, some.threads, some.conditions)
+            ends = found.ptr.tolist()
+            chances = found.probabilities.tolist()
+            rows = found.segments(Segment, names)
+            for i, segments in enumerate(rows):
+                if segments is None:
+                    raise impossible(some.first + i)
+                free = not some.rules or some.rules[i] == Rules()
+                yield segments, chances[ends[i] : ends[i + 1]], free
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         """Return the probabilities of segments."""

@@ -259,8 +259,6 @@ class ChainCRF(Answers):
         return all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True))
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
-        if self._reads_once:
-            return super()._n_best(asked, n)
         tags = self._tag_set
         log_z = asked.log_partitions(self.n_threads)
         ranked = n_best_spelled(asked.potentials, tags.reading, n, self.n_threads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +13,7 @@ from caesura import _kernels
 from caesura.errors import Impossible
 from caesura.inference.results import Marginals
 from caesura.models.reading import documents_of
-from caesura.models.rules import StateRules
+from caesura.models.rules import Rules
 from caesura.models.scores import potentials_of
 from caesura.models.structure import Fitted
 from caesura.potentials import Potentials
@@ -32,12 +32,12 @@ class Encoded(NamedTuple):
     scorer: _kernels.Scorer
     threads: int
 
-    def best(
-        self, reading: _kernels.Reading | None, rules: StateRules | None = None
-    ) -> _kernels.Paths:
-        """Return the best segments that keep rules, or states where no reading is given."""
-        named = (None, None) if rules is None else (rules.rules, rules.spelling)
-        return self.scorer.best(self.design, reading, self.threads, *named)
+    conditions: list[_kernels.Condition] | None = None  # what answers must keep
+    rules: Sequence[Rules] = ()  # the same as rules about segments
+
+    def best(self, reading: _kernels.Reading | None) -> _kernels.Paths:
+        """Return the best segments, or states where no reading is given."""
+        return self.scorer.best(self.design, reading, self.threads, self.conditions)
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
         """Return the potentials of one of them."""
@@ -46,7 +46,7 @@ class Encoded(NamedTuple):
 
     def marginals(self, potentials: Callable[[int], Potentials]) -> list[Marginals]:
         """Return the marginals of each; its potentials are made where they are asked for."""
-        rows = self.scorer.posterior(self.design, False, self.threads)
+        rows = self.scorer.posterior(self.design, False, self.threads, self.conditions)
         for i, row in enumerate(rows, self.first):
             if row.log_partition == -np.inf:
                 raise impossible(i)

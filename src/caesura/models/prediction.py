@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import repeat
 from typing import Any, NamedTuple, TypeVar
@@ -16,17 +16,15 @@ from caesura.errors import Impossible, InvalidInput
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
+from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.ragged import Ragged
 from caesura.models.reading import chunks, encoded, raw_chunks
 from caesura.models.rules import (
-    OF_LABELS,
     Constraints,
     Rules,
-    StateRules,
     checked_rules,
     each_rules,
-    read_rules,
     spoken,
     told_of,
 )
@@ -84,16 +82,35 @@ class Predictor(Model):
             self._biased = kept = (fitted, key, scorer)
         return kept[2]
 
-    def _encoded(self, X: Any) -> Iterator[Encoded]:
-        """Yield X encoded, some sequences at a time."""
+    def _encoded(self, X: Any, constraints: Constraints = None) -> Iterator[Encoded]:
+        """Yield X encoded, some sequences at a time, with what their answers must keep."""
         fitted = self._known
         threads = threads_of(self.n_threads)
         self._checked_bias()
+        free = spoken(constraints, X) is None
+        reader = None if free else ConditionReader(each_rules(constraints, X), self._bare)
         for first, raw in raw_chunks(X):
             corpus, lengths = encoded(fitted.encoder, fitted.words, raw, self.tokeniser, first)
             scorer = self._scorer(fitted, int(lengths.max(initial=0)))
             design = fitted.parameters.compile(corpus)
-            yield Encoded(first, raw, self.tokeniser, lengths, design, scorer, threads)
+            some = Encoded(first, raw, self.tokeniser, lengths, design, scorer, threads)
+            if reader is not None:
+                rules, conditions = zip(*map(reader.next, lengths.tolist()), strict=True)
+                some = some._replace(rules=rules, conditions=list(conditions))
+            yield some
+        if reader is not None:
+            reader.end()
+
+    def _bare(self, length: int, rules: Rules, name: str) -> tuple[Rules, Potentials]:
+        """Return checked rules, and potentials without scores under them and the model's own."""
+        fitted = self._known
+        with told_of(name):
+            rules = checked_rules(rules, length, self._rule_labels, self.outside)
+        p = Potentials(length, fitted.structure.states)
+        if fitted.rules != Rules():
+            self._constrain(p, fitted.rules, "constraints")
+        self._constrain(p, rules, name)
+        return rules, p
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -105,34 +122,14 @@ class Predictor(Model):
         constraints : dict, or one dict for each sequence, optional
             Arguments of `Potentials.constrain` that every answer must keep.
         """
-        fitted = self._known
-        constraints = spoken(constraints, X)
-        rules = self._rules_of_labels(constraints, fitted)
-        if constraints is None or rules is not None:
-            names, reading = self._segmenting(fitted)
-            return Ragged(
-                _possible(
-                    segments
-                    for some in self._encoded(X)
-                    for segments in some.best(reading, rules).segments(Segment, names)
-                )
-            )
+        names, reading = self._segmenting(self._known)
         return Ragged(
-            self._named(path.segments, fitted)
-            for asked in self._asked(X, constraints)
-            for path in asked.of(inference.viterbi, n_threads=self.n_threads)
+            _possible(
+                segments
+                for some in self._encoded(X, constraints)
+                for segments in some.best(reading).segments(Segment, names)
+            )
         )
-
-    def _rules_of_labels(self, constraints: Constraints, fitted: Fitted) -> StateRules | None:
-        """Return constraints that are the same for all sequences, and about labels alone."""
-        if not isinstance(constraints, Mapping) or fitted.rules != Rules():
-            return None
-        rules = read_rules(constraints, "constraints")
-        if rules != Rules(**{key: getattr(rules, key) for key in OF_LABELS}):
-            return None
-        with told_of("constraints"):
-            checked_rules(rules, 1, self._rule_labels, self.outside)
-        return self._state_rules(fitted, rules)
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path over states that are given by name."""
@@ -154,10 +151,7 @@ class Predictor(Model):
         for i, p in enumerate(self._potentials(X)):
             mine, name = next(rules, (None, ""))
             if mine is None:
-                raise InvalidInput(
-                    f"constraints: got {i} of them for more sequences, expected one dict, or one "
-                    "for each sequence"
-                )
+                raise missing_rules(i)
             if mine != Rules():
                 with told_of(name):
                     mine = checked_rules(mine, p.length, self._rule_labels, self.outside)
@@ -169,10 +163,7 @@ class Predictor(Model):
                 yield some
                 some, tokens = Asked(i + 1, [], []), 0
         if not isinstance(rules, repeat) and next(rules, None) is not None:
-            raise InvalidInput(
-                f"constraints: got more than {i + 1} of them for {i + 1} sequences, expected one "
-                "dict, or one for each sequence"
-            )
+            raise too_many_rules(i + 1)
         if some.potentials:
             yield some
 
@@ -190,11 +181,13 @@ class Predictor(Model):
                 yield self._own_potentials(some, i)
 
     def _own_potentials(self, some: Encoded, i: int) -> Potentials:
-        """Return the potentials of one sequence, under the constraints of the model itself."""
+        """Return the potentials of one sequence, under the model's constraints and its own."""
         fitted = self._known
         p = some.potentials(fitted, i)
         if fitted.rules != Rules():
             self._constrain(p, fitted.rules, "constraints")
+        if some.rules and some.rules[i] != Rules():
+            self._constrain(p, some.rules[i], "constraints")
         return p
 
     # -- more than the best --------------------------------------------------------------------
@@ -233,18 +226,12 @@ class Predictor(Model):
 
     def _predict_states(self, X: Iterable[Any], constraints: Constraints) -> list[list[str]]:
         """Return the state of each token."""
-        fitted = self._known
-        constraints = spoken(constraints, X)
-        if constraints is None:
-            states = list(fitted.structure.states)
-            return _possible(
-                tags for some in self._encoded(X) for tags in some.best(None).tokens(states)
-            )
-        return [
-            [s.label for s in path.segments for _ in range(s.length)]
-            for asked in self._asked(X, constraints)
-            for path in asked.of(inference.viterbi, n_threads=self.n_threads)
-        ]
+        states = list(self._known.structure.states)
+        return _possible(
+            tags
+            for some in self._encoded(X, constraints)
+            for tags in some.best(None).tokens(states)
+        )
 
     def predict_marginals(
         self, X: Iterable[Any], constraints: Constraints = None
@@ -256,16 +243,10 @@ class Predictor(Model):
         X, constraints
             As in `predict`.
         """
-        if spoken(constraints, X) is None:
-            return [
-                m
-                for some in self._encoded(X)
-                for m in some.marginals(partial(self._own_potentials, some))
-            ]
         return [
-            marginals
-            for asked in self._asked(X, constraints)
-            for marginals in asked.of(inference.marginals, n_threads=self.n_threads)
+            m
+            for some in self._encoded(X, constraints)
+            for m in some.marginals(partial(self._own_potentials, some))
         ]
 
     def predict_n_best(
@@ -288,8 +269,11 @@ class Predictor(Model):
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
-        if spoken(constraints, X) is None and self._reads_once:
-            return [best for some in self._encoded(X) for best in self._free_n_best(some, most)]
+        if self._reads_once:
+            return [
+                best for some in self._encoded(X, constraints) for best in self._ranked(some, most)
+            ]
+        constraints = spoken(constraints, X)
         return [best for asked in self._asked(X, constraints) for best in self._n_best(asked, most)]
 
     @property
@@ -297,25 +281,18 @@ class Predictor(Model):
         """Whether each segmentation is said by one path over states."""
         return True
 
-    def _free_n_best(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
+    def _ranked(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
         names, reading = self._segmenting(self._known)
         ranked: list[list[tuple[list[Segment], float]]] = some.scorer.n_best(
-            some.design, reading, Segment, names, n, some.threads
+            some.design, reading, Segment, names, n, some.threads, some.conditions
         )
         if [] in ranked:
             raise impossible(some.first + ranked.index([]))
         return ranked
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
-        log_z = asked.log_partitions(self.n_threads)
-        ranked = asked.of(inference.n_best, n, n_threads=self.n_threads)
-        return [
-            [
-                (self._named(path.segments), min(float(np.exp(path.score - total)), 1.0))
-                for path in paths
-            ]
-            for paths, total in zip(ranked, log_z, strict=True)
-        ]
+        """Return the n best of each, where several paths over states say one segmentation."""
+        raise NotImplementedError
 
     def sample(
         self,
@@ -339,21 +316,18 @@ class Predictor(Model):
         given = whole("seed", self.random_state if seed is None else seed, 0)
         # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
         from_seed = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
-        if spoken(constraints, X) is None:
-            return [drawn for some in self._encoded(X) for drawn in self._drawn(some, n, from_seed)]
         return [
-            [self._named(segments) for segments in drawn]
-            for asked in self._asked(X, constraints)
-            for drawn in asked.of(
-                inference.sample, n, seed=from_seed + asked.first, n_threads=self.n_threads
-            )
+            drawn
+            for some in self._encoded(X, constraints)
+            for drawn in self._drawn(some, n, from_seed)
         ]
 
     def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
         """Return n segmentations of each; the kernels add the index of a sequence to the seed."""
         names, reading = self._segmenting(self._known)
+        from_seed = (seed + some.first) % 2**64
         drawn: list[list[list[Segment]]] = some.scorer.sample(
-            some.design, reading, Segment, names, n, (seed + some.first) % 2**64, some.threads
+            some.design, reading, Segment, names, n, from_seed, some.threads, some.conditions
         )
         if [] in drawn:
             raise impossible(some.first + drawn.index([]))

@@ -1,0 +1,100 @@
+// The n best segmentations: the enumeration of paths.hpp, with the order of ties.hpp.
+//
+// A walker over segments has, beside what paths.hpp asks for, the back-pointers of its sweep:
+//
+//   int label(int state) const                 the label of a state
+//   int start(int end, int state) const        where the best segment that ends here starts
+//   int previous(int start, int state) const   the best state before a segment that starts here
+#pragma once
+
+#include <vector>
+
+#include "infer/paths.hpp"
+#include "infer/walk.hpp"
+
+namespace caesura {
+
+template <class Walker>
+struct SegmentOrder {
+  const Walker& walk;
+
+  // The rank-th best way to end at a boundary in a state, and such a way that has begun a segment.
+  struct Ranked {
+    Node node;
+    std::int32_t rank;
+  };
+
+  template <class Every>
+  bool operator()(Every& every, const Node& node, const Ways& all, const Way& a,
+                  const Way& b) const {
+    // Terms of segments that end or go on are sorted by start.
+    if (node.kind == NodeKind::kClosed || node.kind == NodeKind::kOpen) return a.term > b.term;
+    return precedes(every, {all.terms[b.term].from, b.rank}, {all.terms[a.term].from, a.rank});
+  }
+
+  // As precedes() in ties.hpp, over paths of any rank: both are ends of segments at one boundary.
+  template <class Every>
+  bool precedes(Every& every, Ranked a, Ranked b) const {
+    while (a.node.state != b.node.state) {
+      const int y = walk.label(a.node.state), z = walk.label(b.node.state);
+      if (y != z) return y < z;
+      a = begun(every, a);
+      b = begun(every, b);
+      if (a.node.at != b.node.at) return a.node.at > b.node.at;
+      if (a.node.at == 0) return false;
+      a = closed(every, a);
+      b = closed(every, b);
+    }
+    return a.rank < b.rank;
+  }
+  template <class Every>
+  Ranked begun(Every& every, const Ranked& end) const {
+    const Node& node = end.node;
+    if (end.rank == 0) return {{NodeKind::kBegun, walk.start(node.at, node.state), node.state}, 0};
+    Ranked at = end;
+    do {
+      const Way way = every.found(at.node, at.rank);
+      at = {every.ways(at.node).terms[way.term].from, way.rank};
+    } while (at.node.kind == NodeKind::kOpen);
+    return at;
+  }
+  template <class Every>
+  Ranked closed(Every& every, const Ranked& begin) const {
+    const Node& node = begin.node;
+    if (begin.rank == 0)
+      return {{NodeKind::kClosed, node.at, walk.previous(node.at, node.state)}, 0};
+    const Way way = every.found(node, begin.rank);
+    return {every.ways(node).terms[way.term].from, way.rank};
+  }
+};
+
+// The segments of a path of nodes from the final one, at boundary T, to the start.
+template <class Walker>
+std::vector<LabelledSegment> path_segments(const Walker& walk, int T,
+                                           const std::vector<Node>& path) {
+  std::vector<LabelledSegment> segments;
+  int end = T;
+  for (const Node& node : path) {
+    if (node.kind == NodeKind::kClosed) end = node.at;
+    if (node.kind == NodeKind::kBegun) segments.push_back({node.at, end, walk.label(node.state)});
+  }
+  std::reverse(segments.begin(), segments.end());
+  return segments;
+}
+
+// At most n distinct segmentations, best first and equal ones in the order of ties.hpp.
+template <class Walker>
+std::vector<std::vector<LabelledSegment>> ranked_segments(const Walker& walk, int T, int n) {
+  std::vector<std::vector<LabelledSegment>> results;
+  static thread_local EnumerationMemory memory;
+  Enumeration every(walk, SegmentOrder<Walker>{walk}, memory, n);
+  SegmentCount count;
+  while (static_cast<int>(results.size()) < n && every.extend()) {
+    check_interrupt();
+    results.push_back(path_segments(walk, T, every.last()));
+    count.add(results.back().size());
+  }
+  return results;
+}
+
+}  // namespace caesura

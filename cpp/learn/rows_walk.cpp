@@ -1,0 +1,91 @@
+#include "learn/rows_walk.hpp"
+
+#include "infer/ranking.hpp"
+
+namespace caesura {
+
+RowsWalk::RowsWalk(const Design& d, const Weights<double>& w, int i, const Known& known,
+                   const BestTables& tables)
+    : w_(w),
+      known_(known),
+      tables_(tables),
+      sites_(d.site.data() + d.sites[i]),
+      T_(d.length(i)),
+      Y_(w.Y),
+      n_sites_(d.n_sites(i)),
+      stride_(w.stride) {}
+
+void RowsWalk::terms(const Node& node, std::vector<Term>& out) const {
+  out.clear();
+  const auto [kind, t, y] = node;
+  if (kind == NodeKind::kClosed) {
+    closed_terms(t, y, out);
+    return;
+  }
+  // alpha(t, z), and the transition from z where a segment starts at t
+  const double* alpha = tables_.alpha + static_cast<std::ptrdiff_t>(t) * stride_;
+  for (int z = 0; z < Y_; ++z) {
+    const double value = alpha[z] + (kind == NodeKind::kBegun ? transition(t, z, y) : 0.0);
+    if (value > kMinusInfinity) out.push_back({{NodeKind::kClosed, t, z}, value});
+  }
+}
+
+// The earliest start of a segment of label y that ends at e.
+int RowsWalk::first_start(int e, int y) const {
+  const int longest = w_.bounds[y] == 0 ? e : std::min(w_.bounds[y], e);
+  int s = e - 1;
+  while (s > e - longest && (known_.boundary == nullptr || !(known_.boundary[s] & kForced))) --s;
+  return s;
+}
+
+// hat(s, y) + the score of [s, e) with label y, for all starts, later ones first.  What scores at
+// site [a, b) belongs, by `applies` of lattice.hpp, to the starts s <= a where its start is open,
+// and to s = a alone where it is closed; its end is open, or is e.
+void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
+  const int low = first_start(e, y);
+  own_.assign(e - low, 0.0);
+  passing_.assign(e - low, 0.0);
+  for (int k = 0; k < n_sites_ && sites_[k].end <= e; ++k) {
+    const Site& site = sites_[k];
+    if (site.start < low || (site.end < e && !(site.flags & kOpenEnd))) continue;
+    (site.flags & kOpenStart ? passing_ : own_)[site.start - low] += at(tables_.rows, T_ + k, y);
+  }
+  double running = 0.0;
+  for (int s = e - 1; s >= low; --s) {
+    running += at(tables_.rows, s, y) + passing_[s - low];
+    const double value = at(tables_.hat, s, y) + (running + own_[s - low]);
+    if (value > kMinusInfinity) out.push_back({{NodeKind::kBegun, s, y}, value});
+  }
+}
+
+double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
+  Total total;
+  segment_at_.resize(T_);
+  for (std::size_t k = 0; k < segments.size(); ++k) {
+    const auto [s, e, y] = segments[k];
+    total.add(k == 0 ? w_.log_first[y] : transition(s, segments[k - 1].label, y));
+    for (int t = s; t < e; ++t) {
+      segment_at_[t] = static_cast<std::int32_t>(k);
+      total.add(at(tables_.rows, t, y));
+    }
+  }
+  total.add(w_.log_last[segments.back().label]);
+  for (int k = 0; k < n_sites_; ++k) {
+    const Site& site = sites_[k];
+    const auto [s, e, y] = segments[segment_at_[site.start]];
+    if (applies(site.start, site.end, site.flags, s, e)) total.add(at(tables_.rows, T_ + k, y));
+  }
+  return total.value();
+}
+
+std::vector<Answer> rows_n_best(const RowsWalk& walk, int n) {
+  std::vector<Answer> out;
+  for (auto& segments : ranked_segments(walk, walk.length(), n)) {
+    const double score = walk.score(segments);
+    out.push_back({true, score, std::move(segments)});
+  }
+  std::stable_sort(out.begin(), out.end(), comes_first);
+  return out;
+}
+
+}  // namespace caesura

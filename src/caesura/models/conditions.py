@@ -1,0 +1,116 @@
+"""The constraints of some sequences in the form that the kernels take."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import repeat
+
+import numpy as np
+
+from caesura import _kernels
+from caesura.errors import InvalidInput
+from caesura.inference.problems import rules_of
+from caesura.models.rules import OF_LABELS, Rules
+from caesura.potentials import Potentials
+
+__all__ = ["ConditionReader", "condition_of", "missing_rules", "too_many_rules"]
+
+
+def condition_of(p: Potentials, any_length: bool = False) -> _kernels.Condition:
+    """Return what potentials without scores forbid.
+
+    Parameters
+    ----------
+    p : Potentials
+        Without scores but for those that forbid.
+    any_length : bool
+        Whether only what does not depend on the length is looked at.
+    """
+    kept, Y = p._constraints, len(p.labels)
+    tokens = None if kept.allowed is None or kept.allowed.all() else kept.allowed
+    marks = kept.boundary if kept.boundary.any() else None
+    histories = {target: list(labels) for labels, target in p._histories.items()}
+    added = [
+        (int(start), int(end), histories[int(target)])
+        for starts, ends, targets, _, _ in p._added
+        for start, end, target in zip(starts, ends, targets, strict=True)
+    ]
+    return _kernels.Condition(
+        n_labels=Y,
+        allowed=None if any_length else tokens,
+        boundary=None if any_length else marks,
+        pairs=np.array([edge[:3] for edge in p._edges], np.int32).reshape(-1, 3),
+        forbidden=np.array(kept.forbidden, np.int32).reshape(-1, 3),
+        histories=added,
+        rules=list(dict.fromkeys(rules_of(p))),
+        spelling=kept.spelling,
+    )
+
+
+class ConditionReader:
+    """Read the constraints of one sequence after the other.
+
+    Parameters
+    ----------
+    rules : iterator of (Rules, str)
+        Those of each sequence, and what errors call them.
+    constrained : callable
+        Given a length, rules and their name, returns checked rules, and potentials without scores
+        that they constrain.
+
+    Notes
+    -----
+    Where the rules are the same for all sequences, so are the conditions of those of one length;
+    rules about labels alone do not depend on the length either.
+    """
+
+    def __init__(
+        self,
+        rules: Iterator[tuple[Rules, str]],
+        constrained: Callable[[int, Rules, str], tuple[Rules, Potentials]],
+    ) -> None:
+        self._rules, self._constrained = rules, constrained
+        self._same = isinstance(rules, repeat)
+        self._known: dict[int, tuple[Rules, _kernels.Condition]] = {}
+        self._count = 0
+        self._free = condition_of(Potentials(0, 1))
+
+    def next(self, length: int) -> tuple[Rules, _kernels.Condition]:
+        """Return the rules of the next sequence, and its condition."""
+        given = next(self._rules, None)
+        if given is None:
+            raise missing_rules(self._count)
+        self._count += 1
+        rules, name = given
+        if rules == Rules():
+            return rules, self._free
+        of_labels = rules == Rules(**{key: getattr(rules, key) for key in OF_LABELS})
+        key = 1 if of_labels else length
+        found = self._known.get(key) if self._same else None
+        if found is None:
+            checked, p = self._constrained(key, rules, name)
+            found = checked, condition_of(p, of_labels)
+            if self._same:
+                self._known[key] = found
+        return found
+
+    def end(self) -> None:
+        """Raise if there are rules for more sequences than there are."""
+        if not self._same and next(self._rules, None) is not None:
+            raise too_many_rules(self._count)
+
+
+def missing_rules(count: int) -> InvalidInput:
+    """Return the error about fewer constraints than sequences."""
+    return InvalidInput(
+        f"constraints: got {count} of them for more sequences, expected one dict, or one "
+        "for each sequence"
+    )
+
+
+def too_many_rules(count: int) -> InvalidInput:
+    """Return the error about more constraints than sequences."""
+    return InvalidInput(
+        f"constraints: got more than {count} of them for {count} sequences, expected one "
+        "dict, or one for each sequence"
+    )
