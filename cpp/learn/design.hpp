@@ -125,6 +125,7 @@ struct Design {
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
   int n_sites(int i) const { return static_cast<int>(sites[i + 1] - sites[i]); }
   std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
+  std::int64_t n_rows(int i) const { return first_row(i + 1) - first_row(i); }
 
  private:
   template <class Visit>
@@ -154,6 +155,7 @@ struct Weights {
   const Real* dense = nullptr;   // [n_dense][wide]
   const Real* sparse = nullptr;  // [n_sparse]
   const Real* edge = nullptr;    // [n_edges]
+  Real scale = 1;                // what weights of rows and single weights are multiplied by
 
   const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
   const Real* transposed = nullptr;  // [stride][stride]
@@ -201,6 +203,10 @@ struct Gradient {
   Real* entered = nullptr;  // [lanes of histories] expected segments, but for first ones
   Real* patterns = nullptr;  // [plain patterns] expected counts that are not in `entered`
   Gradient* tags = nullptr;  // outer, starts and ends of tags
+  // Where expected counts of rows are wanted as they are, and not as a gradient of the weights of
+  // their attributes: [rows from first_row on][wide].  Null: in dense and sparse.
+  Real* rows = nullptr;
+  std::int64_t first_row = 0;
 };
 
 enum Position { kBegin, kInside, kEnd, kUnit, kPositions };

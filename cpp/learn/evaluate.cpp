@@ -222,6 +222,13 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
   Evaluator{{d, w, &gradient, work, w.stride}}.add_gradient(i, rows);
 }
 
+void exps(const double* scores, std::int64_t count, double* out) {
+  std::int64_t k = 0;
+  for (; k + W <= count; k += W) store(out + k, exp(load(scores + k)));
+  const int rest = static_cast<int>(count - k);
+  if (rest > 0) store_part(out + k, exp(load_part(scores + k, rest, 0)), rest);
+}
+
 #endif
 
 }  // namespace caesura::CAESURA_ISA
@@ -229,9 +236,10 @@ void add(const Design& d, const Weights<real>& w, int i, const real* rows, Gradi
 namespace caesura {
 #ifdef CAESURA_FLOAT
 extern const Trainer<float> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate, nullptr,
-                                               nullptr};
+                                               nullptr, nullptr};
 #else
 extern const Trainer<double> CAESURA_TRAINER = {CAESURA_ISA::W, CAESURA_ISA::evaluate,
-                                                CAESURA_ISA::evaluate_many, CAESURA_ISA::add};
+                                                CAESURA_ISA::evaluate_many, CAESURA_ISA::add,
+                                                CAESURA_ISA::exps};
 #endif
 }  // namespace caesura

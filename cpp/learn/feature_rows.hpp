@@ -148,7 +148,13 @@ struct FeatureRows {
                      w.dense, w.wide, out + r * wide);
     }
     if (!d.word_ptr.empty()) add_words(first, rows, out);
-    if (d.sparse_ptr[first] == d.sparse_ptr[first + rows]) return;
+    if (d.sparse_ptr[first] < d.sparse_ptr[first + rows]) gather_single(first, rows, out);
+    if (w.scale == 1) return;
+    for (std::int64_t q = 0; q < rows * wide; q += W) store(out + q, load(out + q) * w.scale);
+  }
+
+  void gather_single(std::int64_t first, std::int64_t rows, real* out) const {
+    const int wide = apart();
     // Weights of one label often follow each other: every second goes to a row of its own, so that
     // an addition need not wait for the one before.
     real* second = reals(work, rows * wide);
@@ -171,6 +177,11 @@ struct FeatureRows {
   // expected: [rows][apart]
   void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
     const int wide = apart();
+    if (gradient->rows != nullptr) {
+      caesura::CAESURA_ISA::add(gradient->rows + (first - gradient->first_row) * wide, expected,
+                                rows * wide);
+      return;
+    }
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t begin = d.dense_ptr[first + r], end = d.dense_ptr[first + r + 1];
       panels<Scatter>(d.dense.data() + begin, dense_values(begin), static_cast<int>(end - begin),

@@ -163,14 +163,18 @@ class HighOrder {
   // Adds value(k) of the states of a label to a row of them, or to one number for the label.
   template <class Value>
   static void add_up(int m, real* to, Value value) {
-    vec total = vec{};
-    for (int k = 0; k < m; ++k) {
-      if (kByState)
-        store(to + k * W, load(to + k * W) + value(k));
-      else
-        total += value(k);
+    if (kByState) {
+      for (int k = 0; k < m; ++k) store(to + k * W, load(to + k * W) + value(k));
+      return;
     }
-    if (!kByState) store(to, load(to) + total);
+    vec even = vec{}, odd = vec{};  // two sums, so that no addition waits for the one before
+    int k = 0;
+    for (; k + 2 <= m; k += 2) {
+      even += value(k);
+      odd += value(k + 1);
+    }
+    if (k < m) even += value(k);
+    store(to, load(to) + (even + odd));
   }
   int at_label(int y) const { return (kByState ? h.first[y] : y) * W; }
   bool can_join(int y, int s) const { return s + bound(y) > joins[s]; }

@@ -267,6 +267,7 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   real *own = entry == nullptr ? nullptr : entry + static_cast<std::ptrdiff_t>(e) * width,
        *begun = classed;
   fill(begun, width, 0);
+  fill(direct, (2 * n + 1) * W, 0);
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     const vec r = load(ratio + q * W), p = load(from + q * W) * r;
@@ -278,27 +279,36 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
       store(to, load(to) + p);
     }
     store(into + q * W, value);
+    real* from_where = direct + source[q] * W;
+    store(from_where, load(from_where) + value);
   }
-  for (int k = n_classes - 1; own != nullptr && k > 0; --k)
-    add(begun + shorter_class[k] * W, begun + k * W, W);
-  if (own != nullptr) std::memcpy(own, begun, sizeof(real) * width);
-  fill(direct, (2 * n + 1) * W, 0);
+  if (own != nullptr) {
+    // Most are next to the first: it is held, so that no addition waits for a store.
+    vec all = load(begun);
+    for (int k = n_classes - 1; k > 0; --k) {
+      if (shorter_class[k] == 0)
+        all += load(begun + k * W);
+      else
+        add(begun + shorter_class[k] * W, begun + k * W, W);
+    }
+    store(begun, all);
+    std::memcpy(own, begun, sizeof(real) * width);
+  }
   real* passed = direct + n * W;  // to S
-  for (int k = 0; k < w.n_base; ++k) {
-    const PairArc& arc = w.base[k];
-    real* to = passed + arc.from * W;
-    store(to, load(to) + load(ratio + arc.to * W) * splat(w.transition[arc.pair]));
+  const real* transition = w.transition;
+  for (const PairArc *arc = w.base, *end = arc + w.n_base; arc != end; ++arc) {
+    real* to = passed + arc->from * W;
+    store(to, load(to) + load(ratio + arc->to * W) * splat(transition[arc->pair]));
   }
   move_back(h.leading, into, direct);
-  for (int k = 0; k < count; ++k) {
-    real* to = direct + source[rising[k]] * W;
-    store(to, load(to) + load(into + rising[k] * W));
-  }
-  for (auto one = h.longer.rbegin(); one != h.longer.rend(); ++one) {
+  const Move *last = h.longer.data(), *one = last + h.longer.size();
+  while (one != last) {
+    --one;
     real* to = passed + one->from * W;
     store(to, load(to) + load(passed + one->to * W));
   }
-  for (int q = 0; q < n * W; q += W) store(back + q, load(direct + q) + load(passed + q));
+  for (int q = 0, size = n * W; q < size; q += W)
+    store(back + q, load(direct + q) + load(passed + q));
 }
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.

@@ -60,6 +60,7 @@ void HighOrder<kByState>::clear(int oldest, int turn) {
 // The exps of all scores, those of a token scaled by their maximum.
 template <bool kByState>
 void HighOrder<kByState>::exponentials() {
+  ivec far = ivec{};  // held by value, for a store might change a member
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
     vec top = splat(-kInfinity);
@@ -74,22 +75,23 @@ void HighOrder<kByState>::exponentials() {
     }
     for (int q = 0; q < c; ++q) {
       const vec gap = load(scores + q * W) - top;
-      bad |= (gap < -kFarthest) & (gap > -kInfinity);
+      far |= (gap < -kFarthest) & (gap > -kInfinity);
       store(scores + q * W, exp(gap));
     }
   }
   real* scores = row(x, T);
   for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * c; ++q) {
     const vec score = load(scores + q * W);
-    bad |= (score < -kFarthestSite) | (score > kFarthestSite);
+    far |= (score < -kFarthestSite) | (score > kFarthestSite);
     store(scores + q * W, exp(score));
   }
   for (std::ptrdiff_t q = n_classes;
        entry != nullptr && q < static_cast<std::ptrdiff_t>(T) * n_classes; ++q) {
     const vec score = load(entry + q * W);
-    bad |= (score < -kFarthest) | (score > kFarthest);
+    far |= (score < -kFarthest) | (score > kFarthest);
     store(entry + q * W, exp(score));
   }
+  bad |= far;
 }
 
 template <bool kByState>
@@ -264,10 +266,10 @@ void HighOrder<kByState>::enter(int e) {
     store(to + q * W, vec{});
     labels += W;
   }
-  for (int k = 0; k < w.n_base; ++k) {
-    const PairArc& arc = w.base[k];
-    real* into = to + arc.to * W;
-    store(into, load(into) + load(sums + arc.from * W) * splat(w.transition[arc.pair]));
+  const real* transition = w.transition;
+  for (const PairArc *arc = w.base, *end = arc + w.n_base; arc != end; ++arc) {
+    real* into = to + arc->to * W;
+    store(into, load(into) + load(sums + arc->from * W) * splat(transition[arc->pair]));
   }
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
                      *classes = h.entry_class.data();

@@ -69,10 +69,10 @@ class Labels {
   void set(const std::vector<double>& transition, const std::vector<double>& start,
            const std::vector<double>& end, const std::vector<std::int32_t>& bounds, int width,
            Weights<Real>& view);
-  // One new score, finite as the one before it was: the panels stay as they are.
-  void put_transition(int previous, int label, double score);
-  void put_start(int label, double score);
-  void put_end(int label, double score);
+  // One new score and its exp, finite as the one before it was: the panels stay as they are.
+  void put_transition(int previous, int label, double score, double exp);
+  void put_start(int label, double score, double exp);
+  void put_end(int label, double score, double exp);
 
  private:
   int stride_ = 0;
@@ -100,7 +100,7 @@ class Unpacked {
   // the same layout and design.  Costs a pass over these weights.  w: [size]
   bool set_labels(const Layout& layout, const Design& design, const double* w);
   // The weights of rows and edges are kept elsewhere, in the order of the table, and may change.
-  void point_to(const Real* rows, const Real* sparse, const Real* edge);
+  void point_to(const Real* rows, const Real* sparse, const Real* edge, Real scale = 1);
   const Weights<Real>& view() const { return view_; }
   // The weights as they are after rounding to single precision.
   const double* rounded() const { return rounded_.data(); }
@@ -110,7 +110,7 @@ class Unpacked {
  private:
   void read_labels(const Layout& layout, const double* w);
   bool make_labels(const Layout& layout, const Design& design);
-  void put_transition(const Layout& layout, int code, double score);
+  void put_transition(const Layout& layout, int code, double score, double exp);
   void set_tags(const Layout& layout, int width);
   bool set_histories(const Layout& layout);
   int width_ = 0;
@@ -119,7 +119,7 @@ class Unpacked {
   Weights<Real> view_, tag_view_;
   Table<Real> rows_;
   std::vector<Real> edge_, entry_, log_entry_, ending_, log_ending_;
-  std::vector<double> rounded_;
+  std::vector<double> rounded_, exps_;
   std::vector<std::int32_t> bounds_;
   std::vector<PairArc> base_, weighted_;
   std::shared_ptr<const Histories> histories_;

@@ -59,7 +59,9 @@ OnlinePass::OnlinePass(std::shared_ptr<Objective> objective, OnlineRule rule, co
   std::iota(labels_.units.begin(), labels_.units.end(), 0);
   unpacked_.set(layout_, local_, places_, label_weights_.data(), trainer<double>().width, 1);
   buffer_.make(layout_, 0, 0, 0, unpacked_.view());
-  if (local_.pattern_ptr.empty() && local_.edge_ptr.empty()) alone_.resize(local_.n_sequences());
+  const bool plain = local_.pattern_ptr.empty() && local_.edge_ptr.empty();
+  by_rows_ = plain && layout_.histories == nullptr && weights_.is_scaled();
+  if (plain && !by_rows_) alone_.resize(local_.n_sequences());
   local_.pattern_state = pattern_state_;
   local_.edge_code = edge_code_;
 }
@@ -134,23 +136,66 @@ void OnlinePass::read(Block& block) {
   weights_.read(block.all(), block.ready.data(), block.weight.data());
 }
 
-void OnlinePass::step(const std::int32_t* sequences, int count) {
-  number_batch(sequences, count);
-  for (Block* block : {&rows_, &single_, &edges_, &labels_}) read(*block);
-  const std::int64_t first_label = layout_.first_transition();
-  std::copy_n(labels_.weight.begin(), labels_.units.size(), label_weights_.begin() + first_label);
-  const bool near = unpacked_.set_labels(layout_, local_, label_weights_.data());
+double OnlinePass::evaluate_copies(const std::int32_t* sequences, int count, bool near) {
   unpacked_.point_to(rows_.weight.data(), single_.weight.data(), edges_.weight.data());
   buffer_.view.dense = rows_.gradient.data();
   buffer_.view.sparse = single_.gradient.data();
   buffer_.view.edge = edges_.gradient.data();
+  return objective_->add_sequences(local_, sequences, count, unpacked_, near, &buffer_.view, work_);
+}
+
+// row_gradient = expected counts of the rows of the batch, sequence by sequence.
+double OnlinePass::evaluate_rows(const std::int32_t* sequences, int count, bool near) {
+  const double* w = weights_.scaled();
+  unpacked_.point_to(w, w + single_.first, nullptr, weights_.scale());
+  std::int64_t rows = 1;
+  for (int k = 0; k < count; ++k) rows += local_.n_rows(sequences[k]);
+  if (row_gradient_.size() < static_cast<std::size_t>(rows * wide_))
+    row_gradient_.resize(rows * wide_, 0.0);  // as an update leaves it
+  double value = 0.0;
+  buffer_.view.rows = row_gradient_.data() + wide_;
+  for (int k = 0; k < count; ++k) {
+    buffer_.view.first_row = local_.first_row(sequences[k]);
+    value +=
+        objective_->add_sequences(local_, sequences + k, 1, unpacked_, near, &buffer_.view, work_);
+    buffer_.view.rows += local_.n_rows(sequences[k]) * wide_;
+  }
+  return value;
+}
+
+void OnlinePass::update_rows(const std::int32_t* sequences, int count) {
+  auto values = [](const std::vector<double>& some) {
+    return some.empty() ? nullptr : some.data();
+  };
+  const OnlineRows rows = {
+      local_.dense_ptr.data(),     local_.dense.data(),  values(local_.dense_value),
+      local_.sparse_ptr.data(),    local_.sparse.data(), local_.sparse_lane.data(),
+      values(local_.sparse_value), single_.first,        wide_};
+  double *held = row_gradient_.data(), *gradient = held + wide_;
+  for (int k = 0; k < count; ++k) {
+    const std::int64_t begin = local_.first_row(sequences[k]), n = local_.n_rows(sequences[k]);
+    weights_.update_rows(rows, begin, begin + n, gradient, held);
+    gradient += n * wide_;
+  }
+}
+
+void OnlinePass::step(const std::int32_t* sequences, int count) {
+  if (!by_rows_) {
+    number_batch(sequences, count);
+    for (Block* block : {&rows_, &single_, &edges_}) read(*block);
+  }
+  read(labels_);
+  const std::int64_t first_label = layout_.first_transition();
+  std::copy_n(labels_.weight.begin(), labels_.units.size(), label_weights_.begin() + first_label);
+  const bool near = unpacked_.set_labels(layout_, local_, label_weights_.data());
   loss +=
-      objective_->add_sequences(local_, sequences, count, unpacked_, near, &buffer_.view, work_);
+      by_rows_ ? evaluate_rows(sequences, count, near) : evaluate_copies(sequences, count, near);
   buffer_.finish(layout_, local_, unpacked_.view());
   add_packed(layout_, places_, unpacked_.view(), buffer_.view, first_label, layout_.size(),
              labels_.gradient.data() - first_label);
   buffer_.clear_labels();
   weights_.begin(count);
+  if (by_rows_) update_rows(sequences, count);
   for (Block* block : {&rows_, &single_, &edges_, &labels_})
     weights_.update(block->all(), block->ready.data(), block->gradient.data());
   weights_.end();

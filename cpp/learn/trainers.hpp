@@ -55,6 +55,9 @@ struct Trainer {
   // Adds expected counts of all rows of sequence i to the gradient.
   void (*add)(const Design&, const Weights<Real>&, int i, const Real* rows, Gradient<Real>&,
               Workspace&);
+
+  // out = exp of each of `count` scores
+  void (*exps)(const double* scores, std::int64_t count, double* out);
 };
 
 // Kernels over trained weights, in double precision.

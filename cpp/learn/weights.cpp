@@ -4,6 +4,7 @@
 
 #include "infer/answers.hpp"
 #include "learn/objective.hpp"
+#include "learn/trainers.hpp"
 
 namespace caesura {
 namespace {
@@ -67,10 +68,11 @@ bool Unpacked<Real>::set(const Layout& layout, const Design& design,
 }
 
 template <class Real>
-void Unpacked<Real>::point_to(const Real* rows, const Real* sparse, const Real* edge) {
+void Unpacked<Real>::point_to(const Real* rows, const Real* sparse, const Real* edge, Real scale) {
   view_.dense = rows;
   view_.sparse = sparse;
   view_.edge = edge;
+  view_.scale = scale;
 }
 
 // The scores of transitions, patterns, starts and ends; -inf where they are barred.
@@ -121,16 +123,16 @@ bool Unpacked<Real>::make_labels(const Layout& layout, const Design& design) {
 }
 
 template <class Real>
-void Unpacked<Real>::put_transition(const Layout& layout, int code, double score) {
+void Unpacked<Real>::put_transition(const Layout& layout, int code, double score, double exp) {
   const int Y = layout.Y, from = code / Y, to = code % Y;
   transition[code] = score;
   if (layout.histories == nullptr || layout.histories->pair[code] < 0)
-    labels_.put_transition(from, to, score);
+    labels_.put_transition(from, to, score, exp);
   if (view_.tags == nullptr) return;
   for (const int last : {kEnd, kUnit}) {
     for (const int first : {kBegin, kUnit}) {
       if (has_tag(layout, last, from) && has_tag(layout, first, to))
-        tags_.put_transition(last * Y + from, first * Y + to, score);
+        tags_.put_transition(last * Y + from, first * Y + to, score, exp);
     }
   }
 }
@@ -142,29 +144,35 @@ bool Unpacked<Real>::set_labels(const Layout& layout, const Design& design, cons
     return near_ = make_labels(layout, design);
   }
   const int Y = layout.Y;
+  const std::int64_t first = layout.first_transition();
+  exps_.resize(layout.size() - first);
+  trainer<double>().exps(w + first, layout.size() - first, exps_.data());
   for (std::size_t k = 0; k < layout.transition.size(); ++k) {
     const std::int32_t code = layout.transition[k];
     if (transition[code] == kMinusInfinity) continue;
-    put_transition(layout, code, w[layout.first_transition() + k]);
+    put_transition(layout, code, w[first + k], exps_[k]);
     near_ &= is_near(transition[code]);
   }
   for (std::size_t k = 0; k < layout.start.size(); ++k) {
     const std::int32_t y = layout.start[k];
     if (start[y] == kMinusInfinity) continue;
-    labels_.put_start(y, start[y] = w[layout.first_start() + k]);
+    const double exp = exps_[layout.first_start() - first + k];
+    labels_.put_start(y, start[y] = w[layout.first_start() + k], exp);
     near_ &= is_near(start[y]);
-    for (const int first : {kBegin, kUnit}) {
-      if (view_.tags != nullptr && has_tag(layout, first, y))
-        tags_.put_start(first * Y + y, start[y]);
+    for (const int begin : {kBegin, kUnit}) {
+      if (view_.tags != nullptr && has_tag(layout, begin, y))
+        tags_.put_start(begin * Y + y, start[y], exp);
     }
   }
   for (std::size_t k = 0; k < layout.end.size(); ++k) {
     const std::int32_t y = layout.end[k];
     if (end[y] == kMinusInfinity) continue;
-    labels_.put_end(y, end[y] = w[layout.first_end() + k]);
+    const double exp = exps_[layout.first_end() - first + k];
+    labels_.put_end(y, end[y] = w[layout.first_end() + k], exp);
     near_ &= is_near(end[y]);
     for (const int last : {kEnd, kUnit}) {
-      if (view_.tags != nullptr && has_tag(layout, last, y)) tags_.put_end(last * Y + y, end[y]);
+      if (view_.tags != nullptr && has_tag(layout, last, y))
+        tags_.put_end(last * Y + y, end[y], exp);
     }
   }
   std::copy(w + layout.first_pattern(), w + layout.first_start(), pattern.begin());
@@ -348,21 +356,21 @@ void Labels<Real>::set(const std::vector<double>& transition, const std::vector<
 }
 
 template <class Real>
-void Labels<Real>::put_transition(int previous, int label, double score) {
+void Labels<Real>::put_transition(int previous, int label, double score, double exp) {
   const int at = previous * stride_ + label;
-  transition_[at] = transposed_[label * stride_ + previous] = static_cast<Real>(std::exp(score));
+  transition_[at] = transposed_[label * stride_ + previous] = static_cast<Real>(exp);
   logs_[at] = static_cast<Real>(score);
 }
 
 template <class Real>
-void Labels<Real>::put_start(int label, double score) {
-  first_[label] = static_cast<Real>(std::exp(score));
+void Labels<Real>::put_start(int label, double score, double exp) {
+  first_[label] = static_cast<Real>(exp);
   logs_[stride_ * stride_ + label] = static_cast<Real>(score);
 }
 
 template <class Real>
-void Labels<Real>::put_end(int label, double score) {
-  last_[label] = static_cast<Real>(std::exp(score));
+void Labels<Real>::put_end(int label, double score, double exp) {
+  last_[label] = static_cast<Real>(exp);
   logs_[stride_ * (stride_ + 1) + label] = static_cast<Real>(score);
 }
 

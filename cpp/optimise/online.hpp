@@ -65,7 +65,17 @@ class OnlineWeights {
     steps_.adagrad_update(vectors_, adagrad_, units, gradient);
     for (std::size_t k = 0; k < units.count; ++k) ready[units.units[k]] = taken_ + 1;
   }
+  // The same for SGD, from the gradient of rows.  held: [wide] to work in
+  void update_rows(const OnlineRows& rows, std::int64_t begin, std::int64_t end, double* gradient,
+                   double* held) {
+    steps_.sgd_update_rows(vectors_, sgd_, rows, begin, end, gradient, held);
+  }
   void end();
+
+  // SGD with one kind of weights: what the weights are, divided by scale().
+  const double* scaled() const { return w_.data(); }
+  double scale() const { return scale_[1]; }
+  bool is_scaled() const { return !rule_.adagrad && scale_.size() == 2 && centre_.empty(); }
 
   // SGD: w becomes the weights themselves, and sums those of the steps so far.
   void settle();

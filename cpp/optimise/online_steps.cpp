@@ -40,18 +40,6 @@ void over(const OnlineUnits& u, Visit visit) {
   }
 }
 
-// The memory of a unit is far away: it is asked for some units before it is read.
-constexpr std::size_t kSoon = 8;
-inline void expect(const OnlineVectors& v, const OnlineUnits& u, std::size_t j) {
-  if (j + kSoon >= u.count) return;
-  const std::int64_t begin = u.first + u.units[j + kSoon] * u.wide;
-  for (std::int64_t k = begin; k < begin + u.wide; k += 64 / sizeof(double)) {
-    __builtin_prefetch(v.w + k, 1);
-    if (v.sums != nullptr) __builtin_prefetch(v.sums + k, 1);
-    if (v.squares != nullptr) __builtin_prefetch(v.squares + k, 1);
-  }
-}
-
 // The numbers that the kinds at k have; kOne: all weights are of one kind.
 template <bool kOne>
 inline double of_kind(double, const OnlineVectors& v, std::int64_t k, const double* values) {
@@ -95,7 +83,6 @@ template <bool kOne>
 void sgd_read_kinds(const OnlineVectors v, const SgdStep s, const OnlineUnits u, double* seen) {
   over(u, [&](auto lane, std::int64_t k, std::size_t j) {
     using V = decltype(lane);
-    if (j % u.wide == 0) expect(v, u, j / u.wide);
     show<V>(v, k, of_kind<kOne>(lane, v, k, s.scale) * get<V>(v.w + k), seen + j);
   });
 }
@@ -122,6 +109,86 @@ void sgd_update(const OnlineVectors& v, const SgdStep& s, const OnlineUnits& u, 
                           ? (sums ? sgd_update_kinds<true, true> : sgd_update_kinds<true, false>)
                           : (sums ? sgd_update_kinds<false, true> : sgd_update_kinds<false, false>);
   update(v, s, u, gradient);
+}
+
+// What a row adds to each of its units, and to the sums of the average.
+struct Change {
+  const OnlineVectors& v;
+  const OnlineRows& rows;
+  double factor, sum_factor;
+  double* held;  // [wide] factor times the gradient
+};
+
+// w += held and sums += sum_factor held for the units of one row, where there are weights; B
+// vectors at a time.
+template <int B, bool kSums, bool kValues>
+inline void change_panel(const Change& c, const std::int32_t* units, const double* values,
+                         std::int64_t count, std::int64_t begin) {
+  const std::int64_t wide = c.rows.wide;
+  vec kept[B];
+  for (int b = 0; b < B; ++b) kept[b] = load(c.held + begin + b * W);
+  for (std::int64_t k = 0; k < count; ++k) {
+    const std::int64_t soon = units[k + OnlineRows::kAhead] * wide + begin;
+    for (int q = 0; q < B * W; q += 64 / static_cast<int>(sizeof(double))) {
+      __builtin_prefetch(c.v.w + soon + q, 1);
+      if (kSums) __builtin_prefetch(c.v.sums + soon + q, 1);
+    }
+    const std::int64_t at = units[k] * wide + begin;
+    for (int b = 0; b < B; ++b) {
+      ivec mask;
+      std::memcpy(&mask, kMasks.lane[c.v.lanes[at / W + b]], sizeof mask);
+      vec change = as_real(as_bits(kept[b]) & mask);
+      if (kValues) change *= values[k];
+      double *w = c.v.w + at + b * W, *sums = c.v.sums + at + b * W;
+      store(w, load(w) + change);
+      if (kSums) store(sums, load(sums) + c.sum_factor * change);
+    }
+  }
+}
+
+template <bool kSums, bool kValues>
+inline void change_units(const Change& c, const std::int32_t* units, const double* values,
+                         std::int64_t count) {
+  std::int64_t begin = 0;
+  for (; begin + 6 * W <= c.rows.wide; begin += 6 * W)
+    change_panel<6, kSums, kValues>(c, units, values, count, begin);
+  for (; begin + 2 * W <= c.rows.wide; begin += 2 * W)
+    change_panel<2, kSums, kValues>(c, units, values, count, begin);
+  for (; begin < c.rows.wide; begin += W)
+    change_panel<1, kSums, kValues>(c, units, values, count, begin);
+}
+
+template <bool kSums>
+void change_rows(const Change& c, std::int64_t begin, std::int64_t end, double* gradient) {
+  const OnlineRows& rows = c.rows;
+  double *single = c.v.w + rows.first, *sums = kSums ? c.v.sums + rows.first : nullptr;
+  for (std::int64_t r = begin; r < end; ++r, gradient += rows.wide) {
+    for (std::int64_t q = 0; q < rows.wide; q += W) {
+      store(c.held + q, load(gradient + q) * c.factor);
+      store(gradient + q, vec{});
+    }
+    const std::int64_t k = rows.dense_ptr[r], count = rows.dense_ptr[r + 1] - k;
+    if (rows.dense_value == nullptr)
+      change_units<kSums, false>(c, rows.dense + k, nullptr, count);
+    else
+      change_units<kSums, true>(c, rows.dense + k, rows.dense_value + k, count);
+    for (std::int64_t j = rows.sparse_ptr[r]; j < rows.sparse_ptr[r + 1]; ++j) {
+      const std::int32_t soon = rows.sparse[j + OnlineRows::kFarAhead];
+      __builtin_prefetch(single + soon, 1);
+      if (kSums) __builtin_prefetch(sums + soon, 1);
+      double change = c.held[rows.lane[j]];
+      if (rows.sparse_value != nullptr) change *= rows.sparse_value[j];
+      single[rows.sparse[j]] += change;
+      if (kSums) sums[rows.sparse[j]] += c.sum_factor * change;
+    }
+  }
+}
+
+void sgd_update_rows(const OnlineVectors& v, const SgdStep& s, const OnlineRows& rows,
+                     std::int64_t begin, std::int64_t end, double* gradient, double* held) {
+  const Change change{v, rows, s.gain[1], -s.turned[1], held};
+  v.sums == nullptr ? change_rows<false>(change, begin, end, gradient)
+                    : change_rows<true>(change, begin, end, gradient);
 }
 
 // ---- AdaGrad ----
@@ -232,7 +299,6 @@ void adagrad_read(const OnlineVectors& v, const AdaGradStep& s, const OnlineUnit
   over(u, [&](auto lane, std::int64_t k, std::size_t j) {
     using V = decltype(lane);
     const std::size_t unit = j / u.wide;
-    if (j % u.wide == 0) expect(v, u, unit);
     std::int64_t& of_unit = ready[u.units[unit]];
     V w = get<V>(v.w + k);
     if (of_unit < done) {
@@ -263,7 +329,10 @@ void adagrad_update(const OnlineVectors& v, const AdaGradStep& s, const OnlineUn
 }  // namespace caesura::CAESURA_ISA
 
 namespace caesura {
-extern const OnlineSteps CAESURA_ONLINE_STEPS = {CAESURA_ISA::W, CAESURA_ISA::sgd_read,
-                                                 CAESURA_ISA::sgd_update, CAESURA_ISA::adagrad_read,
+extern const OnlineSteps CAESURA_ONLINE_STEPS = {CAESURA_ISA::W,
+                                                 CAESURA_ISA::sgd_read,
+                                                 CAESURA_ISA::sgd_update,
+                                                 CAESURA_ISA::sgd_update_rows,
+                                                 CAESURA_ISA::adagrad_read,
                                                  CAESURA_ISA::adagrad_update};
 }  // namespace caesura

@@ -51,6 +51,19 @@ struct OnlineUnits {
   std::int64_t first, wide;  // wide: 1, or whole vectors
 };
 
+// Rows of features, as a Design has them.
+struct OnlineRows {
+  const std::int64_t* dense_ptr;   // [rows + 1]
+  const std::int32_t* dense;       // units of `wide` places, and some more at the end
+  const double* dense_value;       // null: all are 1
+  const std::int64_t* sparse_ptr;  // [rows + 1]
+  const std::int32_t* sparse;      // single places after `first`, and some more at the end
+  const std::uint16_t* lane;       // of the row
+  const double* sparse_value;      // null: all are 1
+  std::int64_t first, wide;
+  static constexpr int kAhead = 12, kFarAhead = 32;  // how many more there are at the ends
+};
+
 // Every function has one row of `wide` numbers in `seen` or `gradient` for each unit.
 struct OnlineSteps {
   int width;  // numbers in a vector
@@ -60,6 +73,12 @@ struct OnlineSteps {
 
   // w = w + gain gradient, sums = sums - turned gain gradient, gradient = 0
   void (*sgd_update)(const OnlineVectors&, const SgdStep&, const OnlineUnits&, double* gradient);
+
+  // The same straight from the gradient of rows [begin, end), whose weights are of one kind:
+  //   w = w + gain gradient[r], sums = sums - turned gain gradient[r]  for each unit of row r
+  // held: [wide] to work in
+  void (*sgd_update_rows)(const OnlineVectors&, const SgdStep&, const OnlineRows&,
+                          std::int64_t begin, std::int64_t end, double* gradient, double* held);
 
   // seen = w + centre, after `missed` steps without a gradient, which end before this one:
   //   speed = rate / sqrt(squares),  w = soft(w, speed c1) / (1 + 2 speed c2)  for each of them.
