@@ -2,12 +2,15 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <optional>
 
 #include "bind/bindings.hpp"
 #include "learn/online.hpp"
 #include "learn/parameters.hpp"
+#include "learn/path_pass.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -89,6 +92,47 @@ struct BoundObjective {
       log_z = objective->expectations(w.data(), i, constrained, counts.data());
     }
     return {log_z, given(std::move(counts))};
+  }
+
+  // The best segmentation: starts, ends, labels, and its cost.
+  std::tuple<Array<std::int32_t>, Array<std::int32_t>, Array<std::int32_t>, double> best(
+      Vector<double> w, int i, bool costed) {
+    check(w, std::nullopt);
+    require(i >= 0 && i < n_sequences(), "i: out of range");
+    require(!objective->is_partial(i), "i: the labels are partial");
+    std::vector<LabelledSegment> path;
+    {
+      const Released release;
+      path = objective->best_path(w.data(), i, costed);
+    }
+    std::vector<std::int32_t> columns[3];
+    for (const LabelledSegment& s : path) {
+      columns[0].push_back(s.start);
+      columns[1].push_back(s.end);
+      columns[2].push_back(s.label);
+    }
+    const double cost = objective->cost_of(i, path.data(), static_cast<int>(path.size()));
+    return {given(std::move(columns[0])), given(std::move(columns[1])),
+            given(std::move(columns[2])), cost};
+  }
+
+  // loss: "none", "hamming", "segments" or "zero-one"
+  void set_loss(const std::string& name, const Reading& reading,
+                const std::optional<Vector<double>>& weight) {
+    const auto Y = static_cast<std::size_t>(objective->layout().Y);
+    require(reading.label.size() == Y, "reading: one label for each state");
+    require(!weight || weight->shape(0) == Y, "weight: one for each state");
+    Loss loss;
+    loss.reading = reading;
+    if (weight) loss.weight = copied(*weight);
+    if (name == "hamming")
+      loss.kind = Loss::kTokens;
+    else if (name == "segments")
+      loss.kind = Loss::kSegments;
+    else
+      loss.kind = name == "zero-one" ? Loss::kSequence : Loss::kNone;
+    const Released release;
+    objective->set_loss(std::move(loss));
   }
 
   // rows: [segments][Y]
@@ -178,6 +222,117 @@ void make_pass(OnlinePass* self, const BoundObjective& bound, bool adagrad, bool
                         kind.data(), done);
 }
 
+// -- learning from best paths
+// -----------------------------------------------------------------------------
+
+using Numbers = std::optional<Floats>;
+
+PathPass::State path_state(const Floats& w, const Numbers& sums, const Numbers& variance,
+                           std::int64_t n) {
+  auto of_size = [&](const Floats& one) {
+    require(static_cast<std::int64_t>(one.shape(0)) == n, "w, sums, variance: wrong length");
+    return one.data();
+  };
+  return {of_size(w), sums ? of_size(*sums) : nullptr, variance ? of_size(*variance) : nullptr};
+}
+
+using PackedBlocks =
+    std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<double>, Vector<double>>;
+
+PathPass::Blocks unpacked(const PackedBlocks& packed, int n_sequences, std::int64_t n) {
+  const auto& [ptr, weight, value, loss] = packed;
+  require(static_cast<int>(ptr.shape(0)) == n_sequences + 1 && ptr(0) == 0 &&
+              static_cast<int>(loss.shape(0)) == n_sequences &&
+              ptr(n_sequences) == static_cast<std::int64_t>(weight.shape(0)) &&
+              weight.shape(0) == value.shape(0),
+          "blocks: wrong length");
+  for (int i = 0; i < n_sequences; ++i) require(ptr(i) <= ptr(i + 1), "blocks: wrong ptr");
+  for (std::size_t k = 0; k < weight.shape(0); ++k)
+    require(weight(k) >= 0 && weight(k) < n, "blocks: out of range");
+  return {copied(ptr), copied(weight), copied(value), copied(loss)};
+}
+
+void make_path_pass(PathPass* self, const BoundObjective& bound, const std::string& rule,
+                    int pa_type, double c, double r, Vector<double> c2,
+                    const std::optional<Vector<double>>& centre, Floats w, const Numbers& sums,
+                    const Numbers& variance, const std::optional<PackedBlocks>& blocks,
+                    std::int64_t done) {
+  const std::int64_t n = bound.objective->layout().size();
+  require(!centre || static_cast<std::int64_t>(centre->shape(0)) == n, "centre: wrong length");
+  require(c2.shape(0) == 1 || static_cast<std::int64_t>(c2.shape(0)) == n, "c2: wrong length");
+  PathRule chosen;
+  if (rule == "pa")
+    chosen.kind = PathRule::kPassive;
+  else if (rule == "arow")
+    chosen.kind = PathRule::kArow;
+  else if (rule == "svm")
+    chosen.kind = PathRule::kFrankWolfe;
+  else
+    require(rule == "perceptron", "rule: unknown");
+  chosen.pa_type = pa_type;
+  chosen.C = c;
+  chosen.r = r;
+  chosen.c2 = copied(c2);
+  const PathPass::State state = path_state(w, sums, variance, n);
+  require(chosen.kind != PathRule::kArow || state.variance != nullptr, "variance: missing");
+  for (int i = 0; i < bound.n_sequences(); ++i)
+    require(!bound.objective->is_partial(i), "objective: labels are partial");
+  std::optional<PathPass::Blocks> before;
+  if (blocks) before = unpacked(*blocks, bound.n_sequences(), n);
+  const Released release;
+  new (self) PathPass(bound.objective, chosen, state, before ? &*before : nullptr,
+                      centre ? centre->data() : nullptr, done);
+}
+
+void bind_path_pass(nb::module_& m) {
+  nb::class_<PathPass>(m, "PathPass",
+                       "Passes of a learner that looks at best paths, which touch only the weights "
+                       "that a step changes.")
+      .def("__init__", &make_path_pass, "objective"_a, "rule"_a, "pa_type"_a, "c"_a, "r"_a, "c2"_a,
+           "centre"_a.none(), "w"_a, "sums"_a.none(), "variance"_a.none(), "blocks"_a.none(),
+           "done"_a)
+      .def(
+          "run",
+          [](PathPass& self, Vector<std::int32_t> order, int begin, double seconds) {
+            require(begin >= 0, "begin: out of range");
+            for (std::size_t k = 0; k < order.shape(0); ++k)
+              require(order(k) >= 0 && order(k) < self.n_sequences(), "order: out of range");
+            const Released release;
+            return self.run(order.data(), static_cast<int>(order.shape(0)), begin, seconds);
+          },
+          "order"_a, "begin"_a, "seconds"_a,
+          "Steps from `begin` on until the time is over; returns where the next one begins.")
+      .def(
+          "finish",
+          [](PathPass& self, Floats w, const Numbers& sums, const Numbers& variance) {
+            const PathPass::State state = path_state(w, sums, variance, self.size());
+            const Released release;
+            self.finish(state);
+          },
+          "w"_a.noconvert(), "sums"_a.none(), "variance"_a.none(),
+          "Writes the weights, the sums of their average and their variances.")
+      .def(
+          "blocks",
+          [](const PathPass& self) {
+            PathPass::Blocks found = self.blocks();
+            return std::make_tuple(given(std::move(found.ptr)), given(std::move(found.weight)),
+                                   given(std::move(found.value)), given(std::move(found.loss)));
+          },
+          "The dual of Frank-Wolfe: ptr, weights and values of each sequence, and its loss.")
+      .def(
+          "hinge",
+          [](PathPass& self, int n_threads) {
+            const Released release;
+            return self.hinge(n_threads);
+          },
+          "n_threads"_a, "Sum of the losses at the weights of now.")
+      .def_prop_ro("penalty", &PathPass::penalty, "c2 |w|^2")
+      .def_prop_ro("dual", &PathPass::dual, "Value of the dual.")
+      .def_rw("loss", &PathPass::loss, "Sum over the steps, each before its change.")
+      .def_rw("mistakes", &PathPass::mistakes, "Steps that changed the weights.")
+      .def_prop_ro("done", &PathPass::done, "Steps, with those before the pass.");
+}
+
 }  // namespace
 
 void bind_objective(nb::module_& m) {
@@ -206,6 +361,11 @@ void bind_objective(nb::module_& m) {
            "The best score less the gold score, summed over sequences, and a subgradient.")
       .def("path", &BoundObjective::path, "w"_a, "i"_a, "starts"_a, "ends"_a, "labels"_a,
            "The score of a segmentation of one sequence, without costs, and its counts.")
+      .def("best", &BoundObjective::best, "w"_a, "i"_a, "costed"_a,
+           "The best segmentation of one sequence as starts, ends and labels, and its cost.")
+      .def("set_loss", &BoundObjective::set_loss, "name"_a, "reading"_a, "weight"_a.none(),
+           "What a wrong segmentation costs, in place of all costs before: none, hamming, segments "
+           "or zero-one.")
       .def("expectations", &BoundObjective::expectations, "w"_a, "i"_a, "constrained"_a,
            "ln Z of one sequence, or of what agrees with its partial labels, and expected counts.")
       .def("cost_segments", &BoundObjective::cost_segments, "i"_a, "starts"_a, "ends"_a, "rows"_a,
@@ -242,6 +402,7 @@ void bind_objective(nb::module_& m) {
       .def_rw("loss", &OnlinePass::loss, "Sum over the batches, each before its step.")
       .def_prop_ro("rate", &OnlinePass::rate, "Learning rate of the last batch.")
       .def_prop_ro("done", &OnlinePass::done, "Batches, with those before the pass.");
+  bind_path_pass(m);
 }
 
 }  // namespace caesura

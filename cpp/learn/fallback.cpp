@@ -29,6 +29,10 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
   out->transition = w.transition;
   out->start = w.start;
   out->end = w.end;
+  for (int y = 0; known.entry != nullptr && y < Y; ++y) {
+    for (int before = 0; before < Y; ++before) out->transition[before * Y + y] += known.entry[y];
+    out->start[y] += known.entry[y];
+  }
   ProblemInput in;
   in.T = T;
   in.Y = Y;

@@ -58,6 +58,9 @@ void for_pair_weights(const Layout& layout, const Design& d, int i, Visit visit)
 SequenceCounts path_counts(const Layout& layout, const Design& d, int i,
                            const LabelledSegment* segments, std::int64_t count);
 
+// counts -= others, of the same sequence.
+void subtract(SequenceCounts& counts, const SequenceCounts& others);
+
 // Its score without costs: what the counts add up to.
 double counted_score(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
                      const Unpacked<double>& weights, Workspace& work);

@@ -1,0 +1,123 @@
+// Learning from best paths: one step for each sequence, which touches only the weights by which its
+// best path differs from the gold one.
+//
+// With delta = counts(gold) - counts(best) and h = cost(best) - w . delta, where the cost is that
+// of the loss, or, where none was asked for, sqrt(wrong tokens) for the passive-aggressive learner
+// and the number of wrong tokens for AROW:
+//
+//   perceptron           w += delta
+//   passive-aggressive   w += tau delta      tau = h / |delta|^2, the same but at most C, or
+//                                            h / (|delta|^2 + 1 / (2 C)), by its type
+//   AROW                 w += tau S delta    tau = h / (r + delta' S delta), and then
+//                                            1 / S += delta^2 / r, with S a diagonal
+//
+// Nothing moves where the best path is the gold one.  The average is that of the weights after
+// every step, whether it moved them or not: step t adds (t - 1) times its change to `sums`, and
+// after T steps the average is w - sums / T.
+//
+// Block-coordinate Frank-Wolfe maximises the dual of c2 |w|^2 + sum of weight_i h_i,
+//
+//   D = sum of l_i - c2 |w|^2,   w = (sum of u_i) / (2 c2)
+//
+// where (u_i, l_i) is a mean of weight_i (delta, cost) over paths of sequence i.  A step moves it
+// towards that of the best path by the share that maximises D.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/large_pages.hpp"
+#include "learn/gradient_buffer.hpp"
+#include "learn/terms.hpp"
+
+namespace caesura {
+
+struct PathRule {
+  enum Kind { kPerceptron, kPassive, kArow, kFrankWolfe } kind = kPerceptron;
+  int pa_type = 1;
+  double C = 1.0;          // passive-aggressive: how far one step may go
+  double r = 1.0;          // AROW
+  std::vector<double> c2;  // Frank-Wolfe: of all weights, or [size]
+};
+
+class PathPass {
+ public:
+  // What is kept of each weight, [size] in the order of the layout; null where the rule does not
+  // use it.
+  struct State {
+    double *w, *sums, *variance;
+  };
+  // The blocks of Frank-Wolfe: u_i of sequence i has the weights and values [ptr[i], ptr[i + 1]).
+  struct Blocks {
+    std::vector<std::int64_t> ptr, weight;
+    std::vector<double> value, loss;
+  };
+  // centre: what is added to the weights wherever they score, or null.  done: the steps before.
+  PathPass(std::shared_ptr<Objective> objective, PathRule rule, const State& state,
+           const Blocks* blocks, const double* centre, std::int64_t done);
+
+  // Steps for these sequences from `begin` on, until they are done or `seconds` have passed;
+  // returns where the next one begins.  Throws NoAgreement.
+  int run(const std::int32_t* order, int count, int begin, double seconds);
+
+  // Writes the state after all steps.
+  void finish(const State& state);
+  Blocks blocks() const;
+
+  // sum of weight_i h_i at the weights of now, with the costs of the loss.
+  double hinge(int n_threads);
+  // sum of l_i - c2 |w|^2 and c2 |w|^2
+  double dual() const;
+  double penalty() const;
+
+  double loss = 0.0;          // sum of weight_i h_i over the steps, each before its change
+  std::int64_t mistakes = 0;  // steps that changed the weights
+  std::int64_t done() const { return done_; }
+  std::int64_t size() const { return layout_.size(); }
+  int n_sequences() const { return objective_->design().n_sequences(); }
+  const PathRule& rule() const { return rule_; }
+
+ private:
+  struct Block {
+    std::vector<std::int64_t> place;
+    std::vector<double> value;
+    double loss = 0.0;
+  };
+  std::int64_t place_of(std::int64_t weight) const;
+  void step(int i);
+  double margin(const std::vector<LabelledSegment>& path, int i) const;
+  double move(int i, double cost);
+  double frank_wolfe(int i, double cost);
+  void collect(int i, const SequenceCounts& counts, double sign);
+  void collect_row(const Design& d, std::int64_t row, int lane, double count);
+  void touch(std::int64_t place, double x) {
+    if (there_[place] == kNoWeight || x == 0.0) return;
+    if (there_[place] == kWeight) touched_.push_back(place);
+    there_[place] = kTouched;
+    delta_[place] += x;
+  }
+  void change(std::int64_t place, double x);
+  void apply_labels();
+
+  std::shared_ptr<Objective> objective_;
+  const Layout& layout_;
+  PathRule rule_;
+  std::vector<std::int64_t> places_;
+  std::int64_t wide_ = 0, first_single_ = 0, first_edge_ = 0, first_label_ = 0;
+  // [places] table, single weights, weights of edges, labels
+  Table<double> w_, seen_, sums_, variance_, inverse_;  // seen: with the centre, or empty
+  Table<double> centre_;
+  enum There : std::uint8_t { kNoWeight, kWeight, kTouched };
+  std::vector<There> there_;   // what is at a place
+  std::vector<double> delta_;  // [places] zero between steps
+  std::vector<double> old_;    // Frank-Wolfe: the same, of the block
+  std::vector<std::int64_t> touched_, labels_;
+  std::vector<std::int32_t> pair_, start_, end_;  // from labels to weights, -1: none
+  std::vector<Block> blocks_;
+  Unpacked<double> unpacked_;
+  Workspace work_;
+  std::int64_t done_;
+};
+
+}  // namespace caesura
