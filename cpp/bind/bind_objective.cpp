@@ -236,20 +236,24 @@ PathPass::State path_state(const Floats& w, const Numbers& sums, const Numbers& 
   return {of_size(w), sums ? of_size(*sums) : nullptr, variance ? of_size(*variance) : nullptr};
 }
 
-using PackedBlocks =
-    std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<double>, Vector<double>>;
+using PackedBlocks = std::tuple<Vector<std::int64_t>, Vector<std::int64_t>, Vector<std::int64_t>,
+                                Vector<double>, Vector<double>, Vector<double>>;
 
-PathPass::Blocks unpacked(const PackedBlocks& packed, int n_sequences, std::int64_t n) {
-  const auto& [ptr, weight, value, loss] = packed;
-  require(static_cast<int>(ptr.shape(0)) == n_sequences + 1 && ptr(0) == 0 &&
-              static_cast<int>(loss.shape(0)) == n_sequences &&
-              ptr(n_sequences) == static_cast<std::int64_t>(weight.shape(0)) &&
-              weight.shape(0) == value.shape(0),
+PathPass::Blocks unpacked(const PackedBlocks& packed, std::size_t n_sequences, std::int64_t n) {
+  const auto& [first, ptr, weight, value, cost, share] = packed;
+  auto rising = [](const Vector<std::int64_t>& at, std::size_t count, std::size_t last) {
+    bool good =
+        at.shape(0) == count + 1 && at(0) == 0 && at(count) == static_cast<std::int64_t>(last);
+    for (std::size_t k = 0; good && k < count; ++k) good = at(k) <= at(k + 1);
+    require(good, "blocks: wrong numbers");
+  };
+  rising(first, n_sequences, cost.shape(0));
+  rising(ptr, cost.shape(0), weight.shape(0));
+  require(weight.shape(0) == value.shape(0) && cost.shape(0) == share.shape(0),
           "blocks: wrong length");
-  for (int i = 0; i < n_sequences; ++i) require(ptr(i) <= ptr(i + 1), "blocks: wrong ptr");
   for (std::size_t k = 0; k < weight.shape(0); ++k)
     require(weight(k) >= 0 && weight(k) < n, "blocks: out of range");
-  return {copied(ptr), copied(weight), copied(value), copied(loss)};
+  return {copied(first), copied(ptr), copied(weight), copied(value), copied(cost), copied(share)};
 }
 
 void make_path_pass(PathPass* self, const BoundObjective& bound, const std::string& rule,
@@ -315,10 +319,12 @@ void bind_path_pass(nb::module_& m) {
           "blocks",
           [](const PathPass& self) {
             PathPass::Blocks found = self.blocks();
-            return std::make_tuple(given(std::move(found.ptr)), given(std::move(found.weight)),
-                                   given(std::move(found.value)), given(std::move(found.loss)));
+            return std::make_tuple(given(std::move(found.first)), given(std::move(found.ptr)),
+                                   given(std::move(found.weight)), given(std::move(found.value)),
+                                   given(std::move(found.cost)), given(std::move(found.share)));
           },
-          "The dual of Frank-Wolfe: ptr, weights and values of each sequence, and its loss.")
+          "The paths of Frank-Wolfe: those of each sequence, their weights and values, costs and "
+          "shares.")
       .def(
           "hinge",
           [](PathPass& self, int n_threads) {

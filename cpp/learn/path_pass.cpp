@@ -35,7 +35,6 @@ PathPass::PathPass(std::shared_ptr<Objective> objective, PathRule rule, const St
   if (state.variance != nullptr) variance_.assign(n, 0.0);
   if (rule_.kind == PathRule::kFrankWolfe) {
     inverse_.assign(n, 0.0);
-    old_.assign(n, 0.0);
     blocks_.resize(d.n_sequences());
   }
   there_.assign(n, kNoWeight);
@@ -61,11 +60,21 @@ PathPass::PathPass(std::shared_ptr<Objective> objective, PathRule rule, const St
   pair_ = index(layout_.Y * layout_.Y, layout_.transition);
   start_ = index(layout_.Y, layout_.start);
   end_ = index(layout_.Y, layout_.end);
-  for (std::size_t i = 0; blocks != nullptr && i < blocks_.size(); ++i) {
-    blocks_[i].loss = blocks->loss[i];
-    for (std::int64_t k = blocks->ptr[i]; k < blocks->ptr[i + 1]; ++k) {
-      blocks_[i].place.push_back(place_of(blocks->weight[k]));
-      blocks_[i].value.push_back(blocks->value[k]);
+  for (std::size_t i = 0; i < blocks_.size(); ++i) {
+    if (blocks == nullptr || blocks->first[i] == blocks->first[i + 1]) {
+      blocks_[i].emplace_back();  // the gold path
+      blocks_[i].back().share = 1.0;
+      continue;
+    }
+    for (std::int64_t p = blocks->first[i]; p < blocks->first[i + 1]; ++p) {
+      Plane plane;
+      for (std::int64_t k = blocks->ptr[p]; k < blocks->ptr[p + 1]; ++k) {
+        plane.place.push_back(place_of(blocks->weight[k]));
+        plane.value.push_back(blocks->value[k]);
+      }
+      plane.cost = blocks->cost[p];
+      plane.share = blocks->share[p];
+      blocks_[i].push_back(std::move(plane));
     }
   }
 }
@@ -107,12 +116,16 @@ void PathPass::step(int i) {
   }
   const double cost = right ? 0.0 : margin(path, i);
   loss += dual ? frank_wolfe(i, cost) : move(i, cost);
+  clear_touched();
+  apply_labels();
+}
+
+void PathPass::clear_touched() {
   for (const std::int64_t place : touched_) {
     delta_[place] = 0.0;
     there_[place] = kWeight;
   }
   touched_.clear();
-  apply_labels();
 }
 
 double PathPass::margin(const std::vector<LabelledSegment>& path, int i) const {
@@ -216,40 +229,65 @@ double PathPass::move(int i, double cost) {
   return weight * h;
 }
 
+// cost - u . w
+double PathPass::gain(const Plane& plane) const {
+  double total = plane.cost;
+  for (std::size_t k = 0; k < plane.place.size(); ++k) total -= w_[plane.place[k]] * plane.value[k];
+  return total;
+}
+
+// Moves some share from the path with the least gain to that with the most:
+//   as much as  (gain - gain') / (|u - u'|^2 / (2 c2)),  or all of it.
+// False: all that have a share gain the same.
+bool PathPass::pairwise(std::vector<Plane>& planes) {
+  std::vector<double> gains;
+  for (const Plane& plane : planes) gains.push_back(gain(plane));
+  std::size_t best = 0, worst = planes.size();
+  for (std::size_t p = 0; p < planes.size(); ++p) {
+    if (gains[p] > gains[best]) best = p;
+    if (planes[p].share > 0.0 && (worst == planes.size() || gains[p] < gains[worst])) worst = p;
+  }
+  const double more = gains[best] - gains[worst];
+  if (!(more > 1e-12 * (1.0 + std::abs(gains[best])))) return false;
+  for (const auto& [plane, sign] : {std::pair{&planes[best], 1.0}, {&planes[worst], -1.0}}) {
+    for (std::size_t k = 0; k < plane->place.size(); ++k)
+      touch(plane->place[k], sign * plane->value[k]);
+  }
+  double norm = 0.0;
+  for (const std::int64_t place : touched_) norm += delta_[place] * delta_[place] * inverse_[place];
+  const double most = planes[worst].share;
+  const double share = norm * most > more ? more / norm : most;
+  for (const std::int64_t place : touched_) {
+    if (delta_[place] != 0.0) change(place, share * inverse_[place] * delta_[place]);
+  }
+  clear_touched();
+  planes[best].share += share;
+  planes[worst].share = share == most ? 0.0 : most - share;
+  return true;
+}
+
 // delta: weight (counts(gold) - counts(best)); returns weight h.
-//   gap   = (u_i - u) . w - l_i + l,   share = gap / (|u - u_i|^2 / (2 c2)), from 0 to 1
 double PathPass::frank_wolfe(int i, double cost) {
-  Block& block = blocks_[i];
-  double loss = objective_->weight_of(i) * cost, score = 0.0;
+  std::vector<Plane>& planes = blocks_[i];
+  Plane found;
+  found.cost = objective_->weight_of(i) * cost;
   for (const std::int64_t place : touched_) {
-    score += w_[place] * delta_[place];
-    if (!centre_.empty()) loss -= centre_[place] * delta_[place];
+    if (delta_[place] == 0.0) continue;
+    found.place.push_back(place);
+    found.value.push_back(delta_[place]);
+    if (!centre_.empty()) found.cost -= centre_[place] * delta_[place];
   }
-  for (std::size_t k = 0; k < block.place.size(); ++k) {
-    old_[block.place[k]] = block.value[k];
-    touch(block.place[k], -block.value[k]);
+  clear_touched();
+  const double h = gain(found);
+  if (std::find(planes.begin(), planes.end(), found) == planes.end())
+    planes.push_back(std::move(found));
+  constexpr int kSteps = 10;
+  for (int k = 0; k < kSteps && pairwise(planes); ++k) {
   }
-  double gap = loss - block.loss, norm = 0.0;
-  for (const std::int64_t place : touched_) {
-    const double x = delta_[place];
-    gap -= w_[place] * x;
-    norm += x * x * inverse_[place];
-  }
-  const double share = norm > 0.0  ? std::min(std::max(gap / norm, 0.0), 1.0)
-                       : gap > 0.0 ? 1.0
-                                   : 0.0;
-  block.place.clear();
-  block.value.clear();
-  for (const std::int64_t place : touched_) {
-    const double x = delta_[place], now = old_[place] + share * x;
-    if (x != 0.0) change(place, share * inverse_[place] * x);
-    old_[place] = 0.0;
-    if (now == 0.0) continue;
-    block.place.push_back(place);
-    block.value.push_back(now);
-  }
-  block.loss += share * (loss - block.loss);
-  return loss - score;
+  planes.erase(std::remove_if(planes.begin(), planes.end(),
+                              [](const Plane& plane) { return plane.share == 0.0; }),
+               planes.end());
+  return h;
 }
 
 // The labels that a step has changed, as the kernels see them.
@@ -289,12 +327,17 @@ PathPass::Blocks PathPass::blocks() const {
   std::vector<std::int64_t> weight_at(w_.size(), -1);
   for (std::int64_t k = 0; k < layout_.size(); ++k) weight_at[place_of(k)] = k;
   Blocks out;
+  out.first.push_back(0);
   out.ptr.push_back(0);
-  for (const Block& block : blocks_) {
-    for (const std::int64_t place : block.place) out.weight.push_back(weight_at[place]);
-    out.value.insert(out.value.end(), block.value.begin(), block.value.end());
-    out.loss.push_back(block.loss);
-    out.ptr.push_back(static_cast<std::int64_t>(out.weight.size()));
+  for (const std::vector<Plane>& planes : blocks_) {
+    for (const Plane& plane : planes) {
+      for (const std::int64_t place : plane.place) out.weight.push_back(weight_at[place]);
+      out.value.insert(out.value.end(), plane.value.begin(), plane.value.end());
+      out.ptr.push_back(static_cast<std::int64_t>(out.weight.size()));
+      out.cost.push_back(plane.cost);
+      out.share.push_back(plane.share);
+    }
+    out.first.push_back(static_cast<std::int64_t>(out.cost.size()));
   }
   return out;
 }
@@ -323,7 +366,9 @@ double PathPass::penalty() const {
 
 double PathPass::dual() const {
   double total = -penalty();
-  for (const Block& block : blocks_) total += block.loss;
+  for (const std::vector<Plane>& planes : blocks_) {
+    for (const Plane& plane : planes) total += plane.share * plane.cost;
+  }
   return total;
 }
 

@@ -19,8 +19,10 @@
 //
 //   D = sum of l_i - c2 |w|^2,   w = (sum of u_i) / (2 c2)
 //
-// where (u_i, l_i) is a mean of weight_i (delta, cost) over paths of sequence i.  A step moves it
-// towards that of the best path by the share that maximises D.
+// where (u_i, l_i) is a mean of weight_i (delta, cost) over paths of sequence i.  These paths are
+// kept with their shares.  A step adds the best path and then, several times, moves a part of the
+// share of the worst path to the best of those that are kept, as much as maximises D: the search is
+// the dear part, and with these pairwise steps the gap closes at a linear rate, not as 1 / steps.
 #pragma once
 
 #include <cstdint>
@@ -48,10 +50,11 @@ class PathPass {
   struct State {
     double *w, *sums, *variance;
   };
-  // The blocks of Frank-Wolfe: u_i of sequence i has the weights and values [ptr[i], ptr[i + 1]).
+  // The paths that Frank-Wolfe keeps: sequence i has those from first[i] on, and path p the weights
+  // and values from ptr[p] on, its cost and its share.
   struct Blocks {
-    std::vector<std::int64_t> ptr, weight;
-    std::vector<double> value, loss;
+    std::vector<std::int64_t> first, ptr, weight;
+    std::vector<double> value, cost, share;
   };
   // centre: what is added to the weights wherever they score, or null.  done: the steps before.
   PathPass(std::shared_ptr<Objective> objective, PathRule rule, const State& state,
@@ -79,16 +82,23 @@ class PathPass {
   const PathRule& rule() const { return rule_; }
 
  private:
-  struct Block {
+  // One path of a sequence: weight (counts(gold) - counts(path)), and its cost likewise, less what
+  // the centre scores.
+  struct Plane {
     std::vector<std::int64_t> place;
     std::vector<double> value;
-    double loss = 0.0;
+    double cost = 0.0, share = 0.0;
+    bool operator==(const Plane& other) const {
+      return cost == other.cost && place == other.place && value == other.value;
+    }
   };
   std::int64_t place_of(std::int64_t weight) const;
   void step(int i);
   double margin(const std::vector<LabelledSegment>& path, int i) const;
   double move(int i, double cost);
   double frank_wolfe(int i, double cost);
+  double gain(const Plane& plane) const;
+  bool pairwise(std::vector<Plane>& planes);
   void collect(int i, const SequenceCounts& counts, double sign);
   void collect_row(const Design& d, std::int64_t row, int lane, double count);
   void touch(std::int64_t place, double x) {
@@ -97,6 +107,7 @@ class PathPass {
     there_[place] = kTouched;
     delta_[place] += x;
   }
+  void clear_touched();
   void change(std::int64_t place, double x);
   void apply_labels();
 
@@ -114,7 +125,7 @@ class PathPass {
   std::vector<double> old_;    // Frank-Wolfe: the same, of the block
   std::vector<std::int64_t> touched_, labels_;
   std::vector<std::int32_t> pair_, start_, end_;  // from labels to weights, -1: none
-  std::vector<Block> blocks_;
+  std::vector<std::vector<Plane>> blocks_;        // [sequences] of Frank-Wolfe
   Unpacked<double> unpacked_;
   Workspace work_;
   std::int64_t done_;

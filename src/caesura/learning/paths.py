@@ -55,16 +55,18 @@ class PathState(NamedTuple):
     Examples
     --------
     >>> PathState._fields[:4]
-    ('w', 'sums', 'variance', 'ptr')
+    ('w', 'sums', 'variance', 'first')
     """
 
     w: Floats  # (n,)
     sums: Floats  # (n,) the average is w - sums / steps; empty where there is none
     variance: Floats  # (n,) of AROW, else empty
-    ptr: Ints  # of the SVM's dual, else empty: where the weights of each sequence begin
+    first: Ints  # of the SVM's dual, else empty: where the paths of each sequence begin
+    ptr: Ints  # where the weights of each path begin
     weight: Ints  # which weights
-    value: Floats  # and what they have
-    losses: Floats  # (sequences,)
+    value: Floats  # by how much the gold path has more of each
+    cost: Floats  # of each path
+    share: Floats  # of each path among those of its sequence
     objective: float  # summed over the steps, each before its change; of the SVM, at the end
     gap: float | None  # of the SVM: above the dual
     gradient_norm: float  # NaN: nobody knows it
@@ -182,7 +184,7 @@ class Perceptron:
             w,
             np.zeros(len(w) if self._averages else 0),
             self._variances(len(w)),
-            *(none, none, np.empty(0), np.empty(0), math.nan, None, math.nan),
+            *(none, none, none, np.empty(0), np.empty(0), np.empty(0), math.nan, None, math.nan),
             *(int(np.count_nonzero(w)), np.empty(0), 0, 0, 0, 0, math.nan),
             json.dumps(random.bit_generator.state),
             "" if self.max_iterations else "max_iterations",
@@ -356,9 +358,9 @@ class FrankWolfe(Perceptron):
 
     def start(self, w0: npt.ArrayLike) -> PathState:
         """Return the state before the first pass."""
-        N = len(self.objective)
         state = super().start(np.zeros(np.size(w0)))
-        return state._replace(ptr=np.zeros(N + 1, np.int64), losses=np.zeros(N))
+        none = np.zeros(len(self.objective) + 1, np.int64)
+        return state._replace(first=none, ptr=np.zeros(1, np.int64))
 
     def _judged(self, state: PathState) -> PathState:
         assert state.gap is not None
