@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from caesura.learning.cutting import CuttingPlane
 from caesura.learning.lbfgs import LBFGS
 from caesura.learning.paths import AROW, FrankWolfe, PassiveAggressive, Perceptron
 from caesura.learning.sgd import SGD, AdaGrad
@@ -100,6 +101,17 @@ LEARNERS: dict[str, Learner] = {
         False,
         None,
         "structured SVM by Frank-Wolfe",
+        MARGINS,
+        needs_c2=True,
+        loss="hamming",
+    ),
+    "cutting-plane": Learner(
+        CuttingPlane,
+        "hinge losses plus penalty",
+        False,
+        False,
+        None,
+        "structured SVM by cutting planes",
         MARGINS,
         needs_c2=True,
         loss="hamming",

@@ -27,7 +27,7 @@ NUMBERS = ("pa_c", "arow_variance", "arow_r")
 
 
 def loss_of(model: Estimator) -> str | None:
-    """Return the loss that a model learns with; None: the likelihood, or the learner's own margin."""
+    """Return the loss that a model learns with; None: the likelihood, or a margin of its own."""
     return model.loss or LEARNERS[model.learner].loss
 
 
