@@ -118,8 +118,7 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
 }
 
 double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
-                       SequenceCounts& counts, Workspace& work,
-                       std::vector<double>* costs) {
+                       SequenceCounts& counts, Workspace& work, std::vector<double>* costs) {
   const int Y = layout.Y;
   work.clear();
   const Posterior answer = answer_posterior(problem, Method::kOverlapping, work, false);

@@ -194,6 +194,9 @@ class Objective {
   void set_loss(Loss loss);
   const Loss& loss() const { return loss_; }
 
+  // The costs of sequence i, but for the losses of tags and of whole sequences.
+  Known costs_of(int i) const { return known_of({i, false, 1.0}); }
+
   // The cost of a segmentation of sequence i: its loss, where there is one.
   double cost_of(int i, const LabelledSegment* segments, int count) const;
 

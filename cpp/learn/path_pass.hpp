@@ -29,9 +29,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/large_pages.hpp"
-#include "learn/gradient_buffer.hpp"
-#include "learn/terms.hpp"
+#include "learn/sparse_weights.hpp"
 
 namespace caesura {
 
@@ -43,7 +41,7 @@ struct PathRule {
   std::vector<double> c2;  // Frank-Wolfe: of all weights, or [size]
 };
 
-class PathPass {
+class PathPass : public SparseWeights {
  public:
   // What is kept of each weight, [size] in the order of the layout; null where the rule does not
   // use it.
@@ -70,15 +68,12 @@ class PathPass {
 
   // sum of weight_i h_i at the weights of now, with the costs of the loss.
   double hinge(int n_threads);
-  // sum of l_i - c2 |w|^2 and c2 |w|^2
+  // sum of l_i - c2 |w|^2
   double dual() const;
-  double penalty() const;
 
   double loss = 0.0;          // sum of weight_i h_i over the steps, each before its change
   std::int64_t mistakes = 0;  // steps that changed the weights
   std::int64_t done() const { return done_; }
-  std::int64_t size() const { return layout_.size(); }
-  int n_sequences() const { return objective_->design().n_sequences(); }
   const PathRule& rule() const { return rule_; }
 
  private:
@@ -92,42 +87,17 @@ class PathPass {
       return cost == other.cost && place == other.place && value == other.value;
     }
   };
-  std::int64_t place_of(std::int64_t weight) const;
   void step(int i);
   double margin(const std::vector<LabelledSegment>& path, int i) const;
   double move(int i, double cost);
   double frank_wolfe(int i, double cost);
   double gain(const Plane& plane) const;
   bool pairwise(std::vector<Plane>& planes);
-  void collect(int i, const SequenceCounts& counts, double sign);
-  void collect_row(const Design& d, std::int64_t row, int lane, double count);
-  void touch(std::int64_t place, double x) {
-    if (there_[place] == kNoWeight || x == 0.0) return;
-    if (there_[place] == kWeight) touched_.push_back(place);
-    there_[place] = kTouched;
-    delta_[place] += x;
-  }
-  void clear_touched();
   void change(std::int64_t place, double x);
-  void apply_labels();
 
-  std::shared_ptr<Objective> objective_;
-  const Layout& layout_;
   PathRule rule_;
-  std::vector<std::int64_t> places_;
-  std::int64_t wide_ = 0, first_single_ = 0, first_edge_ = 0, first_label_ = 0;
-  // [places] table, single weights, weights of edges, labels
-  Table<double> w_, seen_, sums_, variance_, inverse_;  // seen: with the centre, or empty
-  Table<double> centre_;
-  enum There : std::uint8_t { kNoWeight, kWeight, kTouched };
-  std::vector<There> there_;   // what is at a place
-  std::vector<double> delta_;  // [places] zero between steps
-  std::vector<double> old_;    // Frank-Wolfe: the same, of the block
-  std::vector<std::int64_t> touched_, labels_;
-  std::vector<std::int32_t> pair_, start_, end_;  // from labels to weights, -1: none
-  std::vector<std::vector<Plane>> blocks_;        // [sequences] of Frank-Wolfe
-  Unpacked<double> unpacked_;
-  Workspace work_;
+  Table<double> sums_, variance_;           // [places] or empty
+  std::vector<std::vector<Plane>> blocks_;  // [sequences] of Frank-Wolfe
   std::int64_t done_;
 };
 

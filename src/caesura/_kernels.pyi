@@ -577,7 +577,7 @@ class PathPass:
     Passes of a learner that looks at best paths, which touch only the weights that a step changes.
     """
 
-    def __init__(self, objective: Objective, rule: str, pa_type: int, c: float, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
+    def __init__(self, objective: Objective, rule: str, pa_type: int, c: float, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
 
     def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float) -> int:
         """
@@ -587,9 +587,9 @@ class PathPass:
     def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
         """Writes the weights, the sums of their average and their variances."""
 
-    def blocks(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    def blocks(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """
-        The dual of Frank-Wolfe: ptr, weights and values of each sequence, and its loss.
+        The paths of Frank-Wolfe: those of each sequence, their weights and values, costs and shares.
         """
 
     def hinge(self, n_threads: int) -> float:
@@ -620,6 +620,31 @@ class PathPass:
     @property
     def done(self) -> int:
         """Steps, with those before the pass."""
+
+class DualPass:
+    """Passes of exponentiated gradient over a corpus."""
+
+    def __init__(self, objective: Objective, log: bool, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], fresh: bool) -> None: ...
+
+    @staticmethod
+    def n_scores(objective: Objective) -> int:
+        """How many scores the dual has."""
+
+    def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float) -> int:
+        """
+        Steps from `begin` on until the time is over; returns where the next one begins.
+        """
+
+    def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Writes the weights and the dual."""
+
+    @property
+    def penalty(self) -> float:
+        """c2 |w|^2"""
+
+    @property
+    def dual(self) -> float:
+        """Value of the dual."""
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""

@@ -16,6 +16,7 @@ import numpy as np
 from caesura import persistence
 from caesura.errors import InvalidInput, message
 from caesura.learning.cutting import CutState
+from caesura.learning.exponentiated import DualState
 from caesura.learning.lbfgs import State
 from caesura.learning.objectives import Progress
 from caesura.learning.paths import PathState
@@ -24,7 +25,7 @@ from caesura.learning.sgd import EpochState
 __all__ = ["KIND", "OtherRun", "read", "write"]
 
 KIND = "training"
-TUPLES = {kind.__name__: kind for kind in (State, EpochState, PathState, CutState, Progress)}
+TUPLES = {kind.__name__: kind for kind in (State, EpochState, PathState, CutState, DualState, Progress)}
 Path = str | os.PathLike[str]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from caesura.learning.cutting import CuttingPlane
+from caesura.learning.exponentiated import ExponentiatedGradient
 from caesura.learning.lbfgs import LBFGS
 from caesura.learning.paths import AROW, FrankWolfe, PassiveAggressive, Perceptron
 from caesura.learning.sgd import SGD, AdaGrad
@@ -115,6 +116,18 @@ LEARNERS: dict[str, Learner] = {
         MARGINS,
         needs_c2=True,
         loss="hamming",
+    ),
+    "eg": Learner(
+        ExponentiatedGradient,
+        "hinge losses, or the negative log-likelihood, plus penalty",
+        False,
+        False,
+        None,
+        "exponentiated gradient",
+        ("hamming", "segments", "log"),
+        needs_c2=True,
+        loss="hamming",
+        likelihood=("log",),
     ),
 }
 

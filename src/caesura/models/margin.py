@@ -105,7 +105,8 @@ def set_loss(model: Model, training: Training) -> None:
         return
     labelling = Labelling(training.structure, training.labels, training.scheme, None)
     _, reading = model._segmenting(labelling)
-    training.objective.set_loss(loss or "none", reading, _token_weights(model, labelling))
+    name = "none" if loss in (None, "log") else str(loss)
+    training.objective.set_loss(name, reading, _token_weights(model, labelling))
 
 
 def _token_weights(model: Model, labelling: Labelling) -> npt.NDArray[np.float64] | None:
@@ -122,5 +123,7 @@ def margin_optimiser(
     """Return the optimiser of a learner with a loss."""
     learner = LEARNERS[model.learner]
     own = {name: getattr(model, parameter) for parameter, name in learner.settings}
+    if learner.likelihood:
+        own["log"] = loss_of(model) in learner.likelihood
     arguments = (c2,) if learner.needs_c2 else ()
     return learner.optimiser(objective, *arguments, **own, **settings)

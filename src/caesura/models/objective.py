@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import InvalidInput
+from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.paths import PathRule, PathState
 
@@ -35,6 +36,7 @@ class Corpora:
         self._centre = centre  # where penalties count from, zero if not given
         self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
         self._path: tuple[Floats, _kernels.PathPass] | None = None  # after a pass
+        self._dual: tuple[Floats, _kernels.DualPass] | None = None
 
     def __len__(self) -> int:
         return len(self._objective)
@@ -116,6 +118,35 @@ class Corpora:
             blocks if rule.name == "svm" else None,
             state.steps,
         )
+
+    def descend(self, rule: DualRule, state: DualState, order: npt.NDArray[Any]) -> DualState:
+        """Return the state after a step of exponentiated gradient for each of these sequences."""
+        last, self._dual = self._dual, None
+        run = last[1] if last is not None and last[0] is state.w else self._dual_pass(rule, state)
+        sequences, at = np.ascontiguousarray(order, np.int32), 0
+        with _possible():
+            while at < len(sequences):
+                at = run.run(sequences, at, SECONDS)
+        theta = np.empty(_kernels.DualPass.n_scores(self._objective))
+        w, m, eta = state.w.copy(), np.empty(len(self)), np.empty(len(self))
+        run.finish(w, theta, m, eta)
+        self._dual = w, run
+        value, _ = self(w) if rule.log else self.maximum(w)
+        objective = run.penalty + value
+        return state._replace(
+            w=w, theta=theta, m=m, eta=eta, objective=objective, gap=objective - run.dual
+        )
+
+    def _dual_pass(self, rule: DualRule, state: DualState) -> _kernels.DualPass:
+        fresh = not state.theta.size
+        theta, m, eta = state.theta, state.m, state.eta
+        if fresh:
+            theta = np.zeros(_kernels.DualPass.n_scores(self._objective))
+            m, eta = np.zeros(len(self)), np.full(len(self), rule.eta)
+        with _possible():
+            return _kernels.DualPass(
+                self._objective, rule.log, rule.c2, self._centre, state.w, theta, m, eta, fresh
+            )
 
     def maximum(self, w: Floats) -> tuple[float, Floats]:
         """Return the sum of hinge losses, with the loss of the objective, and a subgradient."""
