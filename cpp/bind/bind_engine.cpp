@@ -652,5 +652,6 @@ NB_MODULE(_kernels, m) {
   bind_learning(m);
   bind_scorer(m);
   bind_objective(m);
+  bind_paths(m);
   bind_vectors(m);
 }

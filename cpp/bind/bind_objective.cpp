@@ -1,11 +1,5 @@
 // The door to the objective of learning, and to online learning.
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/shared_ptr.h>
-
-#include <optional>
-
-#include "bind/bindings.hpp"
+#include "bind/bound_objective.hpp"
 #include "learn/online.hpp"
 #include "learn/parameters.hpp"
 
@@ -14,106 +8,6 @@ using namespace nb::literals;
 
 namespace caesura {
 namespace {
-
-struct BoundObjective {
-  std::shared_ptr<Objective> objective;
-
-  int n_sequences() const { return objective->design().n_sequences(); }
-  void check(const Vector<double>& w, const std::optional<Vector<std::int32_t>>& some) const {
-    require(static_cast<std::int64_t>(w.shape(0)) == objective->layout().size(), "w: wrong length");
-    for (std::size_t k = 0; some && k < some->shape(0); ++k) {
-      require((*some)(k) >= 0 && (*some)(k) < n_sequences(), "sequences: out of range");
-    }
-  }
-
-  std::pair<double, Array<double>> evaluate(Vector<double> w,
-                                            const std::optional<Vector<std::int32_t>>& some,
-                                            bool single, int n_threads) {
-    check(w, some);
-    const int count = some ? static_cast<int>(some->shape(0)) : n_sequences();
-    std::vector<double> gradient(w.shape(0));
-    double loss;
-    {
-      const Released release;
-      loss = objective->evaluate(w.data(), some ? some->data() : nullptr, count, single, n_threads,
-                                 gradient.data());
-    }
-    return {loss, given(std::move(gradient))};
-  }
-
-  std::pair<double, Array<double>> maximum(Vector<double> w,
-                                           const std::optional<Vector<std::int32_t>>& some,
-                                           bool costed, int n_threads) {
-    check(w, some);
-    const int count = some ? static_cast<int>(some->shape(0)) : n_sequences();
-    std::vector<double> gradient(w.shape(0));
-    double loss;
-    {
-      const Released release;
-      loss = objective->maximum(w.data(), some ? some->data() : nullptr, count, costed, n_threads,
-                                gradient.data());
-    }
-    return {loss, given(std::move(gradient))};
-  }
-
-  std::pair<double, Array<double>> path(Vector<double> w, int i, Vector<std::int32_t> starts,
-                                        Vector<std::int32_t> ends, Vector<std::int32_t> labels) {
-    check(w, std::nullopt);
-    require(i >= 0 && i < n_sequences(), "i: out of range");
-    require(starts.shape(0) == ends.shape(0) && ends.shape(0) == labels.shape(0),
-            "segments: lengths differ");
-    std::vector<LabelledSegment> segments;
-    for (std::size_t k = 0; k < starts.shape(0); ++k) {
-      const int before = k == 0 ? 0 : segments.back().end;
-      require(starts(k) == before && ends(k) > before && labels(k) >= 0 &&
-                  labels(k) < objective->layout().Y,
-              "segments: must cover the sequence");
-      segments.push_back({starts(k), ends(k), labels(k)});
-    }
-    require((segments.empty() ? 0 : segments.back().end) == objective->design().length(i),
-            "segments: must cover the sequence");
-    std::vector<double> counts(w.shape(0));
-    const double score = objective->path(w.data(), i, segments.data(),
-                                         static_cast<int>(segments.size()), counts.data());
-    return {score, given(std::move(counts))};
-  }
-
-  std::pair<double, Array<double>> expectations(Vector<double> w, int i, bool constrained) {
-    check(w, std::nullopt);
-    require(i >= 0 && i < n_sequences(), "i: out of range");
-    require(!constrained || objective->is_partial(i), "i: the labels are not partial");
-    std::vector<double> counts(w.shape(0));
-    double log_z;
-    {
-      const Released release;
-      log_z = objective->expectations(w.data(), i, constrained, counts.data());
-    }
-    return {log_z, given(std::move(counts))};
-  }
-
-  // rows: [segments][Y]
-  void cost_segments(int i, Vector<std::int32_t> starts, Vector<std::int32_t> ends,
-                     Matrix<double> rows) {
-    require(i >= 0 && i < n_sequences(), "i: out of range");
-    const auto Y = static_cast<std::size_t>(objective->layout().Y);
-    require(
-        starts.shape(0) == ends.shape(0) && rows.shape(0) == ends.shape(0) && rows.shape(1) == Y,
-        "segments: wrong shape");
-    auto costs = std::make_shared<SegmentCosts>();
-    for (std::size_t k = 0; k < starts.shape(0); ++k) {
-      require(starts(k) >= 0 && starts(k) < ends(k) && ends(k) <= objective->design().length(i),
-              "segments: out of range");
-      costs->sites.push_back({starts(k), ends(k), 0});
-      if (k == 0) continue;
-      const Site& last = costs->sites[k - 1];
-      require(last.end < ends(k) || (last.end == ends(k) && last.start > starts(k)),
-              "segments: sort them by end, and then by start, later starts first");
-    }
-    costs->rows.assign(rows.data(), rows.data() + rows.size());
-    objective->segment_costs.resize(n_sequences());
-    objective->segment_costs[i] = std::move(costs);
-  }
-};
 
 // The design is used up: it serves this objective only.
 void make_objective(BoundObjective* self, const Parameters& parameters,
@@ -140,8 +34,6 @@ void make_objective(BoundObjective* self, const Parameters& parameters,
 
 // -- online learning
 // -----------------------------------------------------------------------------
-
-using Floats = nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 OnlinePass::State state_of(const Floats& w, const Floats& average, const Floats& squares,
                            std::int64_t n, const OnlineRule& rule) {
@@ -206,6 +98,11 @@ void bind_objective(nb::module_& m) {
            "The best score less the gold score, summed over sequences, and a subgradient.")
       .def("path", &BoundObjective::path, "w"_a, "i"_a, "starts"_a, "ends"_a, "labels"_a,
            "The score of a segmentation of one sequence, without costs, and its counts.")
+      .def("best", &BoundObjective::best, "w"_a, "i"_a, "costed"_a,
+           "The best segmentation of one sequence as starts, ends and labels, and its cost.")
+      .def("set_loss", &BoundObjective::set_loss, "name"_a, "reading"_a, "weight"_a.none(),
+           "What a wrong segmentation costs, in place of all costs before: none, hamming, segments "
+           "or zero-one.")
       .def("expectations", &BoundObjective::expectations, "w"_a, "i"_a, "constrained"_a,
            "ln Z of one sequence, or of what agrees with its partial labels, and expected counts.")
       .def("cost_segments", &BoundObjective::cost_segments, "i"_a, "starts"_a, "ends"_a, "rows"_a,

@@ -64,6 +64,7 @@ void bind_scorer(nanobind::module_& m);
 void bind_segments(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_objective(nanobind::module_& m);
+void bind_paths(nanobind::module_& m);
 void bind_vectors(nanobind::module_& m);
 
 }  // namespace caesura

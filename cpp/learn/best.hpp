@@ -90,6 +90,7 @@ class Best {
   template <class Transitions>
   int run(Transitions transitions, LabelledSegment* out) {
     std::memcpy(hat, w.log_first, sizeof(real) * n);
+    if (known.entry != nullptr) enter(hat);
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
     for (int e = 1; e <= T; ++e) {
@@ -97,6 +98,7 @@ class Best {
       step(e);
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) best_step(w, alpha, transitions(e), row(hat, e), row(previous, e));
+      if (e < T && known.entry != nullptr) enter(row(hat, e));
     }
     int label = 0;
     for (int y = 0; y < w.Y; ++y) {
@@ -146,6 +148,11 @@ class Best {
         [&](const real* values) { add(close, values, n); },
         [&](int s, const real* own, const real* exact) { extend(s, e, own, exact, from); });
     if (w.has_open) extend_open(from);
+  }
+
+  // What every segment costs that begins here.
+  void enter(real* to) const {
+    for (int y = 0; y < w.Y; ++y) to[y] += static_cast<real>(known.entry[y]);
   }
 
   // No segment ends at a barred boundary, and none goes on beyond a forced one.

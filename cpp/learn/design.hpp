@@ -222,11 +222,13 @@ struct Known {
   const Site* cost_sites = nullptr;   // [n_cost_sites]
   const double* cost_rows = nullptr;  // [n_cost_sites][Y]
   int n_cost_sites = 0;
+  const double* entry = nullptr;  // [Y] added to the score of every segment of a label
   // A segmentation whose score is subtracted from ln Z, or null; this alone is no constraint.
   const LabelledSegment* path = nullptr;  // [n_path]
   int n_path = 0;
   bool any() const {
-    return allowed != nullptr || boundary != nullptr || cost != nullptr || n_cost_sites > 0;
+    return allowed != nullptr || boundary != nullptr || cost != nullptr || n_cost_sites > 0 ||
+           entry != nullptr;
   }
 };
 

@@ -38,26 +38,52 @@ void forbid_segments(const Condition& condition, ProblemInput& in) {
 
 }  // namespace
 
-std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d,
-                                              const Unpacked<double>& w, int i, const Known& known,
-                                              std::shared_ptr<const Automaton> automaton,
-                                              const std::vector<std::int32_t>& order, bool every,
-                                              Workspace& work, const Condition* condition) {
-  const int T = d.length(i), Y = layout.Y, stride = w.view().row, n_sites = d.n_sites(i);
-  auto out = std::make_unique<ScoredProblem>();
-  std::vector<double> rows(static_cast<std::size_t>(T + n_sites) * stride);
+SequenceCounts sequence_scores(const Layout& layout, const Design& d, const Unpacked<double>& w,
+                               int i, Workspace& work) {
+  const int T = d.length(i), Y = layout.Y, stride = w.view().row, n_rows = T + d.n_sites(i);
+  SequenceCounts out;
+  std::vector<double> rows(static_cast<std::size_t>(n_rows) * stride);
   work.clear();
   predictor().scores(d, w.view(), i, rows.data(), work);
+  out.rows.resize(static_cast<std::size_t>(n_rows) * Y);
+  for (int r = 0; r < n_rows; ++r)
+    std::copy_n(rows.data() + static_cast<std::ptrdiff_t>(r) * stride, Y,
+                out.rows.data() + static_cast<std::ptrdiff_t>(r) * Y);
+  out.pairs = w.transition;
+  out.starts = w.start;
+  out.ends = w.end;
+  out.patterns.assign(w.pattern.begin(), w.pattern.begin() + layout.n_plain);
+  for_pattern_weights(layout, d, i,
+                      [&](const Site&, std::int32_t, std::int32_t id, double value, bool edge) {
+                        out.fired.push_back(value * (edge ? w.view().edge : w.view().sparse)[id]);
+                      });
+  for_pair_weights(layout, d, i, [&](int, std::int32_t, std::int32_t id, double value) {
+    out.edges.push_back(w.view().edge[id] * value);
+  });
+  return out;
+}
+
+std::unique_ptr<ScoredProblem> problem_of(const Layout& layout, const Design& d, int i,
+                                          SequenceCounts scores, const Known& known,
+                                          std::shared_ptr<const Automaton> automaton,
+                                          const std::vector<std::int32_t>& order, bool every,
+                                          const Condition* condition) {
+  const int T = d.length(i), Y = layout.Y, n_sites = d.n_sites(i);
+  auto out = std::make_unique<ScoredProblem>();
+  const std::vector<double> sites(scores.rows.begin() + static_cast<std::ptrdiff_t>(T) * Y,
+                                  scores.rows.end());
+  out->emission = std::move(scores.rows);
   out->emission.resize(static_cast<std::size_t>(T) * Y);
-  for (int t = 0; t < T; ++t)
-    std::copy_n(rows.data() + static_cast<std::ptrdiff_t>(t) * stride, Y,
-                out->emission.data() + static_cast<std::ptrdiff_t>(t) * Y);
   if (known.cost != nullptr) {
     for (std::size_t k = 0; k < out->emission.size(); ++k) out->emission[k] += known.cost[k];
   }
-  out->transition = w.transition;
-  out->start = w.start;
-  out->end = w.end;
+  out->transition = std::move(scores.pairs);
+  out->start = std::move(scores.starts);
+  out->end = std::move(scores.ends);
+  for (int y = 0; known.entry != nullptr && y < Y; ++y) {
+    for (int before = 0; before < Y; ++before) out->transition[before * Y + y] += known.entry[y];
+    out->start[y] += known.entry[y];
+  }
   ProblemInput in;
   in.T = T;
   in.Y = Y;
@@ -77,33 +103,33 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
   };
   in.potentials.reserve(static_cast<std::size_t>(n_sites) * Y);
   for (int k = 0; k < n_sites; ++k) {
-    const double* row = rows.data() + static_cast<std::ptrdiff_t>(T + k) * stride;
-    for (int y = 0; y < Y; ++y) push(d.site[d.sites[i] + k], y, row[y]);
+    for (int y = 0; y < Y; ++y)
+      push(d.site[d.sites[i] + k], y, sites[static_cast<std::size_t>(k) * Y + y]);
   }
   in.histories = layout.patterns;
   in.rules = condition == nullptr || condition->rules.empty() ? layout.rules : condition->rules;
   out->n_on_rows = -1;
-  for_pattern_weights(
-      layout, d, i,
-      [&](const Site& site, std::int32_t pattern, std::int32_t id, double value, bool edge) {
-        const auto pushed = static_cast<std::int64_t>(in.potentials.size());
-        if (edge && out->n_on_rows < 0) {
-          if (condition != nullptr) forbid_histories(*condition, Y, in);
-          out->n_on_rows = pushed;
-        }
-        push(site, Y + pattern, value * (edge ? w.view().edge : w.view().sparse)[id]);
-      });
+  std::size_t fired = 0, at_edge = 0;
+  for_pattern_weights(layout, d, i,
+                      [&](const Site& site, std::int32_t pattern, std::int32_t, double, bool edge) {
+                        const auto pushed = static_cast<std::int64_t>(in.potentials.size());
+                        if (edge && out->n_on_rows < 0) {
+                          if (condition != nullptr) forbid_histories(*condition, Y, in);
+                          out->n_on_rows = pushed;
+                        }
+                        push(site, Y + pattern, scores.fired[fired++]);
+                      });
   if (out->n_on_rows < 0) {
     out->n_on_rows = static_cast<std::int64_t>(in.potentials.size());
     if (condition != nullptr) forbid_histories(*condition, Y, in);
   }
   for (std::int32_t k = 0; k < layout.n_plain; ++k) {
     in.static_targets.push_back(Y + k);
-    in.static_scores.push_back(w.pattern[k]);
+    in.static_scores.push_back(scores.patterns[k]);
   }
-  for_pair_weights(layout, d, i, [&](int t, std::int32_t code, std::int32_t id, double value) {
-    in.edges.push_back({t, code / Y, code % Y, static_cast<std::int32_t>(in.edges.size()),
-                        w.view().edge[id] * value});
+  for_pair_weights(layout, d, i, [&](int t, std::int32_t code, std::int32_t, double) {
+    const auto id = static_cast<std::int32_t>(in.edges.size());
+    in.edges.push_back({t, code / Y, code % Y, id, scores.edges[at_edge++]});
   });
   for (int k = 0; k < known.n_cost_sites; ++k) {
     const Site& site = known.cost_sites[k];
@@ -118,8 +144,17 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
   return out;
 }
 
+std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design& d,
+                                              const Unpacked<double>& w, int i, const Known& known,
+                                              std::shared_ptr<const Automaton> automaton,
+                                              const std::vector<std::int32_t>& order, bool every,
+                                              Workspace& work, const Condition* condition) {
+  return problem_of(layout, d, i, sequence_scores(layout, d, w, i, work), known,
+                    std::move(automaton), order, every, condition);
+}
+
 double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
-                       SequenceCounts& counts, Workspace& work) {
+                       SequenceCounts& counts, Workspace& work, std::vector<double>* costs) {
   const int Y = layout.Y;
   work.clear();
   const Posterior answer = answer_posterior(problem, Method::kOverlapping, work, false);
@@ -141,6 +176,9 @@ double expected_counts(const Layout& layout, const Design& d, int i, const Probl
   copy(answer.counts.ends, Y, counts.ends);
   copy(answer.counts.edges, n_edges, counts.edges);
   copy(answer.patterns, layout.n_plain, counts.patterns);
+  if (costs != nullptr)
+    costs->assign(answer.counts.potentials + of_sites + n_fired,
+                  answer.counts.potentials + answer.n_potentials);
   return answer.log_z;
 }
 

@@ -46,7 +46,9 @@ class BestHistory {
   int run(Entries entries, LabelledSegment* out) {
     fill(hat, n, -kInfinity);
     for (int y = 0; y < h.Y; ++y) {
-      if (h.start[y] >= 0) hat[h.start[y]] = w.log_first[y];
+      if (h.start[y] < 0) continue;
+      hat[h.start[y]] = w.log_first[y];
+      if (known.entry != nullptr) hat[h.start[y]] += static_cast<real>(known.entry[y]);
     }
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
@@ -216,6 +218,9 @@ class BestHistory {
     }
     for (const Move& move : h.leading) enter_from(move.to, alpha[move.from], who[move.from]);
     for (const std::int32_t q : h.rising) to[q] += entry[q];
+    for (int q = 0; known.entry != nullptr && q < n; ++q) {
+      if (h.label[q] >= 0 && h.label[q] < h.Y) to[q] += static_cast<real>(known.entry[h.label[q]]);
+    }
   }
 };
 

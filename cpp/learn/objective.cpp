@@ -43,10 +43,15 @@ void Objective::set_shared(bool shared) {
   shared_ = shared;
   scratch_.reset();
   single_scratch_.reset();
-  // A power of two of them, for any number of threads; each costs some passes over the weights.
+  n_shards_ = shards_for();
+}
+
+// A power of two of them, for any number of threads; each costs some passes over the weights.
+int Objective::shards_for() const {
   const auto work = static_cast<std::int64_t>(design_->dense.size() + design_->sparse.size());
-  n_shards_ = 1;
-  while (n_shards_ < 8 && 4 * n_shards_ * (layout_->size() + 10000) <= work) n_shards_ *= 2;
+  int n = 1;
+  while (n < 8 && 4 * n * (layout_->size() + 10000) <= work) n *= 2;
+  return n;
 }
 
 // Sequence k, or some[k]; where labels are known in part, also what agrees with them, negative.
@@ -66,6 +71,7 @@ Known Objective::known_of(const Part& part, bool costed) const {
   const int i = part.sequence;
   if (!part.constrained) {
     if (costed && !cost.empty()) known.cost = cost.data() + design_->tokens[i] * layout_->Y;
+    if (costed && !entry_cost.empty()) known.entry = entry_cost.data();
     if (costed && !segment_costs.empty() && segment_costs[i] != nullptr) {
       known.cost_sites = segment_costs[i]->sites.data();
       known.cost_rows = segment_costs[i]->rows.data();
@@ -146,7 +152,7 @@ template <class Real>
 double Objective::add_kernels(const Design& d, const std::vector<Part>& parts, bool with_gold,
                               const Weights<Real>& w, Gradient<Real>* gradient, Workspace& work,
                               std::vector<Part>& failed) {
-  if (!segment_costs.empty()) {  // the kernels know costs of tokens only
+  if (!segment_costs.empty() || !entry_cost.empty()) {  // the kernels know costs of tokens only
     failed = parts;
     return 0.0;
   }
@@ -278,19 +284,25 @@ void Objective::reduce(Scratch<Real>& kept, const double* gold, int n_threads, d
   });
 }
 
-// The gradient of what add(weights, near, gradient, work) adds, and its value.
+// The gradient of what add(shard, weights, near, gradient, work) adds, and its value, which are
+// added up in the order of the shards.
 template <class Add>
-double Objective::run_some(const double* w, int n_threads, double* gradient, Add add) {
+double Objective::run_some(const double* w, int n_threads, double* gradient, Add add,
+                           int n_shards) {
   Scratch<double>& kept = scratch<double>();
   const int width = trainer<double>().width;
   const bool near = kept.weights.set(*layout_, *design_, kept.places, w, width, n_threads);
-  kept.buffers.resize(1);
+  kept.buffers.resize(n_shards);
   kept.extra.clear();
-  kept.buffers[0].make(*layout_, *design_, kept.weights.view());
   n_careful_ = 0;
-  Workspace work;
-  Gradient<double>* g = gradient == nullptr ? nullptr : &kept.buffers[0].view;
-  const double value = add(kept.weights, near, g, work);
+  for_each(n_shards, n_threads, [&](int s, Workspace& work) {
+    Buffer<double>& buffer = kept.buffers[s];
+    buffer.make(*layout_, *design_, kept.weights.view());
+    Gradient<double>* g = gradient == nullptr ? nullptr : &buffer.view;
+    buffer.loss = add(s, kept.weights, near, g, work);
+  });
+  double value = 0.0;
+  for (const Buffer<double>& buffer : kept.buffers) value += buffer.loss;
   if (gradient != nullptr) reduce(kept, nullptr, n_threads, gradient);
   return value;
 }
@@ -298,27 +310,40 @@ double Objective::run_some(const double* w, int n_threads, double* gradient, Add
 double Objective::maximum(const double* w, const std::int32_t* some, int count, bool costed,
                           int n_threads, double* gradient) {
   const std::lock_guard<std::mutex> lock(guard_);
-  return run_some(w, n_threads, gradient, [&](const auto& weights, bool, auto* g, auto& work) {
+  const int n = some == nullptr ? shards_for() : 1;
+  auto add = [&](int s, const auto& weights, bool, auto* g, auto& work) {
+    const auto share = [&](int k) { return static_cast<int>(std::int64_t{count} * k / n); };
     double loss = 0.0;
-    for (const Part& part : parts_of(some, 0, count)) {
-      loss += add_best(*design_, part, costed, weights, g, work);
-      if (!part.constrained) loss += add_gold(*design_, part.sequence, weights, g, work);
-    }
+    for (const Part& part : parts_of(some, share(s), share(s + 1)))
+      loss += is_partial(part.sequence)
+                  ? add_best(*design_, part, costed, weights, g, work)
+                  : add_hinge(*design_, part.sequence, costed, weights, g, work);
     return loss;
+  };
+  return run_some(w, n_threads, gradient, add, n);
+}
+
+std::vector<LabelledSegment> Objective::best_path(const double* w, int i, bool costed) {
+  const std::lock_guard<std::mutex> lock(guard_);
+  std::vector<LabelledSegment> path;
+  run_some(w, 1, nullptr, [&](int, const auto& weights, bool, auto*, auto& work) {
+    path = best_path(*design_, i, costed, weights, work);
+    return 0.0;
   });
+  return path;
 }
 
 double Objective::path(const double* w, int i, const LabelledSegment* segments, int count,
                        double* counts) {
   const std::lock_guard<std::mutex> lock(guard_);
-  return run_some(w, 1, counts, [&](const auto& weights, bool, auto* g, auto& work) {
+  return run_some(w, 1, counts, [&](int, const auto& weights, bool, auto* g, auto& work) {
     return add_path(*design_, i, segments, count, 1.0, weights, g, work);
   });
 }
 
 double Objective::expectations(const double* w, int i, bool constrained, double* counts) {
   const std::lock_guard<std::mutex> lock(guard_);
-  return run_some(w, 1, counts, [&](const auto& weights, bool near, auto* g, auto& work) {
+  return run_some(w, 1, counts, [&](int, const auto& weights, bool near, auto* g, auto& work) {
     return add_log_z(*design_, {{i, constrained, 1.0}}, false, weights, near, g, work);
   });
 }
@@ -341,7 +366,7 @@ double Objective::evaluate(const double* w, const std::int32_t* some, int count,
   (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
   if (some != nullptr) {
     return run_some(w, n_threads, gradient,
-                    [&](const auto& weights, bool near, auto* g, auto& work) {
+                    [&](int, const auto& weights, bool near, auto* g, auto& work) {
                       return add_sequences(*design_, some, count, weights, near, g, work);
                     });
   }

@@ -12,6 +12,7 @@
 #include "base/large_pages.hpp"
 #include "lattice/problem.hpp"
 #include "learn/design.hpp"
+#include "learn/losses.hpp"
 #include "learn/trainers.hpp"
 
 namespace caesura {
@@ -99,6 +100,9 @@ class Unpacked {
   // Only the weights of transitions, patterns, starts and ends are new; after a call of set(), for
   // the same layout and design.  Costs a pass over these weights.  w: [size]
   bool set_labels(const Layout& layout, const Design& design, const double* w);
+  // One new weight of a transition, a start or an end (number k), for best paths only: sums may
+  // have left the range.  Not where there are histories.
+  void put_label(const Layout& layout, std::int64_t k, double score);
   // The weights of rows and edges are kept elsewhere, in the order of the table, and may change.
   void point_to(const Real* rows, const Real* sparse, const Real* edge, Real scale = 1);
   const Weights<Real>& view() const { return view_; }
@@ -159,6 +163,7 @@ struct Gold;
 struct SegmentCosts {
   std::vector<Site> sites;
   std::vector<double> rows;  // [sites][Y]
+  double constant = 0.0;     // added to the score of every segmentation
 };
 
 // The loss of a corpus as a sum of terms (see terms.hpp) over its sequences.
@@ -173,6 +178,7 @@ class Objective {
   std::vector<double> cost;  // [tokens][Y] or empty: added to the scores of all but the gold labels
   std::vector<std::shared_ptr<const SegmentCosts>>
       segment_costs;                           // [sequences] or empty, as `cost`
+  std::vector<double> entry_cost;              // [Y] or empty: what every segment of a label costs
   std::shared_ptr<const Automaton> automaton;  // for the general sweeps
   std::vector<std::int32_t> order;
 
@@ -185,6 +191,23 @@ class Objective {
   // subgradient.  costed: the scores are those with costs, and the term is that of a margin.
   double maximum(const double* w, const std::int32_t* some, int count, bool costed, int n_threads,
                  double* gradient);
+
+  // What a wrong segmentation costs from now on, in place of all costs before.
+  void set_loss(Loss loss);
+  const Loss& loss() const { return loss_; }
+
+  // The costs of sequence i, but for the losses of tags and of whole sequences.
+  Known costs_of(int i) const { return known_of({i, false, 1.0}); }
+
+  // The cost of a segmentation of sequence i: its loss, where there is one.
+  double cost_of(int i, const LabelledSegment* segments, int count) const;
+
+  // The best segmentation of sequence i; costed: of those whose scores have their costs.  For the
+  // loss of whole sequences that is the gold one only where all others are worse by 1 or more.
+  // Throws NoAgreement.
+  std::vector<LabelledSegment> best_path(const Design& d, int i, bool costed,
+                                         const Unpacked<double>& weights, Workspace& work) const;
+  std::vector<LabelledSegment> best_path(const double* w, int i, bool costed);
 
   // The score of a segmentation of sequence i without costs, and its counts.
   double path(const double* w, int i, const LabelledSegment* segments, int count, double* counts);
@@ -199,6 +222,11 @@ class Objective {
                        const Unpacked<double>& weights, bool near, Gradient<double>* gradient,
                        Workspace& work);
 
+  // weight_i max over s of (score(s) - score(gold) + cost(s))
+  double hinge(int i, const Unpacked<double>& weights, Workspace& work) const {
+    return add_hinge(*design_, i, true, weights, nullptr, work);
+  }
+
   // Whether the labels of a sequence are known only in part.
   bool is_partial(int i) const;
 
@@ -212,6 +240,8 @@ class Objective {
   void release();
 
   const Layout& layout() const { return *layout_; }
+  const Gold& gold() const { return *gold_; }
+  double weight_of(int i) const { return weight_[i]; }
   const Design& design() const { return *design_; }
 
  private:
@@ -244,6 +274,10 @@ class Objective {
                    Workspace& work);
   double add_best(const Design& d, const Part& part, bool costed, const Unpacked<double>& weights,
                   Gradient<double>* gradient, Workspace& work);
+  double add_hinge(const Design& d, int i, bool costed, const Unpacked<double>& weights,
+                   Gradient<double>* gradient, Workspace& work) const;
+  std::vector<LabelledSegment> second_path(const Design& d, int i, const Unpacked<double>& weights,
+                                           Workspace& work) const;
   double add_path(const Design& d, int i, const LabelledSegment* segments, std::int64_t count,
                   double weight, const Unpacked<double>& weights, Gradient<double>* gradient,
                   Workspace& work);
@@ -254,7 +288,8 @@ class Objective {
   template <class Real>
   double run(const double* w, int n_threads, double* gradient);
   template <class Add>
-  double run_some(const double* w, int n_threads, double* gradient, Add add);
+  double run_some(const double* w, int n_threads, double* gradient, Add add, int n_shards = 1);
+  int shards_for() const;
   std::vector<int> shard_bounds() const;
   template <class Real>
   void fall_back(Scratch<Real>& scratch, const double* w, int n_threads, bool counts);
@@ -266,6 +301,7 @@ class Objective {
   std::shared_ptr<const Gold> gold_;
   std::vector<double> weight_;    // [sequences]
   std::vector<double> observed_;  // [size] gold counts times the weights of their sequences
+  Loss loss_;
   std::shared_ptr<void> scratch_,
       single_scratch_;  // kept: fresh pages cost more than what is written to them
   int n_shards_ = 1;

@@ -66,25 +66,37 @@ double Objective::add_gold(const Design& d, int i, const Unpacked<double>& weigh
                   gradient, work);
 }
 
-// weight * max over s of score(s), and the counts of the best s.  By the general sweeps: the
-// kernels' best path is to be asked here once it takes what is known and what is costed.
+// weight * max over s of score(s) where labels are known in part, and the counts of the best s.
 double Objective::add_best(const Design& d, const Part& part, bool costed,
                            const Unpacked<double>& weights, Gradient<double>* gradient,
                            Workspace& work) {
-  const int i = part.sequence;
+  const int i = part.sequence, T = d.length(i);
+  if (T == 0) return 0.0;
+  std::vector<LabelledSegment> best(T);
+  const Known known = known_of(part, costed);
+  best.resize(predictor().best(d, weights.view(), i, known, best.data(), work));
+  if (best.empty()) throw NoAgreement(i);
+  const auto count = static_cast<int>(best.size());
+  const double cost = costed && !part.constrained ? cost_of(i, best.data(), count) : 0.0;
+  return part.weight * cost +
+         add_path(d, i, best.data(), count, part.weight, weights, gradient, work);
+}
+
+// weight * max over s of (score(s) - score(gold) + cost(s)), and the difference of the counts.
+double Objective::add_hinge(const Design& d, int i, bool costed, const Unpacked<double>& weights,
+                            Gradient<double>* gradient, Workspace& work) const {
   if (d.length(i) == 0) return 0.0;
-  const auto scored =
-      scored_problem(*layout_, d, weights, i, known_of(part, costed), automaton, order, true, work);
-  scored->problem->prepare(Method::kOverlapping);
-  work.clear();
-  const Answer best = answer_best(*scored->problem, Method::kOverlapping, work);
-  if (!best.possible) throw NoAgreement(i);
-  if (gradient != nullptr) {
-    const SequenceCounts counts =
-        path_counts(*layout_, d, i, best.segments.data(), best.segments.size());
-    add_counts(*layout_, d, i, counts, part.weight, weights.view(), *gradient, work);
-  }
-  return part.weight * best.score;
+  const LabelledSegment* gold = gold_->segments.data() + gold_->ptr[i];
+  const std::int64_t n_gold = gold_->ptr[i + 1] - gold_->ptr[i];
+  const std::vector<LabelledSegment> best = best_path(d, i, costed, weights, work);
+  const auto count = static_cast<int>(best.size());
+  const double cost = costed ? cost_of(i, best.data(), count) : 0.0;
+  if (same_path(best, gold, n_gold)) return weight_[i] * cost;
+  SequenceCounts counts = path_counts(*layout_, d, i, best.data(), count);
+  subtract(counts, path_counts(*layout_, d, i, gold, n_gold));
+  if (gradient != nullptr)
+    add_counts(*layout_, d, i, counts, weight_[i], weights.view(), *gradient, work);
+  return weight_[i] * (cost + counted_score(*layout_, d, i, counts, weights, work));
 }
 
 double Objective::add_sequences(const Design& d, const std::int32_t* some, int count,

@@ -20,11 +20,69 @@ struct Asking : FeatureRows {
   int n_rows() const { return d.length(i) + d.n_sites(i); }
   const Site* sites() const { return d.site.data() + d.sites[i]; }
 
+  // -- costs of segments ---------------------------------------------------------------------
+
+  // The sites of the sequence with those of costs among them, in their order.
+  struct Merged {
+    const Site* sites;
+    int count;
+  };
+  // A cost is one more exact site, or a part of the one that is there.  x: [rows][c] scores, with
+  // room for a row for each cost; label_of(q): the label of lane q, or -1.  Rows are moved from the
+  // last on, each to its place behind where it was.
+  template <class LabelOf>
+  Merged merge_costs(real* x, int c, LabelOf label_of) const {
+    const int T = length(), own = d.n_sites(i);
+    if (known.n_cost_sites == 0) return {sites(), own};
+    auto before = [](const Site& a, const Site& b) {
+      return a.end != b.end ? a.end < b.end : a.start > b.start;
+    };
+    auto same = [&](const Site& a, const Site& b) { return a.start == b.start && a.end == b.end; };
+    auto is_exact = [](const Site& site) { return site.flags == 0; };
+    int* partner = work.ints(known.n_cost_sites);  // the exact site of a cost, or -1
+    int added = 0;
+    for (int j = 0; j < known.n_cost_sites; ++j) {
+      const Site& cost = known.cost_sites[j];
+      const Site* at = std::lower_bound(sites(), sites() + own, cost, before);
+      while (at != sites() + own && same(*at, cost) && !is_exact(*at)) ++at;
+      const bool there = at != sites() + own && same(*at, cost);
+      partner[j] = there ? static_cast<int>(at - sites()) : -1;
+      added += !there;
+    }
+    Site* out = reinterpret_cast<Site*>(work.ints(3 * static_cast<std::size_t>(own + added)));
+    auto row = [&](int k) { return x + static_cast<std::ptrdiff_t>(T + k) * c; };
+    auto add_cost = [&](int j, real* to) {
+      for (int q = 0; q < c; ++q) {
+        const int y = label_of(q);
+        if (y >= 0)
+          to[q] += static_cast<real>(known.cost_rows[static_cast<std::ptrdiff_t>(j) * d.Y + y]);
+      }
+    };
+    for (int j = 0; j < known.n_cost_sites; ++j) {
+      if (partner[j] >= 0) add_cost(j, row(partner[j]));
+    }
+    int k = own - 1, j = known.n_cost_sites - 1;
+    for (int to = own + added - 1; to >= 0; --to) {
+      while (j >= 0 && partner[j] >= 0) --j;
+      if (j < 0 || (k >= 0 && !before(sites()[k], known.cost_sites[j]))) {
+        out[to] = sites()[k];
+        if (to != k) std::memcpy(row(to), row(k), sizeof(real) * c);
+        --k;
+      } else {
+        out[to] = known.cost_sites[j];
+        fill(row(to), c, 0);
+        add_cost(j--, row(to));
+      }
+    }
+    return {out, own + added};
+  }
+
   // -- first order ---------------------------------------------------------------------------
 
-  // x: [rows][n] scores
-  int best(const real* x, LabelledSegment* out) const {
-    Best kernel(w, length(), sites(), d.n_sites(i), x, known, work);
+  // x: [rows][n] scores, with room for the costs of segments
+  int best(real* x, LabelledSegment* out) const {
+    const Merged all = merge_costs(x, n, [&](int q) { return q < d.Y ? q : -1; });
+    Best kernel(w, length(), all.sites, all.count, x, known, work);
     if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_transition; }, out);
     const int size = n * n;
     real* m = reals(work, size);
@@ -97,13 +155,13 @@ struct Asking : FeatureRows {
 
   // The scores as BestHistory wants them.
   template <bool kByState>
-  const real* history_scores() const {
+  real* history_scores() const {
     const int T = length(), rows = n_rows(), lanes = w.program->lanes;
     const std::int64_t first = d.first_row(i);
-    real* raw = reals(work, static_cast<std::size_t>(rows) * w.row);
+    real* raw = reals(work, static_cast<std::size_t>(rows + known.n_cost_sites) * w.row);
     gather(first, rows, raw);
     if (!kByState) return raw;
-    real* x = reals(work, static_cast<std::size_t>(rows) * lanes);
+    real* x = reals(work, static_cast<std::size_t>(rows + known.n_cost_sites) * lanes);
     real* states = reals(work, w.histories->lanes);
     for (std::ptrdiff_t r = 0; r < rows; ++r) {
       to_states(first + r, r < T, raw + r * w.row, states);
@@ -114,8 +172,13 @@ struct Asking : FeatureRows {
 
   template <bool kByState>
   int best_history(LabelledSegment* out) const {
-    const real* x = history_scores<kByState>();
-    BestHistory<kByState> kernel(w, length(), sites(), d.n_sites(i), x, known, work);
+    real* x = history_scores<kByState>();
+    const ArcProgram& p = *w.program;
+    const Merged all = merge_costs(x, kByState ? p.lanes : w.row, [&](int q) {
+      const int y = kByState ? p.label[q] : q;
+      return y < d.Y ? y : -1;
+    });
+    BestHistory<kByState> kernel(w, length(), all.sites, all.count, x, known, work);
     if (d.edge_ptr.empty()) return kernel.run([&](int) { return w.log_entry; }, out);
     real *histories = reals(work, w.histories->lanes), *scores = reals(work, w.program->lanes);
     return kernel.run(
@@ -141,7 +204,7 @@ int best(const Design& d, const Weights<real>& w, int i, const Known& known, Lab
   const Asking asking(d, w, i, known, work);
   if (w.histories != nullptr)
     return w.by_state ? asking.best_history<true>(out) : asking.best_history<false>(out);
-  real* x = reals(work, static_cast<std::size_t>(asking.n_rows()) * w.stride);
+  real* x = reals(work, static_cast<std::size_t>(asking.n_rows() + known.n_cost_sites) * w.stride);
   asking.scores(i, x);
   return asking.best(x, out);
 }

@@ -46,6 +46,19 @@ SequenceCounts path_counts(const Layout& layout, const Design& d, int i,
   return out;
 }
 
+void subtract(SequenceCounts& counts, const SequenceCounts& others) {
+  auto each = [](std::vector<double>& from, const std::vector<double>& what) {
+    for (std::size_t k = 0; k < from.size(); ++k) from[k] -= what[k];
+  };
+  each(counts.rows, others.rows);
+  each(counts.pairs, others.pairs);
+  each(counts.starts, others.starts);
+  each(counts.ends, others.ends);
+  each(counts.edges, others.edges);
+  each(counts.fired, others.fired);
+  each(counts.patterns, others.patterns);
+}
+
 double counted_score(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
                      const Unpacked<double>& weights, Workspace& work) {
   const int Y = layout.Y, n_rows = d.length(i) + d.n_sites(i), stride = weights.view().row;

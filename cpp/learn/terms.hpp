@@ -58,6 +58,9 @@ void for_pair_weights(const Layout& layout, const Design& d, int i, Visit visit)
 SequenceCounts path_counts(const Layout& layout, const Design& d, int i,
                            const LabelledSegment* segments, std::int64_t count);
 
+// counts -= others, of the same sequence.
+void subtract(SequenceCounts& counts, const SequenceCounts& others);
+
 // Its score without costs: what the counts add up to.
 double counted_score(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
                      const Unpacked<double>& weights, Workspace& work);
@@ -66,9 +69,22 @@ double counted_score(const Layout& layout, const Design& d, int i, const Sequenc
 void add_counts(const Layout& layout, const Design& d, int i, const SequenceCounts& counts,
                 double sign, const Weights<double>& w, Gradient<double>& gradient, Workspace& work);
 
+// The score of each place of sequence i, in the places of counts; -inf where a pair is barred.
+SequenceCounts sequence_scores(const Layout& layout, const Design& d, const Unpacked<double>& w,
+                               int i, Workspace& work);
+
+// The problem with these scores; otherwise as scored_problem.
+std::unique_ptr<ScoredProblem> problem_of(const Layout& layout, const Design& d, int i,
+                                          SequenceCounts scores, const Known& known,
+                                          std::shared_ptr<const Automaton> automaton,
+                                          const std::vector<std::int32_t>& order, bool every,
+                                          const Condition* condition = nullptr);
+
 // ln Z of a problem and the expected counts, by the general sweeps: slower than the kernels, and
-// right for any weights.  -inf: nothing is possible, and there are no counts.
+// right for any weights.  -inf: nothing is possible, and there are no counts.  costs: [cost
+// sites][Y] how often each is used, if wanted.
 double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
-                       SequenceCounts& counts, Workspace& work);
+                       SequenceCounts& counts, Workspace& work,
+                       std::vector<double>* costs = nullptr);
 
 }  // namespace caesura

@@ -180,6 +180,27 @@ bool Unpacked<Real>::set_labels(const Layout& layout, const Design& design, cons
   return near_;
 }
 
+template <class Real>
+void Unpacked<Real>::put_label(const Layout& layout, std::int64_t k, double score) {
+  const double exp = std::exp(score);
+  auto put = [&](double& old, auto set) {
+    if (old == kMinusInfinity) return;  // it is barred
+    old = score;
+    set();
+  };
+  if (k < layout.first_pattern()) {
+    const std::int32_t code = layout.transition[k - layout.first_transition()];
+    put(transition[code],
+        [&] { labels_.put_transition(code / layout.Y, code % layout.Y, score, exp); });
+  } else if (k >= layout.first_end()) {
+    const std::int32_t y = layout.end[k - layout.first_end()];
+    put(end[y], [&] { labels_.put_end(y, score, exp); });
+  } else if (k >= layout.first_start()) {
+    const std::int32_t y = layout.start[k - layout.first_start()];
+    put(start[y], [&] { labels_.put_start(y, score, exp); });
+  }
+}
+
 // Scores are rounded as they are; those of transitions, starts and ends when their exps have been
 // taken.
 template <class Real>

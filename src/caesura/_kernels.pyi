@@ -535,6 +535,16 @@ class Objective:
         The score of a segmentation of one sequence, without costs, and its counts.
         """
 
+    def best(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], i: int, costed: bool) -> tuple[Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], Annotated[NDArray[numpy.int32], dict(shape=(None,))], float]:
+        """
+        The best segmentation of one sequence as starts, ends and labels, and its cost.
+        """
+
+    def set_loss(self, name: str, reading: Reading, weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None:
+        """
+        What a wrong segmentation costs, in place of all costs before: none, hamming, segments or zero-one.
+        """
+
     def expectations(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], i: int, constrained: bool) -> tuple[float, Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
         """
         ln Z of one sequence, or of what agrees with its partial labels, and expected counts.
@@ -572,6 +582,80 @@ class OnlinePass:
     @property
     def done(self) -> int:
         """Batches, with those before the pass."""
+
+class PathPass:
+    """
+    Passes of a learner that looks at best paths, which touch only the weights that a step changes.
+    """
+
+    def __init__(self, objective: Objective, rule: str, pa_type: int, c: float, r: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, blocks: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]] | None, done: int) -> None: ...
+
+    def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float) -> int:
+        """
+        Steps from `begin` on until the time is over; returns where the next one begins.
+        """
+
+    def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
+        """Writes the weights, the sums of their average and their variances."""
+
+    def blocks(self) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.int64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """
+        The paths of Frank-Wolfe: those of each sequence, their weights and values, costs and shares.
+        """
+
+    def hinge(self, n_threads: int) -> float:
+        """Sum of the losses at the weights of now."""
+
+    @property
+    def penalty(self) -> float:
+        """c2 |w|^2"""
+
+    @property
+    def dual(self) -> float:
+        """Value of the dual."""
+
+    @property
+    def loss(self) -> float:
+        """Sum over the steps, each before its change."""
+
+    @loss.setter
+    def loss(self, arg: float, /) -> None: ...
+
+    @property
+    def mistakes(self) -> int:
+        """Steps that changed the weights."""
+
+    @mistakes.setter
+    def mistakes(self, arg: int, /) -> None: ...
+
+    @property
+    def done(self) -> int:
+        """Steps, with those before the pass."""
+
+class DualPass:
+    """Passes of exponentiated gradient over a corpus."""
+
+    def __init__(self, objective: Objective, log: bool, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], fresh: bool) -> None: ...
+
+    @staticmethod
+    def n_scores(objective: Objective) -> int:
+        """How many scores the dual has."""
+
+    def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float) -> int:
+        """
+        Steps from `begin` on until the time is over; returns where the next one begins.
+        """
+
+    def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """Writes the weights and the dual."""
+
+    @property
+    def penalty(self) -> float:
+        """c2 |w|^2"""
+
+    @property
+    def dual(self) -> float:
+        """Value of the dual."""
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""

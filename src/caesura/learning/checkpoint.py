@@ -15,14 +15,17 @@ import numpy as np
 
 from caesura import persistence
 from caesura.errors import InvalidInput, message
+from caesura.learning.cutting import CutState
+from caesura.learning.exponentiated import DualState
 from caesura.learning.lbfgs import State
 from caesura.learning.objectives import Progress
+from caesura.learning.paths import PathState
 from caesura.learning.sgd import EpochState
 
 __all__ = ["KIND", "OtherRun", "read", "write"]
 
 KIND = "training"
-TUPLES = {kind.__name__: kind for kind in (State, EpochState, Progress)}
+TUPLES = {kind.__name__: kind for kind in (State, EpochState, PathState, CutState, DualState, Progress)}
 Path = str | os.PathLike[str]
 
 

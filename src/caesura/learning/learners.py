@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from caesura.learning.cutting import CuttingPlane
+from caesura.learning.exponentiated import ExponentiatedGradient
 from caesura.learning.lbfgs import LBFGS
+from caesura.learning.paths import AROW, FrankWolfe, PassiveAggressive, Perceptron
 from caesura.learning.sgd import SGD, AdaGrad
 
-__all__ = ["LEARNERS", "Learner", "learners_with"]
+__all__ = ["LEARNERS", "Learner", "is_probabilistic", "learners_with"]
 
 
 class Learner(NamedTuple):
@@ -28,8 +31,16 @@ class Learner(NamedTuple):
     mini_batches: bool  # it takes a step for every `batch_size` sequences
     peer: str | None  # what CRFsuite calls it
     summary: str  # for help texts
+    losses: tuple[str, ...] = ()  # that it takes; none: it maximises the likelihood
+    settings: tuple[
+        tuple[str, str], ...
+    ] = ()  # of the optimiser: a parameter, and what it is called
+    needs_c2: bool = False  # it has no solution without a penalty
+    loss: str | None = None  # the one that it has where none is given
+    likelihood: tuple[str, ...] = ()  # losses with which scores are logarithms of probabilities
 
 
+MARGINS = ("hamming", "segments", "zero-one")
 LEARNERS: dict[str, Learner] = {
     "lbfgs": Learner(
         LBFGS,
@@ -55,6 +66,69 @@ LEARNERS: dict[str, Learner] = {
         None,
         "a learning rate for each weight",
     ),
+    "perceptron": Learner(
+        Perceptron,
+        "scores of wrong segmentations above the gold one",
+        False,
+        False,
+        "ap",
+        "averaged perceptron",
+        MARGINS,
+    ),
+    "pa": Learner(
+        PassiveAggressive,
+        "hinge losses",
+        False,
+        False,
+        "pa",
+        "passive-aggressive",
+        MARGINS,
+        (("pa_type", "pa_type"), ("pa_c", "c")),
+    ),
+    "arow": Learner(
+        AROW,
+        "hinge losses",
+        False,
+        False,
+        "arow",
+        "adaptive regularisation of weights",
+        MARGINS,
+        (("arow_variance", "variance"), ("arow_r", "r")),
+    ),
+    "svm": Learner(
+        FrankWolfe,
+        "hinge losses plus penalty",
+        False,
+        False,
+        None,
+        "structured SVM by Frank-Wolfe",
+        MARGINS,
+        needs_c2=True,
+        loss="hamming",
+    ),
+    "cutting-plane": Learner(
+        CuttingPlane,
+        "hinge losses plus penalty",
+        False,
+        False,
+        None,
+        "structured SVM by cutting planes",
+        MARGINS,
+        needs_c2=True,
+        loss="hamming",
+    ),
+    "eg": Learner(
+        ExponentiatedGradient,
+        "hinge losses, or the negative log-likelihood, plus penalty",
+        False,
+        False,
+        None,
+        "exponentiated gradient",
+        ("hamming", "segments", "log"),
+        needs_c2=True,
+        loss="hamming",
+        likelihood=("log",),
+    ),
 }
 
 
@@ -67,3 +141,15 @@ def learners_with(field: str) -> list[str]:
     ['sgd', 'adagrad']
     """
     return [name for name, learner in LEARNERS.items() if getattr(learner, field)]
+
+
+def is_probabilistic(learner: str, loss: str | None) -> bool:
+    """Return whether the scores of a model that was learnt so are logarithms of probabilities.
+
+    Examples
+    --------
+    >>> is_probabilistic("lbfgs", None), is_probabilistic("svm", "hamming")
+    (True, False)
+    """
+    known = LEARNERS[learner]
+    return not known.losses or (loss or known.loss) in known.likelihood

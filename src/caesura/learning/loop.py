@@ -56,7 +56,8 @@ class Result(NamedTuple):
 
     w: Floats  # the last weights, or those with the best score on development data
     objective: float  # with the penalty, of the last weights
-    status: str  # gradient, objective, max_iterations, callback, patience, search or diverged
+    status: str  # gradient, objective, gap, separated, max_iterations, callback, patience, search
+    # or diverged
     history: tuple[Progress, ...]  # one for each iteration
     state: Any  # of the optimiser, to go on from
 
@@ -177,6 +178,7 @@ def _stepped(
         time.perf_counter() - before,
         score,
         "single" if getattr(state, "drafting", False) else "double",
+        getattr(state, "gap", None),
     )
     run = run._replace(state=state, history=(*run.history, progress))
     if score is None:

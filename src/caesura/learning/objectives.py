@@ -127,6 +127,7 @@ class Progress(NamedTuple):
     seconds: float  # since the start, of this run and those that it continues
     dev_score: float | None = None  # on the development data
     precision: str = "double"  # "single" for an iteration in single precision
+    gap: float | None = None  # how far the objective may be above the best, where that is known
 
 
 def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:

@@ -37,6 +37,7 @@ from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
+from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.rules import StateRules, model_rules
@@ -185,6 +186,7 @@ class Model(Estimator):
     ) -> Training:
         """Return everything that learning needs."""
         lengths = read.corpus.lengths
+        check_targets(self, read.targets)
         labelling = self._labelling(read.targets, lengths.tolist(), before)
         bars = self._training_bars(labelling.structure)
         hints: dict[int, Hint] = {}

@@ -111,6 +111,11 @@ class ChainCRF(Answers):
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
         constraints: Mapping[str, Any] | None = None,
+        loss: str | None = None,
+        pa_type: int = 1,
+        pa_c: float = 1.0,
+        arow_variance: float = 1.0,
+        arow_r: float = 1.0,
     ) -> None:
         self._keep(locals())
 
@@ -124,6 +129,12 @@ class ChainCRF(Answers):
         if self.scheme not in ("auto", None) and str(self.scheme).upper() not in _BY_NAME:
             expected = f"'auto', None, or one of {', '.join(TAG_SCHEMES)}"
             raise InvalidInput(message("scheme", self.scheme, expected, "pass one of them"))
+        if self.scheme is None and self.loss == "segments":
+            expected = "'hamming' or 'zero-one' with scheme=None, where tags are no segments"
+            raise InvalidInput(message("loss", self.loss, expected, "pass one of them"))
+        if self.learner == "eg" and self.loss == "segments":
+            expected = "'hamming' or 'log' for a chain with eg"
+            raise InvalidInput(message("loss", self.loss, expected, "take svm or cutting-plane"))
 
     def _check_features(self, features: Features) -> None:
         for feature in features:
@@ -210,7 +221,7 @@ class ChainCRF(Answers):
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
         return tags.segments([k for _, _, k in path], path[0][0] if path else 0)
 
-    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
+    def _segmenting(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
         tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
         return tags.names, tags.reading
 

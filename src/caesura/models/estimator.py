@@ -17,6 +17,7 @@ from caesura.errors import InvalidInput, message, not_fitted
 from caesura.features import SegmentFeature, Template
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
+from caesura.models.margin import check_loss
 from caesura.models.patterns import check_orders
 from caesura.models.protocol import Parameters
 from caesura.models.rules import Rules, StateRules, model_rules, state_rules
@@ -65,6 +66,11 @@ class Estimator(Parameters):
     patterns: Sequence[Sequence[str] | str] | str | None
     pattern_min_freq: float
     constraints: Mapping[str, Any] | None
+    loss: str | None
+    pa_type: int
+    pa_c: float
+    arow_variance: float
+    arow_r: float
 
     kind: ClassVar[str]
     features_: Features
@@ -102,6 +108,7 @@ class Estimator(Parameters):
             if value not in known:
                 expected = " or ".join(map(repr, known))
                 raise InvalidInput(message(name, value, expected, "pass what is expected"))
+        check_loss(self)
         if self.warm_start not in (False, True, "near"):
             expected = "False, True or 'near'"
             raise InvalidInput(message("warm_start", self.warm_start, expected, "pass one of them"))
@@ -157,7 +164,7 @@ class Estimator(Parameters):
         """Return the segments of a path over states, without the text outside."""
         raise NotImplementedError
 
-    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
+    def _segmenting(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
         """Return the label of each state, None outside, and how states are read as segments."""
         raise NotImplementedError
 

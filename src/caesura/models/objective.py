@@ -11,11 +11,14 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import InvalidInput
+from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
+from caesura.learning.paths import PathRule, PathState
 
 __all__ = ["Corpora"]
 
 Floats = npt.NDArray[np.float64]
+BLOCKS = ("first", "ptr", "weight", "value", "cost", "share")  # of a state of the SVM
 SECONDS = 0.2  # that an epoch runs in the kernels before Python can handle an interrupt
 
 
@@ -32,6 +35,8 @@ class Corpora:
         self._objective, self._threads, self._single = objective, n_threads, single
         self._centre = centre  # where penalties count from, zero if not given
         self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
+        self._path: tuple[Floats, _kernels.PathPass] | None = None  # after a pass
+        self._dual: tuple[Floats, _kernels.DualPass] | None = None
 
     def __len__(self) -> int:
         return len(self._objective)
@@ -77,10 +82,87 @@ class Corpora:
         run.loss = 0.0
         return run
 
+    def follow(self, rule: PathRule, state: PathState, order: npt.NDArray[Any]) -> PathState:
+        """Return the state after a step for each of these sequences."""
+        last, self._path = self._path, None
+        run = last[1] if last is not None and last[0] is state.w else self._path_pass(rule, state)
+        run.loss, run.mistakes = 0.0, 0
+        sequences, at = np.ascontiguousarray(order, np.int32), 0
+        with _possible():
+            while at < len(sequences):
+                at = run.run(sequences, at, SECONDS)
+        w, sums, variance = state.w.copy(), state.sums.copy(), state.variance.copy()
+        run.finish(w, _there(sums), _there(variance))
+        self._path = w, run
+        after = state._replace(
+            w=w,
+            sums=sums,
+            variance=variance,
+            objective=run.loss,
+            steps=run.done,
+            mistakes=run.mistakes,
+        )
+        if rule.name != "svm":
+            return after
+        objective = run.penalty + run.hinge(self._threads)
+        blocks = dict(zip(BLOCKS, run.blocks(), strict=True))
+        return after._replace(objective=objective, gap=objective - run.dual, **blocks)
+
+    def _path_pass(self, rule: PathRule, state: PathState) -> _kernels.PathPass:
+        c2 = rule.c2 if rule.c2.size else np.ones(1)
+        blocks: Any = tuple(getattr(state, name) for name in BLOCKS)
+        return _kernels.PathPass(
+            self._objective,
+            *(rule.name, rule.pa_type, rule.c, rule.r, c2, self._centre),
+            *(state.w, _there(state.sums), _there(state.variance)),
+            blocks if rule.name == "svm" else None,
+            state.steps,
+        )
+
+    def descend(self, rule: DualRule, state: DualState, order: npt.NDArray[Any]) -> DualState:
+        """Return the state after a step of exponentiated gradient for each of these sequences."""
+        last, self._dual = self._dual, None
+        run = last[1] if last is not None and last[0] is state.w else self._dual_pass(rule, state)
+        sequences, at = np.ascontiguousarray(order, np.int32), 0
+        with _possible():
+            while at < len(sequences):
+                at = run.run(sequences, at, SECONDS)
+        theta = np.empty(_kernels.DualPass.n_scores(self._objective))
+        w, m, eta = state.w.copy(), np.empty(len(self)), np.empty(len(self))
+        run.finish(w, theta, m, eta)
+        self._dual = w, run
+        value, _ = self(w) if rule.log else self.maximum(w)
+        objective = run.penalty + value
+        return state._replace(
+            w=w, theta=theta, m=m, eta=eta, objective=objective, gap=objective - run.dual
+        )
+
+    def _dual_pass(self, rule: DualRule, state: DualState) -> _kernels.DualPass:
+        fresh = not state.theta.size
+        theta, m, eta = state.theta, state.m, state.eta
+        if fresh:
+            theta = np.zeros(_kernels.DualPass.n_scores(self._objective))
+            m, eta = np.zeros(len(self)), np.full(len(self), rule.eta)
+        with _possible():
+            return _kernels.DualPass(
+                self._objective, rule.log, rule.c2, self._centre, state.w, theta, m, eta, fresh
+            )
+
+    def maximum(self, w: Floats) -> tuple[float, Floats]:
+        """Return the sum of hinge losses, with the loss of the objective, and a subgradient."""
+        w = w if self._centre is None else self._centre + w
+        with _possible():
+            return self._objective.maximum(w, None, True, self._threads)
+
     def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
         w = w if self._centre is None else self._centre + w
         with _possible():
             return self._objective.evaluate(w, some, self._single, self._threads)
+
+
+def _there(values: Floats) -> Floats | None:
+    """Return an array; None if it is empty."""
+    return values if values.size else None
 
 
 @contextlib.contextmanager

@@ -155,6 +155,11 @@ class SemiCRF(Answers):
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
         constraints: Mapping[str, Any] | None = None,
+        loss: str | None = None,
+        pa_type: int = 1,
+        pa_c: float = 1.0,
+        arow_variance: float = 1.0,
+        arow_r: float = 1.0,
     ) -> None:
         self._keep(locals())
 
@@ -233,7 +238,7 @@ class SemiCRF(Answers):
         names = self._segmenting(fitted)[0]
         return [Segment(s, e, name) for s, e, k in path if (name := names[k]) is not None]
 
-    def _segmenting(self, fitted: Fitted) -> tuple[list[str | None], _kernels.Reading]:
+    def _segmenting(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
         states, n = fitted.structure.states, len(fitted.labels)
         names = [*states[:n], *([None] if len(states) > n else [])]
         label = np.where(np.arange(len(states)) < n, np.arange(len(states)), -1)

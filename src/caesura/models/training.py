@@ -19,6 +19,7 @@ from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
 from caesura.learning.learners import LEARNERS, learners_with
+from caesura.models.margin import margin_optimiser, set_loss
 from caesura.models.objective import Corpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.rules import Rules, model_rules
@@ -161,6 +162,7 @@ def train(
     """Run the learner of a model; the weights of sequences only tell runs apart."""
     centre = training.centre
     start = training.w0 if centre is None else np.zeros_like(centre)
+    set_loss(model, training)
     objective = Corpora(training.objective, threads_of(model.n_threads), centre=centre)
     optimiser = _optimiser(model, training, objective)
     about = {}
@@ -201,13 +203,12 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     c1, c2 = penalties(model, training)
     threads = threads_of(model.n_threads)
     learner = LEARNERS[model.learner]
-    if not learner.mini_batches:
+    if not learner.mini_batches and not learner.losses:
         draft = None
         if model.precision == "mixed" or (model.precision == "auto" and _mixes(training, c1, c2)):
             draft = Corpora(training.objective, threads, True, training.centre)
         return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
     settings: dict[str, Any] = {
-        "batch_size": model.batch_size,
         "seed": model.random_state,
         "n_threads": threads,
         "period": model.period,
@@ -215,6 +216,9 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     for name in ("delta", "max_iterations"):
         if getattr(model, name) is not None:
             settings[name] = getattr(model, name)
+    if learner.losses:
+        return margin_optimiser(model, objective, c2, settings)
+    settings["batch_size"] = model.batch_size
     if learner.accepts_c1:
         return learner.optimiser(objective, c1, c2, **settings)
     if np.any(c1):
@@ -342,7 +346,7 @@ def class_costs(model: Model, labelling: Labelling, examples: Examples) -> Float
     mistakes on it count c times, as in softmax-margin training.  Of a sequence that is labelled in
     part these are the tokens whose label is known.
     """
-    if model.class_weight is None:
+    if model.class_weight is None or LEARNERS[model.learner].losses:
         return None
     labels = np.array(model._labels_of_states(labelling.structure.states, labelling.scheme))
     by_state = np.zeros(len(labels))

@@ -1,0 +1,228 @@
+"""The structured SVM by cutting planes, with one slack variable for the whole corpus.
+
+::
+
+    F(w) = c2 |w|^2 + R(w),   R(w) = max over all choices of a path for each sequence of a + g . w
+
+Each iteration finds the choice that is the maximum at the weights of now: one more plane below R.
+The weights that minimise ``c2 |w|^2 + max over the planes so far`` come from a quadratic program with
+a variable for each plane, whose value bounds F from below.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.learning.objectives import evaluate, weights
+from caesura.learning.paths import dual_penalty
+
+__all__ = ["CutState", "CuttingPlane", "HingeObjective"]
+
+Floats = npt.NDArray[np.float64]
+IDLE = 20  # iterations after which a plane that is not needed is dropped
+RIDGE = 1e-10  # of the largest entry, added to the diagonal: planes may be almost parallel
+
+
+class HingeObjective(Protocol):
+    """A sum of hinge losses over a corpus.
+
+    Examples
+    --------
+    >>> hasattr(HingeObjective, "maximum")
+    True
+    """
+
+    def __len__(self) -> int: ...
+
+    def maximum(self, w: Floats) -> tuple[float, Floats]:
+        """Return the sum of hinge losses and a subgradient."""
+
+
+class CutState(NamedTuple):
+    """Hold a run of `CuttingPlane` between two iterations.
+
+    Examples
+    --------
+    >>> CutState._fields[:3]
+    ('w', 'best', 'planes')
+    """
+
+    w: Floats  # (n,) that solve the program of now
+    best: Floats  # (n,) with the lowest objective so far
+    planes: tuple[Floats, ...]  # g of each plane, (n,)
+    offsets: Floats  # a of each plane
+    gram: Floats  # (k, k) g . g' / (2 c2)
+    idle: npt.NDArray[np.int64]  # (k,) iterations since a plane was needed
+    objective: float  # of the best weights
+    gap: float | None
+    gradient_norm: float  # NaN
+    n_active: int
+    iteration: int
+    evaluations: int
+    step: float  # NaN
+    status: str
+
+    @property
+    def weights(self) -> Floats:
+        """The weights to use."""
+        return self.best
+
+
+class CuttingPlane:
+    """Minimise ``c2 |w|^2 + sum of hinge losses`` by cutting planes (Joachims et al. 2009).
+
+    Needs the package quadprog, which ``pip install caesura[margin]`` brings.
+
+    Parameters
+    ----------
+    objective : HingeObjective
+        The corpus, with a loss.
+    c2 : float or array-like
+        Penalty, for all parameters or for each; above 0.
+    delta : float
+        Stop when the gap to the lower bound is below this share of the objective.
+    max_iterations : int
+        Evaluations of the whole corpus.
+    period, seed, n_threads
+        Not used: for the same interface as other optimisers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Distance:  # |w - 3|, whose sum with w^2 / 4 is least at 2
+    ...     def __len__(self):
+    ...         return 1
+    ...     def maximum(self, w):
+    ...         return abs(w[0] - 3.0), np.sign(w - 3.0)
+    >>> optimiser = CuttingPlane(Distance(), c2=0.25, delta=1e-6)
+    >>> state = optimiser.start([0.0])
+    >>> while not state.status:
+    ...     state = optimiser.step(state)
+    >>> state.status, state.weights.round(3)
+    ('gap', array([2.]))
+    """
+
+    name: ClassVar[str] = "cutting-plane"
+
+    def __init__(
+        self,
+        objective: HingeObjective,
+        c2: npt.ArrayLike = 1.0,
+        *,
+        delta: float = 1e-3,
+        max_iterations: int = 1000,
+        period: int = 10,
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.objective, self.c2, self.delta, self.period = objective, c2, delta, period
+        self.max_iterations = whole("max_iterations", max_iterations, 0)
+        self._solve = _solver()
+        self._c2: Floats | None = None
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        return {"optimiser": self.name, "sequences": len(self.objective), "c2": self._penalty(n)}
+
+    def start(self, w0: npt.ArrayLike) -> CutState:
+        """Return the state before the first iteration; the first plane is that of `w0`."""
+        w = weights(w0)
+        return CutState(
+            *(w, w, (), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64)),
+            *(math.inf, None, math.nan, int(np.count_nonzero(w)), 0, 0, math.nan),
+            "" if self.max_iterations else "max_iterations",
+        )
+
+    def step(self, state: CutState) -> CutState:
+        """Return the state after one iteration; a state that has ended is returned as it is."""
+        if state.status:
+            return state
+        n = len(state.w)
+        value, gradient = evaluate(self.objective.maximum(state.w), n)
+        objective = value + float((self._penalty(n) * state.w) @ state.w)
+        if objective < state.objective:
+            state = state._replace(best=state.w, objective=objective)
+        state = self._with_plane(state, gradient.copy(), value - float(gradient @ state.w))
+        shares = self._solve(state.gram, state.offsets)
+        sums = np.zeros(n)
+        for plane, share in zip(state.planes, shares.tolist(), strict=True):
+            if share:
+                sums += share * plane
+        bound = float(shares @ state.offsets - shares @ state.gram @ shares / 2.0)
+        gap = max(state.objective - bound, 0.0)
+        status = "gap" if gap <= self.delta * abs(state.objective) else ""
+        if not status and state.iteration + 1 >= self.max_iterations:
+            status = "max_iterations"
+        return self._cleared(state, shares)._replace(
+            w=-sums / (2.0 * self._penalty(n)),
+            gap=gap,
+            n_active=int(np.count_nonzero(state.best)),
+            iteration=state.iteration + 1,
+            evaluations=state.evaluations + 1,
+            status=status,
+        )
+
+    def reopened(self, state: CutState) -> CutState:
+        """Return a state that ended only because it was asked to, so that it goes on."""
+        asked = state.status == "max_iterations" and state.iteration < self.max_iterations
+        return state._replace(status="") if asked or state.status == "callback" else state
+
+    def _penalty(self, n: int) -> Floats:
+        if self._c2 is None:
+            self._c2 = dual_penalty(self.c2, n)
+        return self._c2
+
+    def _with_plane(self, state: CutState, plane: Floats, offset: float) -> CutState:
+        scaled = plane / (2.0 * self._penalty(len(plane)))
+        planes = (*state.planes, plane)
+        gram = np.zeros((len(planes), len(planes)))
+        gram[:-1, :-1] = state.gram
+        gram[-1] = gram[:, -1] = [float(scaled @ one) for one in planes]
+        offsets = np.append(state.offsets, offset)
+        return state._replace(
+            planes=planes, offsets=offsets, gram=gram, idle=np.append(state.idle, 0)
+        )
+
+    def _cleared(self, state: CutState, shares: Floats) -> CutState:
+        """Return the state without planes that have not been needed for long."""
+        idle = np.where(shares > 0.0, 0, state.idle + 1)
+        kept = np.flatnonzero(idle <= IDLE)
+        return state._replace(
+            planes=tuple(state.planes[k] for k in kept.tolist()),
+            offsets=state.offsets[kept],
+            gram=state.gram[np.ix_(kept, kept)],
+            idle=idle[kept],
+        )
+
+
+def _solver() -> Any:
+    """Return what finds the shares of planes, or raise where the package is not installed."""
+    try:
+        import quadprog
+    except ImportError:
+        raise InvalidInput(
+            message(
+                "learner",
+                CuttingPlane.name,
+                "the package quadprog, which is not installed",
+                "run pip install 'caesura[margin]', or take the learner svm",
+            )
+        ) from None
+
+    def solve(gram: Floats, offsets: Floats) -> Floats:
+        """Maximise ``offsets . x - x' gram x / 2`` for ``x >= 0``, ``sum of x <= 1``."""
+        k = len(offsets)
+        scale = max(float(np.abs(gram).max()), 1e-300)
+        ridged = gram / scale + RIDGE * np.eye(k)
+        limits = np.hstack([np.eye(k), -np.ones((k, 1))])
+        found = quadprog.solve_qp(ridged, offsets / scale, limits, np.append(np.zeros(k), -1.0))[0]
+        x: Floats = np.where(found > 1e-12, found, 0.0)
+        return x / max(1.0, float(x.sum()))
+
+    return solve

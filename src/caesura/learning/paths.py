@@ -1,0 +1,399 @@
+"""Learners that look at best paths: the perceptron and its relatives, and Frank-Wolfe for the SVM.
+
+Each takes a step for one sequence after the other, in a random order that is new for each pass.
+The objective runs a whole pass by itself, and touches only the weights that a step changes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message
+from caesura.inference.door import threads_of
+from caesura.learning.objectives import penalty, weights
+
+__all__ = [
+    "AROW",
+    "FrankWolfe",
+    "PassiveAggressive",
+    "PathObjective",
+    "PathRule",
+    "PathState",
+    "Perceptron",
+]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+NONE = np.empty(0)
+
+
+class PathRule(NamedTuple):
+    """Describe the steps of a learner to an objective that takes them by itself.
+
+    Examples
+    --------
+    >>> PathRule("pa", pa_type=2).c
+    1.0
+    """
+
+    name: str  # "perceptron", "pa", "arow" or "svm"
+    pa_type: int = 1
+    c: float = 1.0  # of passive-aggressive steps
+    r: float = 1.0  # of AROW
+    c2: Floats = NONE  # of the SVM: one number, or one for each weight
+
+
+class PathState(NamedTuple):
+    """Hold a run of these learners between two passes.
+
+    Examples
+    --------
+    >>> PathState._fields[:4]
+    ('w', 'sums', 'variance', 'first')
+    """
+
+    w: Floats  # (n,)
+    sums: Floats  # (n,) the average is w - sums / steps; empty where there is none
+    variance: Floats  # (n,) of AROW, else empty
+    first: Ints  # of the SVM's dual, else empty: where the paths of each sequence begin
+    ptr: Ints  # where the weights of each path begin
+    weight: Ints  # which weights
+    value: Floats  # by how much the gold path has more of each
+    cost: Floats  # of each path
+    share: Floats  # of each path among those of its sequence
+    objective: float  # summed over the steps, each before its change; of the SVM, at the end
+    gap: float | None  # of the SVM: above the dual
+    gradient_norm: float  # NaN: nobody knows it
+    n_active: int  # weights to use, other than zero
+    recent: Floats  # the objective of each of the last passes
+    iteration: int  # passes
+    evaluations: int  # passes, with those that only measure
+    steps: int  # sequences looked at
+    mistakes: int  # steps of the last pass that changed the weights
+    step: float  # NaN
+    generator: str  # the state of the random generator, as JSON
+    status: str  # why it ended; empty while it goes on
+
+    @property
+    def weights(self) -> Floats:
+        """The weights to use."""
+        if not self.sums.size or not self.steps:
+            return self.w
+        average: Floats = self.w - self.sums / self.steps
+        return average
+
+
+class PathObjective(Protocol):
+    """An objective that takes the steps of a pass by itself.
+
+    Examples
+    --------
+    >>> hasattr(PathObjective, "follow")
+    True
+    """
+
+    def __len__(self) -> int: ...
+
+    def follow(self, rule: PathRule, state: PathState, order: npt.NDArray[np.int64]) -> PathState:
+        """Return the state after a step for each of these sequences; `state` is not changed."""
+
+
+class Perceptron:
+    """The averaged structured perceptron.
+
+    Where the best path of a sequence is another than its gold one, the weights move by the
+    difference of their counts.  The weights to use are the average of those after every step.
+
+    Parameters
+    ----------
+    objective : PathObjective
+        The sequences.
+    period, delta : int, float
+        Stop when the objective has fallen by less than `delta`, relatively, in `period` passes.
+    max_iterations : int
+        Passes.
+    seed : int
+        Of the order of sequences.
+    n_threads : int, optional
+        For what measures the weights of now; steps follow each other.
+
+    Notes
+    -----
+    A pass without any mistake is the last: the status is then ``"separated"``.
+
+    Examples
+    --------
+    >>> class Signs:  # one weight, and two sequences that agree on its sign
+    ...     def __len__(self):
+    ...         return 2
+    ...     def follow(self, rule, state, order):
+    ...         wrong = state.w[0] <= 0
+    ...         return state._replace(w=state.w + wrong, steps=state.steps + 2, mistakes=int(wrong))
+    >>> learner = Perceptron(Signs())
+    >>> state = learner.start([0.0])
+    >>> while not state.status:
+    ...     state = learner.step(state)
+    >>> state.status, state.iteration
+    ('separated', 2)
+    """
+
+    name: ClassVar[str] = "perceptron"
+
+    def __init__(
+        self,
+        objective: PathObjective,
+        *,
+        period: int = 10,
+        delta: float = 1e-4,
+        max_iterations: int = 100,
+        seed: int = 0,
+        n_threads: int | None = None,
+    ) -> None:
+        self.objective = objective
+        self.period, self.delta = whole("period", period, 1), delta
+        self.max_iterations = whole("max_iterations", max_iterations, 0)
+        self.seed = whole("seed", seed, 0)
+        self.n_threads = threads_of(n_threads)
+        if len(objective) < 1:
+            raise InvalidInput(message("objective", "no sequences", "at least one", "give data"))
+
+    def rule(self, n: int) -> PathRule:
+        """Return the steps that it takes over n weights."""
+        return PathRule(self.name)
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        found = {"optimiser": self.name, "sequences": len(self.objective), "seed": self.seed}
+        rule = self.rule(n)
+        return found | {key: getattr(rule, key) for key in self._own}
+
+    _own: ClassVar[tuple[str, ...]] = ()  # fields of the rule that this learner has
+    _averages: ClassVar[bool] = True
+
+    def start(self, w0: npt.ArrayLike) -> PathState:
+        """Return the state before the first pass."""
+        w, random = weights(w0), np.random.default_rng(self.seed)
+        none = np.empty(0, np.int64)
+        return PathState(
+            w,
+            np.zeros(len(w) if self._averages else 0),
+            self._variances(len(w)),
+            *(none, none, none, np.empty(0), np.empty(0), np.empty(0), math.nan, None, math.nan),
+            *(int(np.count_nonzero(w)), np.empty(0), 0, 0, 0, 0, math.nan),
+            json.dumps(random.bit_generator.state),
+            "" if self.max_iterations else "max_iterations",
+        )
+
+    def _variances(self, n: int) -> Floats:
+        return np.empty(0)
+
+    def step(self, state: PathState) -> PathState:
+        """Return the state after one pass; a state that has ended is returned as it is."""
+        if state.status:
+            return state
+        random = np.random.default_rng()
+        random.bit_generator.state = json.loads(state.generator)
+        order = random.permutation(len(self.objective))
+        after = self.objective.follow(self.rule(len(state.w)), state, order)
+        after = after._replace(
+            n_active=int(np.count_nonzero(after.weights)),
+            iteration=state.iteration + 1,
+            evaluations=state.evaluations + 1,
+            generator=json.dumps(random.bit_generator.state),
+        )
+        return self._judged(after)
+
+    def reopened(self, state: PathState) -> PathState:
+        """Return a state that ended only because it was asked to, so that it goes on."""
+        asked = state.status == "max_iterations" and state.iteration < self.max_iterations
+        return state._replace(status="") if asked or state.status == "callback" else state
+
+    def _judged(self, state: PathState) -> PathState:
+        recent, status = state.recent[-self.period :], ""
+        if not math.isfinite(state.objective) and not math.isnan(state.objective):
+            status = "diverged"
+        elif state.mistakes == 0:
+            status = "separated"
+        elif len(recent) == self.period:
+            fell = (recent[0] - state.objective) / max(abs(state.objective), 1e-300)
+            status = "objective" if fell < self.delta else ""
+        if not status and state.iteration >= self.max_iterations:
+            status = "max_iterations"
+        return state._replace(status=status, recent=np.append(recent, state.objective))
+
+
+class PassiveAggressive(Perceptron):
+    """Passive-aggressive learning (Crammer et al. 2006), averaged.
+
+    A step is as long as it must be for the gold path to be better than the best one by a margin:
+    the loss, or ``sqrt(wrong tokens)`` where none is asked for, as in CRFsuite.
+
+    Parameters
+    ----------
+    objective : PathObjective
+        The sequences.
+    pa_type : {0, 1, 2}
+        Steps of any length, of at most `c`, or damped by ``1 / (2 c)``.
+    c : float
+        How far one sequence may move the weights.
+    **settings
+        As for `Perceptron`.
+
+    Examples
+    --------
+    >>> PassiveAggressive.name
+    'pa'
+    """
+
+    name: ClassVar[str] = "pa"
+    _own: ClassVar[tuple[str, ...]] = ("pa_type", "c")
+
+    def __init__(
+        self, objective: PathObjective, *, pa_type: int = 1, c: float = 1.0, **settings: Any
+    ) -> None:
+        super().__init__(objective, **settings)
+        self.pa_type, self.c = whole("pa_type", pa_type, 0, 2), positive("c", c)
+
+    def rule(self, n: int) -> PathRule:
+        """Return the steps that it takes over n weights."""
+        return PathRule(self.name, pa_type=self.pa_type, c=self.c)
+
+
+class AROW(Perceptron):
+    """Adaptive regularisation of weights (Crammer et al. 2009), with a variance for each weight.
+
+    The margin is the loss, or the number of wrong tokens where none is asked for, as in CRFsuite.
+    Weights are not averaged.
+
+    Parameters
+    ----------
+    objective : PathObjective
+        The sequences.
+    variance : float
+        Of each weight, to begin with: how fast it moves.
+    r : float
+        How much one sequence is distrusted: larger values make steps and variances change less.
+    **settings
+        As for `Perceptron`.
+
+    Examples
+    --------
+    >>> AROW.name
+    'arow'
+    """
+
+    name: ClassVar[str] = "arow"
+    _own: ClassVar[tuple[str, ...]] = ("r",)
+    _averages: ClassVar[bool] = False
+
+    def __init__(
+        self, objective: PathObjective, *, variance: float = 1.0, r: float = 1.0, **settings: Any
+    ) -> None:
+        super().__init__(objective, **settings)
+        self.variance, self.r = positive("variance", variance), positive("r", r)
+
+    def rule(self, n: int) -> PathRule:
+        """Return the steps that it takes over n weights."""
+        return PathRule(self.name, r=self.r)
+
+    def settings(self, n: int) -> dict[str, Any]:
+        """Return what a state depends on, to be compared before going on from one."""
+        return {**super().settings(n), "variance": self.variance}
+
+    def _variances(self, n: int) -> Floats:
+        return np.full(n, self.variance)
+
+
+class FrankWolfe(Perceptron):
+    """Block-coordinate Frank-Wolfe for the structured SVM (Lacoste-Julien et al. 2013).
+
+    Minimises ``c2 |w|^2 + sum of hinge losses`` through its dual, whose value bounds the objective
+    from below: the gap between both says how far the weights are from the best.
+
+    Parameters
+    ----------
+    objective : PathObjective
+        The sequences, with a loss.
+    c2 : float or array-like
+        Penalty, for all parameters or for each; above 0.
+    delta : float
+        Stop when the gap is below this share of the objective.
+    **settings
+        As for `Perceptron`.  It always starts from zero, since not every weight vector is that of
+        a point of the dual; what is found does not depend on the start.
+
+    Examples
+    --------
+    >>> FrankWolfe.name
+    'svm'
+    """
+
+    name: ClassVar[str] = "svm"
+    _own: ClassVar[tuple[str, ...]] = ("c2",)
+    _averages: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        objective: PathObjective,
+        c2: npt.ArrayLike = 1.0,
+        *,
+        delta: float = 1e-3,
+        **settings: Any,
+    ) -> None:
+        super().__init__(objective, delta=delta, **settings)
+        self.c2 = c2
+        self._c2: Floats | None = None
+
+    def rule(self, n: int) -> PathRule:
+        """Return the steps that it takes over n weights."""
+        if self._c2 is None:
+            self._c2 = dual_penalty(self.c2, n)
+        return PathRule(self.name, c2=self._c2)
+
+    def start(self, w0: npt.ArrayLike) -> PathState:
+        """Return the state before the first pass."""
+        state = super().start(np.zeros(np.size(w0)))
+        none = np.zeros(len(self.objective) + 1, np.int64)
+        return state._replace(first=none, ptr=np.zeros(1, np.int64))
+
+    def _judged(self, state: PathState) -> PathState:
+        assert state.gap is not None
+        close = state.gap <= self.delta * abs(state.objective)
+        status = "gap" if close else ""
+        if not status and state.iteration >= self.max_iterations:
+            status = "max_iterations"
+        return state._replace(status=status, evaluations=2 * state.iteration)
+
+
+def dual_penalty(c2: npt.ArrayLike, n: int) -> Floats:
+    """Return c2 as the kernels take it, or raise where the dual does not exist.
+
+    Examples
+    --------
+    >>> dual_penalty(0.5, 3)
+    array([0.5])
+    """
+    found = penalty("c2", c2, n)
+    if not found.size or not (found > 0.0).all():
+        expected = "numbers above 0: without a penalty the dual has no solution"
+        raise InvalidInput(message("c2", c2, expected, "pass 0.01, for example"))
+    return found
+
+
+def positive(name: str, value: float) -> float:
+    """Return a positive number, or raise.
+
+    Examples
+    --------
+    >>> positive("c", 2)
+    2.0
+    """
+    if not (math.isfinite(value) and value > 0.0):
+        raise InvalidInput(message(name, value, "a number above 0", "correct it"))
+    return float(value)
