@@ -23,7 +23,9 @@ class Case:
         partial: bool = False,
         order: int = 0,
         ruled: bool = False,
+        whole: bool = False,
     ) -> None:
+        self.whole = whole  # values of attributes are whole numbers, so that sums of them are exact
         self.rng = rng = np.random.default_rng(seed)
         self.Y = int(rng.integers(1, 5))
         many, longest, bound = (7, 12, 7) if order else (4, 7, 4)
@@ -105,7 +107,7 @@ class Case:
         counts = rng.integers(0, 3, size=N)
         ptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         size = int(ptr[-1])
-        bag = (ptr, rng.integers(0, 3, size=size).astype(np.int32), rng.normal(size=size))
+        bag = (ptr, rng.integers(0, 3, size=size).astype(np.int32), self.values(size))
         spans = []
         for first, last in zip(self.offsets, self.offsets[1:], strict=False):
             for _ in range(int(rng.integers(0, 6)) if last > first else 0):
@@ -122,9 +124,13 @@ class Case:
             np.array([s[2] for s in spans], np.uint8),
             np.full(n, self.n_templates, np.int32),
             rng.integers(0, 3, size=n).astype(np.int32),
-            rng.normal(size=n),
+            self.values(n),
             True,
         )
+
+    def values(self, n: int) -> Floats:
+        drawn = self.rng.normal(size=n)
+        return np.round(drawn) if self.whole else drawn
 
     def make_gold(self, partial: bool) -> _kernels.Gold:
         """Draw a segmentation of each sequence from those that are possible."""

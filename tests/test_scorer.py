@@ -276,8 +276,8 @@ def some_rules(rng: np.random.Generator, T: int) -> dict[str, Any]:
 @settings(max_examples=150, deadline=None)
 @given(SEEDS)
 def test_the_n_best_keep_the_order_of_ties(seed: int) -> None:
-    """With whole numbers for weights many scores are equal."""
-    case = Case(seed, scale=1.0)
+    """With whole numbers for weights and values many scores are equal."""
+    case = Case(seed, scale=1.0, whole=True)
     case.w = np.round(case.w)
     scorer, design = case.scorer(), case.parameters.compile(case.corpus)
     every = np.arange(case.Y, dtype=np.int32)
