@@ -256,47 +256,75 @@ struct Bags {
   }
 };
 
-// Looks the names of a token up.  Hashes come first, so that the memory of the table is on its way
-// when it is read.
-void intern(const BagReader& token, Interner& strings, bool grow, Bags& out) {
-  constexpr std::size_t kMany = 32;
-  for (std::size_t begin = 0; begin < token.size(); begin += kMany) {
-    const int some = static_cast<int>(std::min(token.size() - begin, kMany));
+constexpr std::size_t kMany = 32;  // names that are looked up at a time
+
+// Looks names up, value(k) being that of each.  Hashes come first, so that the memory of the table
+// is on its way when it is read.
+template <class Name, class Value>
+void intern(std::size_t count, Name name, Value value, Interner& strings, bool grow, Bags& out) {
+  for (std::size_t begin = 0; begin < count; begin += kMany) {
+    const int some = static_cast<int>(std::min(count - begin, kMany));
     std::string_view names[kMany];
     std::uint64_t hashes[kMany];
     std::int32_t ids[kMany];
     for (int k = 0; k < some; ++k) {
-      names[k] = token.name(begin + k);
+      names[k] = name(begin + k);
       hashes[k] = hash_bytes(names[k].data(), names[k].size());
       strings.expect(hashes[k]);
     }
     strings.find(names, hashes, some, ids);
     for (int k = 0; k < some; ++k) {
       if (ids[k] == Interner::kMissing && grow) ids[k] = strings.add(names[k], hashes[k]);
-      out.push(ids[k], token.value(begin + k));
+      out.push(ids[k], value(begin + k));
     }
   }
 }
 
-// The strings of a list are all over the memory: ask for them while those before are read.
-void expect(PyObject* bag) {
-  if (!PyList_CheckExact(bag)) return;
-  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(bag); ++k) {
-    const char* item = reinterpret_cast<const char*>(PyList_GET_ITEM(bag, k));
+bool is_plain(PyObject* o) { return PyUnicode_CheckExact(o) && PyUnicode_IS_COMPACT_ASCII(o); }
+
+// The same for a list of plain ASCII strings, as most bags are, without a copy of anything.  False:
+// it is none, and nothing was done.
+bool intern_plain(PyObject* bag, Interner& strings, bool grow, Bags& out) {
+  if (!PyList_CheckExact(bag)) return false;
+  PyObject** items = PySequence_Fast_ITEMS(bag);
+  const Py_ssize_t count = PyList_GET_SIZE(bag);
+  if (!std::all_of(items, items + count, is_plain)) return false;
+  auto name = [&](std::size_t k) -> std::string_view {
+    return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(items[k])),
+            static_cast<std::size_t>(PyUnicode_GET_LENGTH(items[k]))};
+  };
+  intern(
+      static_cast<std::size_t>(count), name, [](std::size_t) { return 1.0; }, strings, grow, out);
+  return true;
+}
+
+// Lists and their strings are all over the memory: ask for those of the next token, for the items
+// of the list after it and for the list after that, while this token is read.
+void expect(PyObject** tokens, Py_ssize_t left) {
+  if (left > 3) __builtin_prefetch(tokens[3]);
+  if (left > 2 && PyList_CheckExact(tokens[2])) {
+    const char* items = reinterpret_cast<const char*>(PySequence_Fast_ITEMS(tokens[2]));
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(tokens[2]); k += 8)
+      __builtin_prefetch(items + k * static_cast<Py_ssize_t>(sizeof(PyObject*)));
+  }
+  if (left < 2 || !PyList_CheckExact(tokens[1])) return;
+  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(tokens[1]); ++k) {
+    const char* item = reinterpret_cast<const char*>(PyList_GET_ITEM(tokens[1], k));
     __builtin_prefetch(item);
     __builtin_prefetch(item + 64);
   }
 }
 
-// Calls use(token) after each token of a sequence was read.
-template <class Use>
-void for_each_token(nb::handle sequence, std::size_t i, BagReader& token, const Use& use) {
+// Offers each token of a sequence to take(bag); what it does not take is read, and use() called.
+template <class Take, class Use>
+void for_each_token(nb::handle sequence, std::size_t i, BagReader& token, const Take& take,
+                    const Use& use) {
   nb::object list = nb::steal(PySequence_Fast(sequence.ptr(), "expected a list of tokens"));
   if (!list.is_valid()) throw nb::python_error();
   for (Py_ssize_t t = 0; t < PySequence_Fast_GET_SIZE(list.ptr()); ++t) {
-    if (t + 1 < PySequence_Fast_GET_SIZE(list.ptr()))
-      expect(PySequence_Fast_GET_ITEM(list.ptr(), t + 1));
+    expect(PySequence_Fast_ITEMS(list.ptr()) + t, PySequence_Fast_GET_SIZE(list.ptr()) - t);
     const nb::object bag = nb::borrow(PySequence_Fast_GET_ITEM(list.ptr(), t));
+    if (take(bag.ptr())) continue;
     token.read(bag.ptr(), i, t);
     use();
   }
@@ -309,9 +337,17 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeD
   BagReader token(std::move(flatten));
   Bags bags;
   for (nb::handle sequence : sequences) {
-    for_each_token(sequence, bags.offsets.size() - 1, token, [&] {
-      intern(token, strings, grow, bags);
-      bags.ptr.push_back(static_cast<std::int64_t>(bags.ids.size()));
+    auto end_token = [&] { bags.ptr.push_back(static_cast<std::int64_t>(bags.ids.size())); };
+    auto take = [&](PyObject* bag) {
+      const bool taken = intern_plain(bag, strings, grow, bags);
+      if (taken) end_token();
+      return taken;
+    };
+    for_each_token(sequence, bags.offsets.size() - 1, token, take, [&] {
+      auto name = [&](std::size_t k) { return token.name(k); };
+      auto value = [&](std::size_t k) { return token.value(k); };
+      intern(token.size(), name, value, strings, grow, bags);
+      end_token();
     });
     bags.offsets.push_back(static_cast<std::int64_t>(bags.ptr.size()) - 1);
   }
@@ -334,7 +370,8 @@ nb::str python_name(const BagReader& token, std::size_t k) {
 nb::list flat_bags(nb::handle sequence, nb::callable flatten) {
   BagReader token(std::move(flatten));
   nb::list out;
-  for_each_token(sequence, 0, token, [&] {
+  auto none = [](PyObject*) { return false; };
+  for_each_token(sequence, 0, token, none, [&] {
     bool ones = true;
     for (std::size_t k = 0; k < token.size(); ++k) ones &= token.value(k) == 1.0;
     nb::list names;

@@ -173,7 +173,8 @@ nb::list token_names(const Paths& self, nb::list names) {
     nb::list row = sized_list(first == last ? 0 : self.segments[last - 1].end);
     for (std::int64_t k = first; k < last; ++k) {
       const LabelledSegment& s = self.segments[k];
-      for (int t = s.start; t < s.end; ++t) put(row, t, names[s.label]);
+      const nb::object name = nb::borrow(PyList_GET_ITEM(names.ptr(), s.label));
+      for (int t = s.start; t < s.end; ++t) put(row, t, name);
     }
     put(out, i, std::move(row));
   }

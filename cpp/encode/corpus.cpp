@@ -6,12 +6,6 @@
 
 namespace caesura {
 
-void Corpus::push(std::int32_t id, double x) {
-  if (x != 1.0 && value.empty()) value.assign(attribute.size(), 1.0);
-  attribute.push_back(id);
-  if (x != 1.0 || !value.empty()) value.push_back(x);
-}
-
 // -- extraction
 // ---------------------------------------------------------------------------------------
 
@@ -150,7 +144,8 @@ void Extractor::find(int source, const std::vector<Column>& columns, std::int64_
     const std::int64_t last = column.ptr == nullptr ? at + 1 : column.ptr[at + 1];
     for (std::int64_t i = first; i < last; ++i) {
       if (column.ids[i] == kUnseen) continue;
-      const std::int32_t a = attributes.id(source, column.ids + i, 1, grow);
+      const std::int32_t a = grow ? attributes.id(source, column.ids + i, 1, true)
+                                  : attributes.find(source, column.ids[i]);
       if (a != Attributes::kMissing)
         found_.push_back({a, column.values == nullptr ? 1.0 : column.values[i]});
     }

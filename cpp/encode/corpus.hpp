@@ -70,7 +70,11 @@ struct Corpus {
   int n_sequences() const { return static_cast<int>(tokens.size()) - 1; }
   int length(int i) const { return static_cast<int>(tokens[i + 1] - tokens[i]); }
   std::int64_t first_row(int i) const { return tokens[i] + sites[i]; }
-  void push(std::int32_t id, double x);
+  void push(std::int32_t id, double x) {
+    if (x != 1.0 && value.empty()) value.assign(attribute.size(), 1.0);
+    attribute.push_back(id);
+    if (x != 1.0 || !value.empty()) value.push_back(x);
+  }
 };
 
 // Attributes that come together: of a token, and of the same token as first, last or single of its

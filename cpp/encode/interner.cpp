@@ -1,6 +1,8 @@
 #include "encode/interner.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 namespace caesura {
 
@@ -33,55 +35,69 @@ std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {
   if (slots_.empty()) return kMissing;
   const std::size_t mask = slots_.size() - 1;
   const auto tag = static_cast<std::uint32_t>(hash >> 32);
-  for (std::size_t at = hash & mask; slots_[at].id != kMissing; at = (at + 1) & mask) {
-    if (slots_[at].tag == tag && (*this)[slots_[at].id] == text) return slots_[at].id;
+  for (std::size_t at = hash & mask; slots_[at].place != kNowhere; at = (at + 1) & mask) {
+    if (slots_[at].tag == tag && text_at(slots_[at].place) == text) return id_at(slots_[at].place);
   }
   return kMissing;
 }
 
 void Interner::find(const std::string_view* texts, const std::uint64_t* hashes, int count,
                     std::int32_t* ids) const {
+  constexpr int kMany = 32;
+  std::uint32_t places[kMany];
   const std::size_t mask = slots_.size() - 1;
-  for (int k = 0; k < count; ++k) {  // the first slot with the right tag, most likely it
-    ids[k] = kMissing;
-    if (slots_.empty()) continue;
-    const auto tag = static_cast<std::uint32_t>(hashes[k] >> 32);
-    std::size_t at = hashes[k] & mask;
-    while (slots_[at].id != kMissing && slots_[at].tag != tag) at = (at + 1) & mask;
-    ids[k] = slots_[at].id;
-    if (ids[k] != kMissing) __builtin_prefetch(&begin_[ids[k]]);
-  }
-  for (int k = 0; k < count; ++k) {
-    if (ids[k] != kMissing) __builtin_prefetch(text_.data() + begin_[ids[k]]);
-  }
-  for (int k = 0; k < count; ++k) {
-    if (ids[k] != kMissing && (*this)[ids[k]] != texts[k]) ids[k] = find(texts[k], hashes[k]);
+  for (int first = 0; first < count; first += kMany) {
+    const int some = std::min(kMany, count - first);
+    for (int k = 0; k < some; ++k) {  // the first slot with the right tag, most likely it
+      places[k] = kNowhere;
+      if (slots_.empty()) continue;
+      const std::uint64_t hash = hashes[first + k];
+      const auto tag = static_cast<std::uint32_t>(hash >> 32);
+      std::size_t at = hash & mask;
+      while (slots_[at].place != kNowhere && slots_[at].tag != tag) at = (at + 1) & mask;
+      places[k] = slots_[at].place;
+      if (places[k] != kNowhere) __builtin_prefetch(blocks_.data() + places[k]);
+    }
+    for (int k = 0; k < some; ++k) {
+      const int here = first + k;
+      if (places[k] == kNowhere)
+        ids[here] = kMissing;
+      else
+        ids[here] =
+            text_at(places[k]) == texts[here] ? id_at(places[k]) : find(texts[here], hashes[here]);
+    }
   }
 }
 
 std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
   const std::int32_t known = find(text, hash);
   if (known != kMissing) return known;
+  const std::size_t words = 2 + (text.size() + 3) / 4;
+  if (blocks_.size() + words >= kNowhere) throw std::length_error("strings");
   if (2 * static_cast<std::size_t>(size() + 1) > slots_.size()) grow();
   const std::int32_t id = size();
-  text_.append(text);
-  begin_.push_back(static_cast<std::int64_t>(text_.size()));
-  const std::size_t mask = slots_.size() - 1;
-  std::size_t at = hash & mask;
-  while (slots_[at].id != kMissing) at = (at + 1) & mask;
-  slots_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
+  const auto place = static_cast<std::uint32_t>(blocks_.size());
+  blocks_.resize(blocks_.size() + words);
+  blocks_[place] = id;
+  blocks_[place + 1] = static_cast<std::int32_t>(text.size());
+  if (!text.empty()) std::memcpy(blocks_.data() + place + 2, text.data(), text.size());
+  place_.push_back(place);
+  put(hash, place);
   return id;
 }
 
-void Interner::grow() {
-  slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), Slot{0, kMissing});
+void Interner::put(std::uint64_t hash, std::uint32_t place) {
   const std::size_t mask = slots_.size() - 1;
-  for (std::int32_t id = 0; id < size(); ++id) {
-    const std::string_view text = (*this)[id];
-    const std::uint64_t hash = hash_bytes(text.data(), text.size());
-    std::size_t at = hash & mask;
-    while (slots_[at].id != kMissing) at = (at + 1) & mask;
-    slots_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
+  std::size_t at = hash & mask;
+  while (slots_[at].place != kNowhere) at = (at + 1) & mask;
+  slots_[at] = {static_cast<std::uint32_t>(hash >> 32), place};
+}
+
+void Interner::grow() {
+  slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), Slot{});
+  for (const std::uint32_t place : place_) {
+    const std::string_view text = text_at(place);
+    put(hash_bytes(text.data(), text.size()), place);
   }
 }
 

@@ -31,20 +31,27 @@ class Interner {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
 
-  std::string_view operator[](std::int32_t id) const {
-    return {text_.data() + begin_[id], static_cast<std::size_t>(begin_[id + 1] - begin_[id])};
-  }
-  std::int32_t size() const { return static_cast<std::int32_t>(begin_.size()) - 1; }
+  std::string_view operator[](std::int32_t id) const { return text_at(place_[id]); }
+  std::int32_t size() const { return static_cast<std::int32_t>(place_.size()); }
 
  private:
+  static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
   struct Slot {
-    std::uint32_t tag;  // upper half of the hash
-    std::int32_t id = kMissing;
+    std::uint32_t tag = 0;           // upper half of the hash
+    std::uint32_t place = kNowhere;  // of a string in blocks_
   };
+  std::int32_t id_at(std::uint32_t place) const { return blocks_[place]; }
+  std::string_view text_at(std::uint32_t place) const {
+    const std::int32_t* block = blocks_.data() + place;
+    return {reinterpret_cast<const char*>(block + 2), static_cast<std::size_t>(block[1])};
+  }
+  void put(std::uint64_t hash, std::uint32_t place);
   void grow();
-  std::string text_;                    // all strings, one after the other
-  std::vector<std::int64_t> begin_{0};  // [size + 1]
-  std::vector<Slot> slots_;             // a power of two of them
+  // Strings one after the other: the number, how many bytes, and these, in whole words.  What a
+  // look-up reads lies together: numbers and strings apart would be one more wait for memory.
+  std::vector<std::int32_t> blocks_;
+  std::vector<std::uint32_t> place_;  // [size]
+  std::vector<Slot> slots_;           // a power of two of them
 };
 
 }  // namespace caesura

@@ -1,15 +1,14 @@
-// One question about one problem; and many problems on threads.
+// One question about one problem.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <vector>
 
-#include "base/interrupt.hpp"
 #include "base/pool.hpp"
+#include "base/threads.hpp"
 #include "infer/kernels.hpp"
 #include "infer/walk.hpp"
 #include "lattice/problem.hpp"
@@ -92,20 +91,5 @@ class Lookup {
   Posterior posterior_;
   std::unique_ptr<Walk> walk_;
 };
-
-// Calls work(i, workspace) for i = 0 .. count - 1 on that many threads; each i is independent, so
-// the results are the same for any number of them.  An exception is thrown again after all have
-// ended.
-void for_each(int count, int n_threads, const std::function<void(int, Workspace&)>& work);
-
-// Calls work(begin, end) for the blocks of a long vector, which are the same for any number of
-// threads.  It is not interrupted, so a vector is never changed in part.
-template <class Work>
-void for_blocks(std::int64_t size, int n_threads, Work work) {
-  constexpr std::int64_t kBlock = 1 << 15;
-  const CallScope whole(CallScope::Asked{nullptr});
-  for_each(static_cast<int>((size + kBlock - 1) / kBlock), n_threads,
-           [&](int b, Workspace&) { work(b * kBlock, std::min(size, (b + 1) * kBlock)); });
-}
 
 }  // namespace caesura

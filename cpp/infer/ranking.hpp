@@ -82,6 +82,20 @@ std::vector<LabelledSegment> path_segments(const Walker& walk, int T,
   return segments;
 }
 
+// The best segmentation of which keep(segments) is true, if it is among the first `most`; else
+// none.
+template <class Walker, class Keep>
+std::vector<LabelledSegment> first_segments(const Walker& walk, int T, int most, Keep keep) {
+  static thread_local EnumerationMemory memory;
+  Enumeration every(walk, SegmentOrder<Walker>{walk}, memory, most);
+  for (int k = 0; k < most && every.extend(); ++k) {
+    check_interrupt();
+    std::vector<LabelledSegment> segments = path_segments(walk, T, every.last());
+    if (keep(segments)) return segments;
+  }
+  return {};
+}
+
 // At most n distinct segmentations, best first and equal ones in the order of ties.hpp.
 template <class Walker>
 std::vector<std::vector<LabelledSegment>> ranked_segments(const Walker& walk, int T, int n) {

@@ -78,6 +78,14 @@ double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
   return total.value();
 }
 
+std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Condition& condition) {
+  constexpr int kFew = 16;  // what the general sweeps would take longer for
+  auto is_kept = [&](const std::vector<LabelledSegment>& segments) {
+    return condition.kept_by(segments.data(), static_cast<int>(segments.size()), walk.n_labels());
+  };
+  return first_segments(walk, walk.length(), kFew, is_kept);
+}
+
 std::vector<Answer> rows_n_best(const RowsWalk& walk, int n) {
   std::vector<Answer> out;
   for (auto& segments : ranked_segments(walk, walk.length(), n)) {

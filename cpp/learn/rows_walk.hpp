@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "learn/condition.hpp"
 #include "learn/trainers.hpp"
 
 namespace caesura {
@@ -43,6 +44,7 @@ class RowsWalk {
   // The sum of all scores of a segmentation.
   double score(const std::vector<LabelledSegment>& segments) const;
   int length() const { return T_; }
+  int n_labels() const { return Y_; }
 
  private:
   double at(const double* table, int t, int y) const {
@@ -62,6 +64,9 @@ class RowsWalk {
   mutable std::vector<double> own_, passing_;  // scratch of closed_terms
   mutable std::vector<std::int32_t> segment_at_;
 };
+
+// The best that keeps a condition, if it is among the first few; else none.
+std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Condition& condition);
 
 // The n best, best first; equal ones in the order of ties.hpp.
 std::vector<Answer> rows_n_best(const RowsWalk& walk, int n);

@@ -62,6 +62,22 @@ std::unique_ptr<ScoredProblem> Scorer::problem(const Design& d, int i, Workspace
   return made;
 }
 
+// The best of the fast kernels does not keep the condition: one of the next mostly does.
+std::vector<LabelledSegment> Scorer::best_kept(const Design& d, int i, const Condition& condition,
+                                               Workspace& work) const {
+  const Known known = condition.known();
+  BestTables tables;
+  if (is_fast(nullptr) && walks(d, i) &&
+      predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {
+    const RowsWalk walk(d, weights_.view(), i, known, tables);
+    std::vector<LabelledSegment> found = rows_best_kept(walk, condition);
+    if (!found.empty()) return found;
+  }
+  work.clear();
+  const auto made = problem(d, i, work, &condition, 0);
+  return answer_best(*made->problem, Method::kOverlapping, work).segments;
+}
+
 bool Scorer::find_best(const Design& d, int i, const Condition* condition,
                        std::vector<LabelledSegment>& segments, Workspace& work) const {
   const int T = d.length(i);
@@ -71,8 +87,7 @@ bool Scorer::find_best(const Design& d, int i, const Condition* condition,
   int count = predictor().best(d, weights_.view(), i, known, segments.data(), work);
   if (condition != nullptr && count > 0 &&
       !condition->kept_by(segments.data(), count, layout_->Y)) {
-    const auto made = problem(d, i, work, condition, 0);
-    segments = answer_best(*made->problem, Method::kOverlapping, work).segments;
+    segments = best_kept(d, i, *condition, work);
     count = static_cast<int>(segments.size());
   }
   segments.resize(count);

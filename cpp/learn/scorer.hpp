@@ -75,6 +75,8 @@ class Scorer {
   // Writes the best states of sequence i that keep a condition; false: nothing is possible.
   bool find_best(const Design&, int i, const Condition* condition,
                  std::vector<LabelledSegment>& segments, Workspace&) const;
+  std::vector<LabelledSegment> best_kept(const Design&, int i, const Condition& condition,
+                                         Workspace&) const;
   // Whether the fast kernels answer under a condition.
   bool is_fast(const Condition* condition) const {
     return near_ && layout_->histories == nullptr &&

@@ -223,6 +223,7 @@ class Encoder:
     ) -> tuple[_kernels.Corpus, Longs]:
         """Append a batch to a corpus, and return its sequences' lengths too."""
         corpus = _kernels.Corpus() if corpus is None else corpus
+        words = words if self._of_words else None  # no column looks at words
         with self._lock:
             full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
             if full or (grow and self._frozen):

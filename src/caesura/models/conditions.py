@@ -70,34 +70,47 @@ class ConditionReader:
         constrained: Callable[[int, Rules, str], tuple[Rules, Potentials]],
     ) -> None:
         self._rules, self._constrained = rules, constrained
-        self._same = isinstance(rules, repeat)
+        self._same = next(rules) if isinstance(rules, repeat) else None
         self._known: dict[int, tuple[Rules, _kernels.Condition]] = {}
         self._count = 0
         self._free = condition_of(Potentials(0, 1))
 
-    def next(self, length: int) -> tuple[Rules, _kernels.Condition]:
-        """Return the rules of the next sequence, and its condition."""
+    def read(self, lengths: list[int]) -> tuple[list[Rules], list[_kernels.Condition]]:
+        """Return the rules and the conditions of the next sequences, which have these lengths."""
+        if self._same is None:
+            found = [self._next(length) for length in lengths]
+        else:
+            rules, name = self._same
+            if _about_labels(rules):
+                lengths = [1] * len(lengths)
+            for length in set(lengths) - self._known.keys():
+                self._known[length] = self._read(length, rules, name)
+            found = [self._known[length] for length in lengths]
+        return [rules for rules, _ in found], [condition for _, condition in found]
+
+    def _next(self, length: int) -> tuple[Rules, _kernels.Condition]:
         given = next(self._rules, None)
         if given is None:
             raise missing_rules(self._count)
         self._count += 1
-        rules, name = given
+        return self._read(length, *given)
+
+    def _read(self, length: int, rules: Rules, name: str) -> tuple[Rules, _kernels.Condition]:
         if rules == Rules():
             return rules, self._free
-        of_labels = rules == Rules(**{key: getattr(rules, key) for key in OF_LABELS})
-        key = 1 if of_labels else length
-        found = self._known.get(key) if self._same else None
-        if found is None:
-            checked, p = self._constrained(key, rules, name)
-            found = checked, condition_of(p, of_labels)
-            if self._same:
-                self._known[key] = found
-        return found
+        of_labels = _about_labels(rules)
+        checked, p = self._constrained(1 if of_labels else length, rules, name)
+        return checked, condition_of(p, of_labels)
 
     def end(self) -> None:
         """Raise if there are rules for more sequences than there are."""
-        if not self._same and next(self._rules, None) is not None:
+        if self._same is None and next(self._rules, None) is not None:
             raise too_many_rules(self._count)
+
+
+def _about_labels(rules: Rules) -> bool:
+    """Say whether rules are about labels alone, whatever the length of a sequence."""
+    return rules == Rules(**{key: getattr(rules, key) for key in OF_LABELS})
 
 
 def missing_rules(count: int) -> InvalidInput:

@@ -95,8 +95,8 @@ class Predictor(Model):
             design = fitted.parameters.compile(corpus)
             some = Encoded(first, raw, self.tokeniser, lengths, design, scorer, threads)
             if reader is not None:
-                rules, conditions = zip(*map(reader.next, lengths.tolist()), strict=True)
-                some = some._replace(rules=rules, conditions=list(conditions))
+                rules, conditions = reader.read(lengths.tolist())
+                some = some._replace(rules=rules, conditions=conditions)
             yield some
         if reader is not None:
             reader.end()
