@@ -112,12 +112,14 @@ def sentences(data: Path, name: str) -> Sentences:
 
 def nltk(library: Any, sources: Path, data: Path) -> Run:
     """NLTK's CRFTagger: parts of speech."""
+    import nltk.data as resources
     from nltk.tag import crf
 
     crf.pycrfsuite = library
     train, test = ([[t[:2] for t in s] for s in sentences(data, f"{k}.txt")] for k in KINDS)
     tagger = crf.CRFTagger()
     with tempfile.TemporaryDirectory() as folder:
+        resources.path.append(folder)  # NLTK writes only into folders that are named there
         seconds, _ = timed(lambda: tagger.train(train[:3000], str(Path(folder, "model"))))
         words = [[token[0] for token in sentence] for sentence in test]
         tagging, found = timed(lambda: tagger.tag_sents(words))
