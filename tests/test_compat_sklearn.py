@@ -238,6 +238,19 @@ def test_files_that_users_name_or_keep_stay(tmp_path: Path) -> None:
     os.remove(str(name))
 
 
+def test_older_pickles_are_read() -> None:
+    model = CRF(max_iterations=5).fit(X, Y)
+    state = model.__getstate__()
+    for name in ("warm_start", "keep_best", "forbid_invalid", "_modelfile", "_barred"):
+        del state[name]
+    older = CRF.__new__(CRF)
+    older.__setstate__(state)
+    assert older.predict(X_TEST).tolist() == model.predict(X_TEST).tolist()
+    assert clone(older).get_params() == model.get_params()
+    for name in ("TrainingLog", "LabelScore"):  # what they hold, by the module that it was in
+        assert pickle.loads(f"ccaesura.compat.trainer\n{name}\n.".encode()).__name__
+
+
 # -- trainers of the user's own ------------------------------------------------------------------
 
 

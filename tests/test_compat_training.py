@@ -308,6 +308,16 @@ def test_a_closed_tagger_raises_what_theirs_does(tmp_path: Path) -> None:
     assert not (tmp_path / "dump").exists()
 
 
+def test_files_of_crfsuite_are_taken_for_missing_ones(tmp_path: Path) -> None:
+    """usaddress and its like open one when they are imported, and ask to train on an OSError."""
+    theirs = pycrfsuite.Trainer(verbose=False)
+    theirs.append(X[0], Y[0])
+    theirs.train(str(tmp_path / "theirs"))
+    for kind in (OSError, InvalidInput):
+        with pytest.raises(kind, match=r"name: got a model that CRFsuite wrote.*train again"):
+            Tagger().open(tmp_path / "theirs")
+
+
 def test_an_unknown_label_raises_what_theirs_does(tagger: Tagger) -> None:
     tagger.set(X[0])
     for kind in (RuntimeError, ValueError):

@@ -23,7 +23,7 @@ from caesura.compat.crf import CRF
 from caesura.compat.items import ItemSequence
 from caesura.compat.logparser import LabelScore, TrainLogParser
 from caesura.compat.tagger import ModelInfo, Tagger
-from caesura.compat.trainer import BaseTrainer, Trainer
+from caesura.compat.trainer import BaseTrainer, Trainer, TrainingLog
 from caesura.errors import CaesuraError as CRFSuiteError
 
 __all__ = [
@@ -42,4 +42,3 @@ __all__ = [
 
 CRFSUITE_VERSION = "0.12.2"
 """The version of CRFsuite whose interface this is."""
-TrainingLog = TrainLogParser  # its first name here

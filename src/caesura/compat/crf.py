@@ -105,6 +105,11 @@ class CRF(Parameters):
     0.638
     """
 
+    # Older pickles do not have these.
+    warm_start: bool | str = False
+    keep_best: bool = False
+    forbid_invalid: bool = False
+
     training_log_: TrainLogParser | None = None
     _tagger: Tagger | None = None
     _info: ModelInfo | None = None

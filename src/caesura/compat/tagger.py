@@ -34,6 +34,10 @@ class _Refused(InvalidInput, RuntimeError):  # noqa: N818 - a condition, not a b
     """An error of a tagger: python-crfsuite raises ValueError for some, RuntimeError for others."""
 
 
+class _Foreign(InvalidInput, OSError):  # noqa: N818 - a condition, not a bug
+    """A file of CRFsuite's: clients open one when imported, and ask to train on an OSError."""
+
+
 class ModelInfo(NamedTuple):
     """What is in a model; weights of zero are left out.
 
@@ -271,7 +275,7 @@ def usable(name: str, model: Any) -> ChainCRF:
 def _refuse_foreign(name: str, begin: bytes) -> None:
     """Raise if a file begins like CRFsuite's."""
     if begin == b"lCRF":
-        raise InvalidInput(
+        raise _Foreign(
             f"{name}: got a model that CRFsuite wrote, expected one of Caesura; train again with "
             "caesura.compat.Trainer"
         )

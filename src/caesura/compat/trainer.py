@@ -16,7 +16,7 @@ from caesura.compat import messages
 from caesura.compat.gathered import Gathered
 from caesura.compat.held import Held
 from caesura.compat.learning import Floats, chain_of, learn, training_of
-from caesura.compat.logparser import TrainLogParser
+from caesura.compat.logparser import LabelScore, TrainLogParser
 from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, named_as, value_of
 from caesura.compat.tagger import usable
 from caesura.errors import InvalidInput, message
@@ -27,7 +27,9 @@ from caesura.models.estimator import fitted_of
 from caesura.models.structure import Fitted
 from caesura.models.training import Training
 
-__all__ = ["BaseTrainer", "Trainer"]
+__all__ = ["BaseTrainer", "LabelScore", "Trainer", "TrainingLog"]
+
+TrainingLog = TrainLogParser  # the name that it has in older pickles, which look for it here
 
 
 class BaseTrainer:
