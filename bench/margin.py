@@ -1,4 +1,4 @@
-"""Perceptron-type learners on CoNLL-2000: python-crfsuite's ap, pa and arow beside ours, in one run.
+"""Perceptron-type learners on CoNLL-2000: python-crfsuite's ap, pa and arow beside ours.
 
     python bench/margin.py [--data ../shared/data] [--passes 10] [--seeds 5] [--quick]
 
@@ -47,11 +47,11 @@ class Peer(pycrfsuite.BaseTrainer):  # type: ignore[misc]
 
 
 def f1(predicted: Tags, truth: Tags) -> float:
-    segments = [
+    gold, found = (
         [caesura.from_tags(tags, "BIO", repair="repair") for tags in some]
         for some in (truth, predicted)
-    ]
-    return 100.0 * segment_counts(*segments).f1
+    )
+    return 100.0 * segment_counts(gold, found).f1
 
 
 def run_peer(algorithm: str, seed: int, passes: int, data: Any) -> tuple[list[float], float]:

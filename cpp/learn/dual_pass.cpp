@@ -108,10 +108,16 @@ DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double
     const LabelledSegment* truth = objective_->gold().segments.data() + objective_->gold().ptr[i];
     const std::int64_t n_truth = objective_->gold().ptr[i + 1] - objective_->gold().ptr[i];
     // From here the weights are small, and no probability is so near to 0 that it hardly moves.
-    constexpr double kGold = 4.0;
+    constexpr double kGold = 5.0;
     for (std::int64_t s = 0; fresh && s < n_truth; ++s) {
       for (int t = truth[s].start; t < truth[s].end; ++t)
         block.theta.rows[static_cast<std::size_t>(t) * layout_.Y + truth[s].label] = kGold;
+    }
+    for (int y = 0; fresh && y < layout_.Y; ++y) {  // nor is a segment cut into two
+      bool there = false;
+      for (std::int64_t s = 1; s < n_truth; ++s)
+        there |= truth[s - 1].label == y && truth[s].label == y;
+      if (!there && layout_.bounds[y] != 1) block.theta.pairs[y * layout_.Y + y] = -kGold;
     }
     bar(bars.pairs, block.theta.pairs);
     bar(bars.starts, block.theta.starts);
@@ -207,7 +213,7 @@ void DualPass::step(int i) {
     const bool good = gain >= -1e-12 * size;
     if (good) {
       for (const std::int64_t place : touched_) add(place, inverse_[place] * delta_[place]);
-      next.eta = rule_.log ? std::min(1.05 * block.eta, 1.0) : 1.05 * block.eta;
+      next.eta = rule_.log ? std::min(1.05 * block.eta, 1.0) : 1.5 * block.eta;
       block = std::move(next);
     } else {
       block.eta *= 0.5;

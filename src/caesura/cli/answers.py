@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
+from weakref import WeakSet
 
 from caesura.cli.measuring import same_sequences
+from caesura.cli.output import warn
 from caesura.cli.reading import Reading, is_model, labelled, load_model, naming, read, read_all
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
-__all__ = ["Found", "System", "gold_of"]
+__all__ = ["Found", "System", "confident", "gold_of"]
 
 Found = list[list[Segment]]  # of each sequence
+_REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
+
+
+def confident(model: Any, documents: list[Document], **options: Any) -> list[list[Any]]:
+    """Return segments with probabilities; what the library warns of is shown once for a model."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found: list[list[Any]] = model.predict_confident(documents, **options)
+    if caught and model not in _REMARKED:
+        _REMARKED.add(model)
+        for text in dict.fromkeys(str(one.message) for one in caught):
+            warn(text)
+    return found
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
@@ -67,7 +83,7 @@ class System:
     def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
         """Return what a model says, and how sure it is of each segment."""
         with naming(name):
-            answers = self.model.predict_confident(gold)
+            answers = confident(self.model, gold)
         segments = [[one.segment for one in some] for some in answers]
         return segments, [[one.probability for one in some] for some in answers]
 

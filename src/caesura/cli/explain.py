@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from caesura.cli.answers import confident
 from caesura.cli.declare import command
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Trust, load_model, naming, tokeniser_of
@@ -44,7 +45,7 @@ def explain(
         raise InvalidInput(f"--label: got {label!r}, expected one of {known}")
     with naming("TEXT"):
         found = loaded.explain(document)
-        sure = loaded.predict_confident([document])[0]  # the probabilities that segment writes
+        sure = confident(loaded, [document])[0]  # the probabilities that segment writes
     found = [
         why._replace(probability=one.probability, text=field_text(document, why.segment))
         for why, one in zip(found, sure, strict=True)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from caesura.cli.answers import confident
 from caesura.cli.declare import command
 from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, Trust, load_model, naming, read, report_notes
@@ -233,7 +234,7 @@ class _Run:
         if asking.n_best:
             ranked = model.predict_n_best(documents, asking.n_best, constraints=rules)
         answers = []
-        sure = model.predict_confident(documents, constraints=rules)
+        sure = confident(model, documents, constraints=rules)
         for document, some, others in zip(documents, sure, ranked, strict=True):
             answers.append(
                 Answer(

@@ -143,6 +143,29 @@ class Settings(NamedTuple):
             help="; ".join(f"{name}: {one.summary}" for name, one in LEARNERS.items()) + ".",
         ),
     ] = None
+    loss: Annotated[
+        Literal["hamming", "segments", "zero-one", "log"] | None,
+        _option(
+            LEARNING,
+            "--loss",
+            help="Of learners with a margin: wrong tokens, wrong segments, or any difference; "
+            "log is for eg.",
+        ),
+    ] = None
+    pa_type: Annotated[
+        int | None,
+        _option(LEARNING, "--pa-type", help="Of pa: 0, 1 (the default) or 2.", min=0, max=2),
+    ] = None
+    pa_c: Annotated[
+        float | None, _option(LEARNING, "--pa-c", help="Of pa: how far a step may go, default 1.")
+    ] = None
+    arow_variance: Annotated[
+        float | None,
+        _option(LEARNING, "--arow-variance", help="Of arow: variance to begin with, default 1."),
+    ] = None
+    arow_r: Annotated[
+        float | None, _option(LEARNING, "--arow-r", help="Of arow: regularisation, default 1.")
+    ] = None
     c1: Annotated[float | None, _option(LEARNING, "--c1", help="Penalty on |w|, default 0.")] = None
     c2: Annotated[float | None, _option(LEARNING, "--c2", help="Penalty on w², default 1.")] = None
     penalty: Annotated[

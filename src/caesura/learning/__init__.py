@@ -1,33 +1,47 @@
-"""Optimisers: L-BFGS and OWL-QN, SGD and AdaGrad, and the loop that runs them.
+"""Optimisers: of the likelihood, of margins, and the loop that runs them.
 
 ::
 
     objective, c1, c2  ->  LBFGS | SGD | AdaGrad  ->  minimise  ->  Result
                            start, step: State         callback, dev_score, checkpoint
+    the same with      ->  Perceptron | PassiveAggressive | AROW
+    a loss                 FrankWolfe | CuttingPlane | ExponentiatedGradient
 
 The optimisers know nothing of models: they see vectors of parameters and an objective.
 """
 
 from __future__ import annotations
 
+from caesura.learning.cutting import CutState, CuttingPlane
+from caesura.learning.exponentiated import DualState, ExponentiatedGradient
 from caesura.learning.lbfgs import LBFGS, State
 from caesura.learning.learners import LEARNERS, Learner
 from caesura.learning.loop import Optimiser, Result, minimise
 from caesura.learning.objectives import BatchObjective, Objective, OnlineObjective, Progress
+from caesura.learning.paths import AROW, FrankWolfe, PassiveAggressive, PathState, Perceptron
 from caesura.learning.progress import ProgressLine
 from caesura.learning.sgd import SGD, AdaGrad, EpochState
 
 __all__ = [
+    "AROW",
     "LBFGS",
     "LEARNERS",
     "SGD",
     "AdaGrad",
     "BatchObjective",
+    "CutState",
+    "CuttingPlane",
+    "DualState",
     "EpochState",
+    "ExponentiatedGradient",
+    "FrankWolfe",
     "Learner",
     "Objective",
     "OnlineObjective",
     "Optimiser",
+    "PassiveAggressive",
+    "PathState",
+    "Perceptron",
     "Progress",
     "ProgressLine",
     "Result",

@@ -25,7 +25,8 @@ from caesura.learning.sgd import EpochState
 __all__ = ["KIND", "OtherRun", "read", "write"]
 
 KIND = "training"
-TUPLES = {kind.__name__: kind for kind in (State, EpochState, PathState, CutState, DualState, Progress)}
+STATES = (State, EpochState, PathState, CutState, DualState)
+TUPLES = {kind.__name__: kind for kind in (*STATES, Progress)}
 Path = str | os.PathLike[str]
 
 

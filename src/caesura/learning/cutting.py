@@ -5,8 +5,8 @@
     F(w) = c2 |w|^2 + R(w),   R(w) = max over all choices of a path for each sequence of a + g . w
 
 Each iteration finds the choice that is the maximum at the weights of now: one more plane below R.
-The weights that minimise ``c2 |w|^2 + max over the planes so far`` come from a quadratic program with
-a variable for each plane, whose value bounds F from below.
+The weights that minimise ``c2 |w|^2 + max over the planes so far`` come from a quadratic program
+with a variable for each plane, whose value bounds F from below.
 """
 
 from __future__ import annotations
@@ -134,9 +134,20 @@ class CuttingPlane:
         """Return the state before the first iteration; the first plane is that of `w0`."""
         w = weights(w0)
         return CutState(
-            *(w, w, (), np.empty(0), np.empty((0, 0)), np.empty(0, np.int64)),
-            *(math.inf, None, math.nan, int(np.count_nonzero(w)), 0, 0, math.nan),
-            "" if self.max_iterations else "max_iterations",
+            w,
+            best=w,
+            planes=(),
+            offsets=np.empty(0),
+            gram=np.empty((0, 0)),
+            idle=np.empty(0, np.int64),
+            objective=math.inf,
+            gap=None,
+            gradient_norm=math.nan,
+            n_active=int(np.count_nonzero(w)),
+            iteration=0,
+            evaluations=0,
+            step=math.nan,
+            status="" if self.max_iterations else "max_iterations",
         )
 
     def step(self, state: CutState) -> CutState:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self
 
@@ -20,6 +21,7 @@ from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
+from caesura.models.temperature import cooled, find_temperature
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
@@ -112,6 +114,10 @@ class Answers(Predictor):
         (k + 1) / (n + 2), where n are those of one step of the isotonic function; with a
         temperature, all of them set its limits.
 
+        The scores of a learner with a margin (perceptron, pa, arow, svm, cutting-plane and eg) have
+        no scale that makes probabilities of them.  They are first divided by a temperature, the one
+        that makes the labels of the held-out sequences most likely; predictions stay the same.
+
         What is learnt holds for free predictions with the `outside_bias` of now: under constraints,
         and with another bias, probabilities are the model's own.
         """
@@ -119,6 +125,11 @@ class Answers(Predictor):
             expected = "'isotonic' or 'temperature'"
             raise InvalidInput(message("method", method, expected, "pass one of them"))
         documents, gold = self._known_gold(X, y)
+        if self._margin:
+            found = find_temperature(self, documents, gold)
+            before = 1.0 if self._temperature is None else self._temperature
+            cool = cooled(self._known, found)
+            self.__dict__.update({"_fitted": cool, "_temperature": before * found})
         right: list[bool] = []
         chances: list[float] = []
         for (segments, some, _), truth in zip(self._probabilities(documents), gold, strict=True):
@@ -155,9 +166,11 @@ class Answers(Predictor):
         list of list of Confident
             (segment, probability, calibrated, review); without `calibrate`, under constraints, and
             with another `outside_bias` than in `calibrate` the probabilities are the model's own,
-            and `calibrated` is False.
+            and `calibrated` is False.  A warning says so where they are those of a learner with a
+            margin, which mean little before `calibrate`.
         """
         constraints = spoken(constraints, X)
+        self._warn_of_margin()
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now
         if constraints is None:
@@ -175,6 +188,16 @@ class Answers(Predictor):
                 ]
             )
         return out
+
+    def _warn_of_margin(self) -> None:
+        """Warn that probabilities are made of scores whose scale means nothing."""
+        if self._margin and self._temperature is None:
+            warnings.warn(
+                f"predict_confident: the probabilities are those of an uncalibrated margin model "
+                f"(learner {self.learner}), whose scores have no scale; call calibrate(X, y) with "
+                "held-out data first",
+                stacklevel=3,
+            )
 
     def _free_confident(
         self, X: Any, calibration: Calibration | None, least: float

@@ -33,6 +33,7 @@ from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
 from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
+from caesura.learning.learners import is_probabilistic
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
@@ -107,6 +108,8 @@ class Model(Estimator):
         self._check()
         callbacks = _checked_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._known if self.warm_start and self._fitted is not None else None
+        if before is not None and self._temperature is not None:
+            before = before._replace(w=before.w * self._temperature)
         training = self._training(self._read(X, y, before), sample_weight, before)
         development = None if X_dev is None else Development(self, training, X_dev, y_dev)
         result = train(self, training, development, checkpoint, callbacks, sample_weight)
@@ -117,6 +120,8 @@ class Model(Estimator):
             n_features_=len(result.w),
             history_=list(result.history),
             status_=result.status,
+            _margin=not is_probabilistic(self.learner, self.loss),
+            _temperature=None,
         )
         return self
 

@@ -59,6 +59,11 @@ class ChainCRF(Answers):
         recall.  It takes effect without fitting again.
     outside, learner, c1, c2, ...
         As in `SemiCRF`.
+    loss : {None, "hamming", "segments", "zero-one", "log"}
+        As in `SemiCRF`, where "hamming" counts wrong tags; "segments" needs a scheme, and is not
+        offered by eg.
+    pa_type, pa_c, arow_variance, arow_r
+        As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
         As in `SemiCRF`, of tags.
     constraints : dict, optional

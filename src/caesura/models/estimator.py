@@ -81,6 +81,8 @@ class Estimator(Parameters):
     _fitted: Fitted | None = None
     _outside: str | None = None  # the label of text outside, when it was fitted
     _calibration: Calibration | None = None
+    _margin: bool = False  # the scores are no logarithms of probabilities
+    _temperature: float | None = None  # that they have been divided by since
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
     # -- scikit-learn's protocol --------------------------------------------------------------
@@ -207,6 +209,11 @@ class Estimator(Parameters):
         self._check_threads()
         self._check_outside()
         return self._fitted
+
+    @property
+    def weights_(self) -> npt.NDArray[np.float64]:
+        """All weights of the model, of shape (n,); those that are zero are left out."""
+        return self._known.w.copy()
 
     def _check_outside(self) -> None:
         """Raise if the outside label is another than that of the fit before."""

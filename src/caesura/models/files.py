@@ -77,6 +77,8 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "calibration": None if calibration is None else calibration.method,
         "calibration_bias": None if calibration is None else calibration.outside_bias,
     }
+    if model._margin:
+        header["temperature"] = model._temperature
     if fitted.rules != Rules():
         header["constraints"] = {key: list(getattr(fitted.rules, key)) for key in OF_LABELS}
     return header, arrays
@@ -158,7 +160,7 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
     model = kind(**options)
     model._check()
     model._check_features(features)
-    model._set_fitted(*_restored(model, header, arrays, features))
+    model._set_fitted(*_restored(model, header, arrays, features), **_scale(header))
     for column in model._known.encoder.columns:
         if column.per_word:
             column.of_word("word")  # fails now, if its arguments are wrong
@@ -211,6 +213,14 @@ def _restored(
     fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w, rules)
     bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
     return fitted, _calibration(header["calibration"], bias, arrays)
+
+
+def _scale(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether scores are logarithms of probabilities, and what they were divided by."""
+    found = header.get("temperature")  # only models of a margin have one
+    number = isinstance(found, float) and 0.0 < found < np.inf
+    _require(found is None or number, "temperature: wrong")
+    return {"_margin": "temperature" in header, "_temperature": found}
 
 
 def _structure(
@@ -334,5 +344,6 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
     model._keep(state["params"])
     if "content" in state:
         header, arrays = state["content"]
-        model._set_fitted(*_restored(model, header, arrays, state["features"]))
+        restored = _restored(model, header, arrays, state["features"])
+        model._set_fitted(*restored, **_scale(header))
         model.history_, model.status_ = state["history"]

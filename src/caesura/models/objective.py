@@ -105,7 +105,7 @@ class Corpora:
         if rule.name != "svm":
             return after
         objective = run.penalty + run.hinge(self._threads)
-        blocks = dict(zip(BLOCKS, run.blocks(), strict=True))
+        blocks: dict[str, Any] = dict(zip(BLOCKS, run.blocks(), strict=True))
         return after._replace(objective=objective, gap=objective - run.dual, **blocks)
 
     def _path_pass(self, rule: PathRule, state: PathState) -> _kernels.PathPass:

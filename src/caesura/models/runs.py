@@ -41,6 +41,8 @@ def about_run(
     about = {"class_weight": _shown(model.class_weight), "penalties": _shown(model.penalties)}
     if training.rules != Rules():  # checkpoints of models without them do not mention any
         about["constraints"] = repr(tuple(training.rules[-3:]))
+    if model.loss is not None:
+        about["loss"] = model.loss
     about["sample_weight"] = _summed(weight)
     about["warm_start"] = "near" if training.near else None  # its states are not weights
     about["weights"] = f"{len(parameters)} crc32 {crc:08x}"

@@ -57,10 +57,13 @@ class SemiCRF(Answers):
         for recall.  It takes effect without fitting again.
     same_label_adjacent : bool
         Whether two adjacent segments may carry one label.
-    learner : {"lbfgs", "sgd", "adagrad"}
-        How weights are found.
+    learner : str
+        How weights are found.  "lbfgs", "sgd" and "adagrad" maximise the likelihood; "perceptron",
+        "pa" and "arow" learn from mistakes; "svm", "cutting-plane" and "eg" minimise
+        ``c2 |w|^2 + sum of hinge losses``.  See the guide on learners.
     c1, c2 : float
-        The penalty ``c1 |w|_1 + c2 |w|_2^2``.
+        The penalty ``c1 |w|_1 + c2 |w|_2^2``.  Learners with a loss take no c1; perceptron, pa and
+        arow have no penalty at all.
     penalties : dict, optional
         Penalties of single features: their name or themselves, to c2 or (c1, c2).  "transitions"
         are pairs of labels, "patterns" longer ones, "order2" those of three labels and so on.
@@ -78,7 +81,8 @@ class SemiCRF(Answers):
         sequences, and else "double". `history_` has the precision of each iteration.
     memory, epsilon, period, delta, max_iterations
         As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
-        which count passes.  Where not given, delta is 1e-5, and 1e-4 for the others.
+        which count passes.  Where not given, delta is 1e-5, and 1e-4 for the others.  svm,
+        cutting-plane and eg end when their duality gap is below delta (1e-3) of the objective.
     batch_size : int
         Sequences in a step of sgd and adagrad.
     patience : int, optional
@@ -105,6 +109,17 @@ class SemiCRF(Answers):
         Constraints that every segmentation keeps, in training and in every prediction:
         ``at_most_once``, ``exactly_once`` (labels) and ``ordered`` (labels that may occur only in
         this order), as in `Potentials.constrain`.  Labels of the training data must keep them.
+    loss : {None, "hamming", "segments", "zero-one", "log"}
+        What a wrong segmentation costs, for learners with a margin: its wrong tokens, the segments
+        missed plus those invented, or 1 for any difference.  The gold one must score higher than
+        each other by its cost.  None is "hamming" for svm, cutting-plane and eg; perceptron, pa and
+        arow then search without costs, as CRFsuite's do.  "log" makes eg maximise the likelihood.
+    pa_type : {0, 1, 2}
+        Of pa: steps of any length, of at most `pa_c`, or damped by ``1 / (2 pa_c)``.
+    pa_c : float
+        Of pa: how far one sequence may move the weights.
+    arow_variance, arow_r : float
+        Of arow: the variance of each weight to begin with, and how much it distrusts one sequence.
 
     Examples
     --------

@@ -1,0 +1,258 @@
+"""Models with learners that have a margin: what users see of them."""
+
+import builtins
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import caesura
+from caesura import Partial
+from caesura.errors import InvalidInput
+from caesura.features import attributes
+from caesura.learning.learners import LEARNERS
+from caesura.models.structure import Labelling
+from caesura.models.temperature import cooled
+
+MARGIN = [name for name, one in LEARNERS.items() if one.losses]
+DUAL = [name for name, one in LEARNERS.items() if one.needs_c2]
+TOWNS, STREETS = ["Leeds", "York", "Hull"], ["Street", "Lane", "Road"]
+
+
+def addresses(n: int = 24) -> tuple[list[str], list[Any]]:
+    """Return texts and segments, some of which cannot be learnt."""
+    random = np.random.default_rng(5)
+    X, y = [], []
+    for i in range(n):
+        town, street = random.choice(TOWNS), random.choice(STREETS)
+        words = [str(random.integers(1, 99)), random.choice(["High", "Low", "Mill"]), street]
+        segments: list[Any] = [(0, 1, "number"), (1, 3, "street")]
+        if i % 3:
+            words.append(str(town))
+            segments.append((3, 4, "town"))
+        if i % 5 == 0:
+            words.append("please")
+        X.append(" ".join(words))
+        y.append(segments if i % 11 else segments[1:])
+    return X, y
+
+
+X, Y = addresses()
+KINDS: dict[str, Any] = {
+    "semi": lambda **more: caesura.SemiCRF(**more),
+    "semi-2": lambda **more: caesura.SemiCRF(order=2, **more),
+    "runs": lambda **more: caesura.SemiCRF(outside_length=None, max_length=3, **more),
+    "chain": lambda **more: caesura.ChainCRF(**more),
+    "chain-2": lambda **more: caesura.ChainCRF(order=2, scheme="BIOES", **more),
+    "once": lambda **more: caesura.SemiCRF(constraints={"at_most_once": ["street"]}, **more),
+}
+
+
+def pairs() -> list[tuple[str, str, str | None]]:
+    return [
+        (kind, learner, loss)
+        for kind in KINDS
+        for learner in MARGIN
+        for loss in (None, *LEARNERS[learner].losses)
+        if not (learner == "eg" and loss == "segments" and "chain" in kind)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "learner", "loss"), pairs())
+def test_every_learner_learns(kind: str, learner: str, loss: str | None) -> None:
+    made = KINDS[kind](learner=learner, loss=loss, c2=0.05, max_iterations=60, n_threads=1)
+    model = made.fit(X, Y)
+    assert model.score(X, Y) > 0.9
+    assert model.weights_.dtype == np.float64
+    assert model.weights_.ndim == 1
+    last = model.history_[-1]
+    assert np.isfinite(last.objective)
+    assert (last.gap is not None) == (learner in DUAL)
+    again = KINDS[kind](**{k: v for k, v in model.get_params().items() if k in ("learner", "loss")})
+    again.set_params(c2=0.05, max_iterations=60, n_threads=1).fit(X, Y)
+    np.testing.assert_array_equal(model.weights_, again.weights_)
+
+
+@pytest.mark.parametrize("learner", DUAL)
+def test_the_objective_is_what_is_said(learner: str) -> None:
+    model = caesura.SemiCRF(learner=learner, loss="segments", c2=0.3, max_iterations=200)
+    model.fit(X, Y)
+    total = 0.3 * float(model.weights_ @ model.weights_)
+    for x, gold in zip(X, Y, strict=True):
+        p = model.potentials(x)
+        filled = caesura.fill_gaps([caesura.Segment(*s) for s in gold], p.length, "O", 1)
+        truth = caesura.score(p, filled)
+        for y in range(len(p.labels)):  # every segment costs 1, and a gold one -2 besides
+            if p.labels[y] != "O":
+                p.transition[:, y] += 1.0
+                p.start[y] += 1.0
+        for start, end, label in gold:
+            p.add(start, end, label, -2.0)
+        total += caesura.viterbi(p).score + len(gold) - truth
+    assert model.history_[-1].objective == pytest.approx(total, rel=1e-8)
+
+
+@pytest.mark.parametrize("learner", MARGIN)
+@pytest.mark.parametrize("warm", [False, "near"])
+def test_a_run_that_was_interrupted_ends_in_the_same_weights(
+    learner: str, warm: Any, tmp_path: Path
+) -> None:
+    def made() -> Any:
+        model = caesura.ChainCRF(learner=learner, c2=0.05, max_iterations=6, delta=0.0)
+        if warm:
+            model.set_params(learner="lbfgs", delta=None).fit(X[:9], Y[:9])
+            model.set_params(learner=learner, delta=0.0, warm_start=warm)
+        return model
+
+    whole = made().fit(X, Y)
+    path = tmp_path / "run"
+    made().fit(X, Y, checkpoint=path, callbacks=[lambda progress: progress.iteration == 3])
+    resumed = made().fit(X, Y, checkpoint=path)
+    np.testing.assert_array_equal(whole.weights_, resumed.weights_)
+    assert len(resumed.history_) == len(whole.history_)
+    with pytest.raises(InvalidInput, match="checkpoint"):
+        made().set_params(loss="hamming", random_state=1).fit(X, Y, checkpoint=path)
+
+
+@pytest.mark.parametrize("learner", MARGIN)
+def test_warm_starts_and_files(learner: str, tmp_path: Path) -> None:
+    model = caesura.SemiCRF(learner=learner, c2=0.05, warm_start=True, max_iterations=20)
+    model.fit(X[:12], Y[:12]).fit(X, Y)
+    assert model.score(X, Y) > 0.9
+    model.save(tmp_path / "model")
+    again = caesura.load(tmp_path / "model")
+    assert again.predict(X) == model.predict(X)
+    assert again.learner == learner
+
+
+def test_development_data_and_callbacks() -> None:
+    seen = []
+    model = caesura.ChainCRF(learner="perceptron", max_iterations=5, delta=0.0, patience=2)
+    model.fit(X, Y, X, Y, callbacks=[seen.append])
+    assert [p.iteration for p in seen] == list(range(1, len(seen) + 1))
+    assert all(p.dev_score is not None for p in seen)
+
+
+def test_tokens_of_a_label_may_cost_more() -> None:
+    plain = caesura.ChainCRF(learner="svm", c2=0.5).fit(X, Y)
+    more = caesura.ChainCRF(learner="svm", c2=0.5, class_weight={"town": 9.0}).fit(X, Y)
+    one = caesura.ChainCRF(learner="svm", c2=0.5, class_weight={"town": 1.0}).fit(X, Y)
+    assert more.history_[-1].objective > plain.history_[-1].objective
+    np.testing.assert_array_equal(one.weights_, plain.weights_)
+
+
+def test_a_sequence_of_weight_two_counts_twice() -> None:
+    weight = np.ones(len(X))
+    weight[:5] = 2.0
+    some = caesura.SemiCRF(
+        features=[attributes[0]], learner="svm", c2=0.1, delta=1e-5, max_iterations=3000
+    )
+    words = [[[word] for word in x.split()] for x in X]
+    twice = some.fit(words, Y, sample_weight=weight).history_[-1].objective
+    both = some.fit(words + words[:5], Y + Y[:5]).history_[-1].objective
+    assert twice == pytest.approx(both, rel=3e-5)
+
+
+@pytest.mark.parametrize(
+    ("params", "match"),
+    [
+        ({"learner": "lbfgs", "loss": "hamming"}, "loss: got 'hamming', expected None"),
+        ({"learner": "eg", "loss": "zero-one"}, "loss: got 'zero-one'.*with eg"),
+        ({"learner": "svm", "loss": "log"}, "loss: got 'log'.*take eg"),
+        ({"learner": "svm", "loss": "other"}, "loss: got 'other'"),
+        ({"learner": "svm", "c1": 0.1}, "c1: got 0.1, expected 0 with svm"),
+        ({"learner": "perceptron", "c1": 0.1}, "c1: got 0.1, expected 0 with perceptron"),
+        ({"learner": "svm", "c2": 0.0}, "c2: got 0.0, expected a number above 0 with svm"),
+        ({"learner": "cutting-plane", "c2": 0.0}, "c2: got 0.0"),
+        ({"learner": "eg", "c2": 0.0}, "c2: got 0.0"),
+        ({"learner": "svm", "penalties": {"transitions": 0.0}}, r"penalties\['transitions'\]"),
+        ({"learner": "svm", "penalties": {"transitions": (1.0, 1.0)}}, r"penalties\['transitions"),
+        ({"learner": "pa", "pa_type": 3}, "pa_type: got 3, expected 0, 1 or 2"),
+        ({"learner": "pa", "pa_c": 0.0}, "pa_c: got 0.0"),
+        ({"learner": "arow", "arow_r": -1.0}, "arow_r: got -1.0"),
+        ({"learner": "arow", "arow_variance": "x"}, "arow_variance: got 'x'"),
+        ({"learner": "svm", "loss": "segments", "class_weight": {"town": 2}}, "class_weight"),
+        ({"learner": "perceptron", "class_weight": {"town": 2}}, "class_weight"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(params: dict[str, Any], match: str) -> None:
+    with pytest.raises(InvalidInput, match=match):
+        caesura.SemiCRF(**params).fit(X, Y)
+
+
+def test_a_chain_of_plain_tags_has_no_segments() -> None:
+    tags = [["a", "b"], ["b"]]
+    with pytest.raises(InvalidInput, match=r"loss: got 'segments'.*scheme=None"):
+        caesura.ChainCRF(scheme=None, learner="svm", loss="segments").fit([["x", "y"], ["z"]], tags)
+    with pytest.raises(InvalidInput, match=r"loss: got 'segments'.*eg"):
+        caesura.ChainCRF(learner="eg", loss="segments").fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", MARGIN)
+def test_partial_labels_are_refused(learner: str) -> None:
+    y = [*Y[:3], Partial(tokens={0: ["number"]}), *Y[4:]]
+    with pytest.raises(InvalidInput, match=rf"y\[3\].*expected all labels.*{learner}"):
+        caesura.SemiCRF(learner=learner).fit(X, y)
+
+
+def test_cutting_planes_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def missing(name: str, *arguments: Any, **more: Any) -> Any:
+        if name == "quadprog":
+            raise ImportError(name)
+        return real(name, *arguments, **more)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(InvalidInput, match=r"caesura\[margin\]"):
+        caesura.SemiCRF(learner="cutting-plane").fit(X, Y)
+
+
+# -- probabilities ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["semi", "chain", "semi-2", "runs"])
+def test_the_temperature_is_the_most_likely_one(kind: str, tmp_path: Path) -> None:
+    model = KINDS[kind](learner="perceptron", max_iterations=5).fit(X[:12], Y[:12])
+    before, w = model.predict(X), model.weights_
+    model.calibrate(X, Y)
+    found = model._temperature
+    np.testing.assert_allclose(model.weights_ * found, w, rtol=1e-12)
+    assert model.predict(X) == before
+
+    fitted = model._known
+
+    def likelihood(temperature: float) -> float:
+        model._fitted = cooled(fitted, temperature / found)
+        total, states = 0.0, fitted.structure.states
+        labelling = Labelling(*fitted[:3], fitted.scheme)
+        for x, gold in zip(X, Y, strict=True):
+            p = model.potentials(x)
+            rows = model._rows([caesura.Segment(*s) for s in gold], p.length, labelling, "y")
+            total += caesura.log_probability(p, [(s, e, states[k]) for s, e, k in rows.tolist()])
+        model._fitted = fitted
+        return total
+
+    best = likelihood(found)
+    assert best > likelihood(found * 1.05)
+    assert best > likelihood(found / 1.05)
+    model.save(tmp_path / "model")
+    again = caesura.load(tmp_path / "model")
+    assert again._temperature == found
+    assert again.predict_confident(X) == model.predict_confident(X)
+
+
+def test_an_uncalibrated_margin_says_so(tmp_path: Path) -> None:
+    model = caesura.SemiCRF(learner="pa").fit(X, Y)
+    with pytest.warns(UserWarning, match=r"uncalibrated margin model \(learner pa\)"):
+        model.predict_confident(X)
+    model.save(tmp_path / "model")
+    with pytest.warns(UserWarning, match="uncalibrated margin model"):
+        caesura.load(tmp_path / "model").predict_confident(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.calibrate(X, Y).predict_confident(X)
+        caesura.SemiCRF(learner="eg", loss="log").fit(X, Y).predict_confident(X)
+        caesura.SemiCRF().fit(X, Y).predict_confident(X)
