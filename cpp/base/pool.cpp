@@ -11,7 +11,7 @@
 namespace caesura {
 namespace {
 
-constexpr std::size_t kMostKept = std::size_t{1} << 23;  // doubles: 64 MB
+constexpr std::size_t kMostSpare = std::size_t{1} << 23;  // doubles: 64 MB
 
 struct Pool {
   std::mutex guard;
@@ -19,7 +19,7 @@ struct Pool {
   std::size_t kept = 0;
 
   void make_room(std::size_t size) {
-    for (auto at = blocks.begin(); kept + size > kMostKept && at != blocks.end();) {
+    for (auto at = blocks.begin(); kept + size > kMostSpare && at != blocks.end();) {
       if (at->second.empty()) {
         at = blocks.erase(at);
         continue;
@@ -79,7 +79,7 @@ void PoolDeleter::operator()(double* block) const {
   Pool& shared = pool();
   {
     const std::lock_guard<std::mutex> lock(shared.guard);
-    if (size <= kMostKept) {
+    if (size <= kMostSpare) {
       shared.make_room(size);
       shared.blocks[size].push_back(block);
       shared.kept += size;

@@ -46,11 +46,6 @@ class Text {
   nb::object held_;
 };
 
-nb::str to_python(std::string_view text) {
-  return nb::steal<nb::str>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass"));
-}
-
 std::pair<Array<std::uint8_t>, Array<std::int32_t>> texts_of(const Interner& self,
                                                              Vector<std::int32_t> ids) {
   std::vector<std::uint8_t> bytes;
@@ -200,7 +195,7 @@ void bind_encoding(nb::module_& m) {
           "text",
           [](const Interner& self, int id) {
             require(id >= 0 && id < self.size(), "id: out of range");
-            return to_python(self[id]);
+            return decoded(self[id]);
           },
           "id"_a)
       .def("texts", &texts_of, "ids"_a,

@@ -47,7 +47,7 @@ void make_graph(OwnedSpanGraph* self, int length, int n_labels, int rule,
   new (self) OwnedSpanGraph(std::move(in));
 }
 
-nb::list to_python(const std::vector<GraphPath>& paths, const OwnedSpanGraph& self) {
+nb::list paths_to_python(const std::vector<GraphPath>& paths, const OwnedSpanGraph& self) {
   nb::list out;
   for (const GraphPath& path : paths) {
     nb::list items;
@@ -65,7 +65,7 @@ auto without_gil(Ask ask) {
 }
 
 // ln Z, entropy; counts of spans, arcs, transitions, starts, ends
-nb::tuple posterior(const OwnedSpanGraph& self, bool want_entropy) {
+nb::tuple counts_of(const OwnedSpanGraph& self, bool want_entropy) {
   GraphPosterior p = without_gil([&](Workspace& work) {
     return graph_posterior(self.graph(), self.n_arcs(), work, want_entropy);
   });
@@ -88,7 +88,7 @@ void caesura::bind_graph(nb::module_& m) {
              return without_gil(
                  [&](Workspace& work) { return graph_log_partition(self.graph(), work); });
            })
-      .def("posterior", &posterior, "want_entropy"_a,
+      .def("posterior", &counts_of, "want_entropy"_a,
            nb::sig("def posterior(self, want_entropy: bool) -> tuple[float, float, "
                    "NDArray[numpy.float64], "
                    "NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64], "
@@ -96,7 +96,7 @@ void caesura::bind_graph(nb::module_& m) {
       .def(
           "n_best",
           [](const OwnedSpanGraph& self, int n) {
-            return to_python(
+            return paths_to_python(
                 without_gil([&](Workspace& work) { return graph_n_best(self.graph(), work, n); }),
                 self);
           },
@@ -104,10 +104,10 @@ void caesura::bind_graph(nb::module_& m) {
       .def(
           "sample",
           [](const OwnedSpanGraph& self, int n, std::uint64_t seed) {
-            return to_python(without_gil([&](Workspace& work) {
-                               return graph_samples(self.graph(), work, n, seed);
-                             }),
-                             self);
+            return paths_to_python(without_gil([&](Workspace& work) {
+                                     return graph_samples(self.graph(), work, n, seed);
+                                   }),
+                                   self);
           },
           "n"_a, "seed"_a,
           nb::sig("def sample(self, n: int, seed: int) -> list[tuple[list[int], float]]"))

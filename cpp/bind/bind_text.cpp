@@ -39,11 +39,6 @@ void append_codes(nb::handle text, std::vector<char32_t>& out) {
     out.push_back(PyUnicode_READ(view.width, view.data, k));
 }
 
-nb::str to_python(std::string_view text) {
-  return nb::steal<nb::str>(
-      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass"));
-}
-
 // Names in the order of an enumeration of the kernels.
 template <class Enum, std::size_t N>
 Enum named(const std::array<std::string_view, N>& names, const std::string& name,
@@ -206,7 +201,7 @@ void put(TokenTypes& self, int column, Vector<std::int64_t> counts, Vector<std::
 nb::list words(const TokenTypes& self, int first) {
   nb::list out;
   for (std::int32_t type = std::max(first, 0); type < self.size(); ++type)
-    out.append(to_python(self.word(type)));
+    out.append(decoded(self.word(type)));
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,11 @@ inline void require(bool ok, const char* what) {
   if (!ok) throw nanobind::value_error(what);
 }
 
+inline nanobind::str decoded(std::string_view text) {
+  return nanobind::steal<nanobind::str>(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogatepass"));
+}
+
 template <class T>
 using Array = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;
 
@@ -50,11 +56,22 @@ struct OwnedProblem {
   Problem* problem = nullptr;
 };
 
+// The segments of a whole segmentation, checked.
+std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nanobind::list given);
+
+// What follows the place of an InvalidScore.
+inline constexpr const char* kInvalidScore =
+    ": holds NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, where sums "
+    "are "
+    "exact enough for probabilities, or -inf to forbid";
+
 using NamedRules = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
 // Where labels are tags: the symbol of each, and which tags continue the segment of which.
 using Spelling = std::pair<std::vector<std::int32_t>, Matrix<std::uint8_t>>;
 RuleSet rules_from(const NamedRules& named, int Y, const std::optional<Spelling>& spelling);
 
+void bind_problem(nanobind::module_& m);
+void bind_engine(nanobind::module_& m);
 void bind_batch(nanobind::module_& m);
 void bind_bags(nanobind::module_& m);
 void bind_encoding(nanobind::module_& m);

@@ -1,0 +1,34 @@
+// The module that Python imports: what all of its parts need, and then each part.
+#include "bind/bindings.hpp"
+#include "infer/kernels.hpp"
+
+namespace nb = nanobind;
+using namespace caesura;
+
+NB_MODULE(_kernels, m) {
+  nb::set_leak_warnings(false);  // the cache of automata lives until the interpreter ends
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const TooLarge& error) {
+      PyErr_SetString(nb::module_::import_("caesura.errors").attr("TooLarge").ptr(), error.what());
+    }
+  });
+  m.doc() = "Compiled kernels; use them through caesura's functions.";
+  watch_interpreter();
+  kernels();  // a bad CAESURA_KERNELS is an error now, not later
+  m.def("name", [] { return kernels().name; }, "The instruction set in use: plain or wide.");
+  bind_problem(m);
+  bind_engine(m);
+  bind_batch(m);
+  bind_encoding(m);
+  bind_bags(m);
+  bind_text(m);
+  bind_segments(m);
+  bind_graph(m);
+  bind_learning(m);
+  bind_scorer(m);
+  bind_objective(m);
+  bind_paths(m);
+  bind_vectors(m);
+}
