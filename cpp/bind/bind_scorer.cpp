@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "bind/bindings.hpp"
+#include "bind/results.hpp"
 #include "infer/answers.hpp"
 #include "learn/scorer.hpp"
 #include "learn/word_rows.hpp"
@@ -58,37 +59,8 @@ Scorer make_scorer(const Parameters& parameters, Vector<double> w, Vector<std::i
 // -- results
 // ------------------------------------------------------------------------------------------
 
-// A named tuple of Python, made without a call of its constructor.
-nb::object named_tuple(nb::handle kind, std::initializer_list<PyObject*> fields) {
-  auto* type = reinterpret_cast<PyTypeObject*>(kind.ptr());
-  PyObject* made = type->tp_alloc(type, static_cast<Py_ssize_t>(fields.size()));
-  if (made == nullptr) throw nb::python_error();
-  Py_ssize_t k = 0;
-  for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);  // takes the reference
-  return nb::steal(made);
-}
-
-nb::list sized_list(std::size_t size) {
-  PyObject* made = PyList_New(static_cast<Py_ssize_t>(size));
-  if (made == nullptr) throw nb::python_error();
-  return nb::steal<nb::list>(made);
-}
-
-void put(nb::list& list, std::size_t k, nb::object item) {
-  PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(k), item.release().ptr());
-}
-
-// kind(start, end, names[state])
-nb::object segment_of(const LabelledSegment& s, nb::handle kind, nb::handle names) {
-  PyObject* name = PyList_GET_ITEM(names.ptr(), s.label);
-  Py_INCREF(name);
-  return named_tuple(kind, {PyLong_FromLong(s.start), PyLong_FromLong(s.end), name});
-}
-
 void check_kinds(const Paths& paths, nb::handle kind, nb::list names) {
-  require(PyType_Check(kind.ptr()) &&
-              PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind.ptr()), &PyTuple_Type),
-          "kind: expected a named tuple");
+  check_kind(kind);
   for (const LabelledSegment& s : paths.segments)
     require(s.label < static_cast<int>(nb::len(names)), "names: one for each state");
 }
@@ -143,28 +115,6 @@ nb::list token_names(const Paths& self, nb::list names) {
     for (std::int64_t k = first; k < last; ++k) {
       const LabelledSegment& s = self.segments[k];
       for (int t = s.start; t < s.end; ++t) put(row, t, names[s.label]);
-    }
-    put(out, i, std::move(row));
-  }
-  return out;
-}
-
-// For each sequence a list of answers: item(sequence, segments, score), where segments are those of
-// the answer as they are read.
-template <class Item>
-nb::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
-                           nb::handle kind, nb::list names, Item item) {
-  require(nb::len(names) == reading.label.size(), "names: one for each state");
-  check_kinds({}, kind, names);
-  nb::list out = sized_list(answers.size());
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    nb::list row = sized_list(answers[i].size());
-    for (std::size_t k = 0; k < answers[i].size(); ++k) {
-      std::vector<LabelledSegment>& found = answers[i][k].segments;
-      const int count = read_segments(reading, found.data(), static_cast<int>(found.size()));
-      nb::list path = sized_list(count);
-      for (int s = 0; s < count; ++s) put(path, s, segment_of(found[s], kind, names));
-      put(row, k, item(i, std::move(path), answers[i][k].score));
     }
     put(out, i, std::move(row));
   }

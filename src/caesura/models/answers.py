@@ -18,6 +18,7 @@ from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
+from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.potentials import Potentials
@@ -258,6 +259,7 @@ class Answers(Predictor):
         constraints : dict, optional
             As in `predict`.
         """
+        refuse(self._known, "explain")
         return explain(self, x, constraints)
 
     def top_features(self, label: str | None = None, n: int = 10) -> list[TopFeature]:
@@ -270,6 +272,7 @@ class Answers(Predictor):
         n : int
             How many.
         """
+        refuse(self._known, "top_features")
         return top_features(self, label, n)
 
     # -- files --------------------------------------------------------------------------------

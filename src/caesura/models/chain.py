@@ -12,7 +12,7 @@ from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.features import SegmentFeature
+from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers, best_or_none
@@ -64,6 +64,8 @@ class ChainCRF(Answers):
         As in `SemiCRF`, of tags.
     constraints : dict, optional
         As in `SemiCRF`, about the segments that tags spell.
+    beam, update
+        As in `SemiCRF`; segments are tokens with their tags.
 
     Examples
     --------
@@ -112,6 +114,8 @@ class ChainCRF(Answers):
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
         constraints: Mapping[str, Any] | None = None,
+        beam: int | None = None,
+        update: str = "early",
     ) -> None:
         self._keep(locals())
 
@@ -128,6 +132,8 @@ class ChainCRF(Answers):
 
     def _check_features(self, features: Features) -> None:
         for feature in features:
+            if isinstance(feature, SegmentTemplate | Incremental):
+                continue
             if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
                 expected = "features of tokens and edges"
                 remedy = "take SemiCRF for features of segments, or leave it out"

@@ -25,9 +25,11 @@ from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["PRECISIONS", "Estimator", "Features"]
+__all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features"]
 
 MOST_THREADS = 1024
+MOST_CANDIDATES = 2**31 - 1
+UPDATES = ("early", "max-violation", "standard")  # in the order of the kernels
 PRECISIONS = ("auto", "double", "mixed")
 Features = list[Template | SegmentFeature]
 Bools = npt.NDArray[np.bool_]
@@ -65,6 +67,8 @@ class Estimator:
     patterns: Sequence[Sequence[str] | str] | str | None
     pattern_min_freq: float
     constraints: Mapping[str, Any] | None
+    beam: int | None
+    update: str
 
     kind: ClassVar[str]
     features_: Features
@@ -134,7 +138,9 @@ class Estimator:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)
         model_rules(self.constraints)
-        for name, known in (("learner", LEARNERS), ("precision", PRECISIONS)):
+        learners = dict.fromkeys((*LEARNERS, "perceptron"))
+        choices = ("learner", learners), ("precision", PRECISIONS), ("update", UPDATES)
+        for name, known in choices:
             value = getattr(self, name)
             if value not in known:
                 expected = " or ".join(map(repr, known))
@@ -149,10 +155,16 @@ class Estimator:
         if not isinstance(self.outside, str):
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))
+        self._check_beam()
         Tokeniser.of(self.tokeniser)
         whole("random_state", self.random_state, 0)
         self._checked_bias()
         self._check_threads()
+
+    def _check_beam(self) -> None:
+        """Raise if the size of the agenda, which may be set between two predictions, is wrong."""
+        if self.beam is not None:
+            whole("beam", self.beam, 1, MOST_CANDIDATES)
 
     def _check_threads(self) -> None:
         """Raise if the number of threads, which may be set at any time, is wrong."""

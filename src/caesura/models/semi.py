@@ -105,6 +105,12 @@ class SemiCRF(Answers):
         Constraints that every segmentation keeps, in training and in every prediction:
         ``at_most_once``, ``exactly_once`` (labels) and ``ordered`` (labels that may occur only in
         this order), as in `Potentials.constrain`.  Labels of the training data must keep them.
+    beam : int, optional
+        Size of the agenda in beam search, with ``learner="perceptron"``; without it search is
+        exact.  It may be set between two predictions.
+    update : {"early", "max-violation", "standard"}
+        When a perceptron with a beam updates its weights: where the gold segmentation leaves the
+        agenda, where it is worst off, or at the end.
 
     Examples
     --------
@@ -155,6 +161,8 @@ class SemiCRF(Answers):
         patterns: Sequence[Sequence[str] | str] | str | None = None,
         pattern_min_freq: float = 1,
         constraints: Mapping[str, Any] | None = None,
+        beam: int | None = None,
+        update: str = "early",
     ) -> None:
         self._keep(locals())
 

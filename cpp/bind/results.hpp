@@ -1,0 +1,72 @@
+// Answers as Python objects.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <vector>
+
+#include "bind/bindings.hpp"
+#include "infer/answers.hpp"
+#include "learn/reading.hpp"
+
+namespace caesura {
+
+// A named tuple of Python, made without a call of its constructor.
+inline nanobind::object named_tuple(nanobind::handle kind,
+                                    std::initializer_list<PyObject*> fields) {
+  auto* type = reinterpret_cast<PyTypeObject*>(kind.ptr());
+  PyObject* made = type->tp_alloc(type, static_cast<Py_ssize_t>(fields.size()));
+  if (made == nullptr) throw nanobind::python_error();
+  Py_ssize_t k = 0;
+  for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);  // takes the reference
+  return nanobind::steal(made);
+}
+
+inline nanobind::list sized_list(std::size_t size) {
+  PyObject* made = PyList_New(static_cast<Py_ssize_t>(size));
+  if (made == nullptr) throw nanobind::python_error();
+  return nanobind::steal<nanobind::list>(made);
+}
+
+inline void put(nanobind::list& list, std::size_t k, nanobind::object item) {
+  PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(k), item.release().ptr());
+}
+
+// kind(start, end, names[state])
+inline nanobind::object segment_of(const LabelledSegment& s, nanobind::handle kind,
+                                   nanobind::handle names) {
+  PyObject* name = PyList_GET_ITEM(names.ptr(), s.label);
+  Py_INCREF(name);
+  return named_tuple(kind, {PyLong_FromLong(s.start), PyLong_FromLong(s.end), name});
+}
+
+// Raises unless `kind` is a named tuple.
+inline void check_kind(nanobind::handle kind) {
+  require(PyType_Check(kind.ptr()) &&
+              PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(kind.ptr()), &PyTuple_Type),
+          "kind: expected a named tuple");
+}
+
+// For each sequence a list of answers: item(sequence, segments, score), where segments are those of
+// the answer as they are read.
+template <class Item>
+nanobind::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
+                                 nanobind::handle kind, nanobind::list names, Item item) {
+  require(nanobind::len(names) == reading.label.size(), "names: one for each state");
+  check_kind(kind);
+  nanobind::list out = sized_list(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    nanobind::list row = sized_list(answers[i].size());
+    for (std::size_t k = 0; k < answers[i].size(); ++k) {
+      std::vector<LabelledSegment>& found = answers[i][k].segments;
+      const int count = read_segments(reading, found.data(), static_cast<int>(found.size()));
+      nanobind::list path = sized_list(count);
+      for (int s = 0; s < count; ++s) put(path, s, segment_of(found[s], kind, names));
+      put(row, k, item(i, std::move(path), answers[i][k].score));
+    }
+    put(out, i, std::move(row));
+  }
+  return out;
+}
+
+}  // namespace caesura

@@ -1,0 +1,354 @@
+#include "learn/span_search.hpp"
+
+#include <algorithm>
+
+#include "lattice/lattice.hpp"
+
+namespace caesura {
+namespace {
+constexpr int kAhead = 6;  // keys whose memory is asked for before they are looked for
+}  // namespace
+
+// span(b, e, y) = bias[y] + sum of the rows that apply.  What opens to the right is added once for
+// each start and carried on as e grows, so nothing is subtracted.
+void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorpus& corpus,
+                    const SpanRules& rules, const double* w) {
+  const SpanFeatures& features = model.features;
+  const int T = keys.T, L = keys.L;
+  Y = features.n_labels;
+  const std::size_t G = features.groups.size();
+  groups_.assign(G * T * Y, 0.0);
+  for (const SpanKeys::At& one : keys.at) {
+    double* to = groups_.data() + (static_cast<std::size_t>(one.group) * T + one.t) * Y;
+    for (int y = 0; y < Y; ++y) to[y] += one.value * w[static_cast<std::size_t>(one.row) * Y + y];
+  }
+  spans.assign(static_cast<std::size_t>(T) * L * Y, 0.0);
+  running_.resize(Y);
+  for (int b = 0; b < T; ++b) {
+    for (int y = 0; y < Y; ++y) running_[y] = rules.bias.empty() ? 0.0 : rules.bias[y];
+    for (int e = b + 1; e <= std::min(b + L, T); ++e) {
+      double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
+      for (std::size_t g = 0; g < G; ++g) {
+        const Group& group = features.groups[g];
+        const double* from = groups_.data() + g * T * Y;
+        int t = -1;           // the anchor that counts
+        bool carried = true;  // also for longer segments from b
+        if (group.kind == GroupKind::kRange) {
+          if (e - 1 - group.high >= b + group.low) t = e - 1 - group.high;
+        } else if (group.kind == GroupKind::kStart) {
+          if (e - b == std::max(group.low, 1)) t = b;
+        } else if (group.kind == GroupKind::kEnd) {
+          if (e - b >= group.low) t = e - 1;
+          carried = false;
+        } else if (group.kind == GroupKind::kSingle) {
+          if (e - b == 1) t = b;
+          carried = false;
+        }
+        if (t < 0) continue;
+        double* sum = carried ? running_.data() : to;
+        for (int y = 0; y < Y; ++y) sum[y] += from[t * Y + y];
+      }
+      for (int y = 0; y < Y; ++y) to[y] += running_[y];
+    }
+  }
+  for (const SpanKeys::Fire& one : keys.fires) {
+    const SpanCorpus::Fired& fired = corpus.fired[one.fired];
+    for (int b = fired.flags & 1 ? std::max(0, fired.end - L) : fired.start; b <= fired.start;
+         ++b) {
+      const int last = fired.flags & 2 ? std::min(b + L, T) : std::min(fired.end, b + L);
+      for (int e = fired.end; e <= last; ++e) {
+        double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
+        for (int y = 0; y < Y; ++y)
+          to[y] += fired.value * w[static_cast<std::size_t>(one.row) * Y + y];
+      }
+    }
+  }
+  for (const SpanKeys::Of& one : keys.of) {
+    double* to = spans.data() + static_cast<std::size_t>(one.span) * Y;
+    for (int y = 0; y < Y; ++y) to[y] += w[static_cast<std::size_t>(one.row) * Y + y];
+  }
+  for (int y = 0; y < Y; ++y) {
+    if (rules.bounds[y] >= L) continue;
+    for (int b = 0; b < T; ++b)
+      for (int e = b + rules.bounds[y] + 1; e <= std::min(b + L, T); ++e)
+        spans[static_cast<std::size_t>(keys.span(b, e)) * Y + y] = kMinusInfinity;
+  }
+  transition.assign(static_cast<std::size_t>(Y + 1) * Y, 0.0);
+  ending.assign(Y, 0.0);
+  for (int y0 = 0; y0 <= Y; ++y0) {
+    const std::int32_t row = model.table.find(transition_key(y0 < Y ? y0 : -1));
+    for (int y = 0; y < Y; ++y) {
+      double& to = transition[static_cast<std::size_t>(y0) * Y + y];
+      if (row >= 0) to = w[static_cast<std::size_t>(row) * Y + y];
+      if (y0 < Y ? rules.barred[y0 * Y + y] : rules.barred_start[y]) to = kMinusInfinity;
+    }
+    if (y0 == Y) break;
+    const std::int32_t last = model.table.find(ending_key(y0));
+    if (last >= 0) ending[y0] = w[static_cast<std::size_t>(last) * Y];
+    if (rules.barred_end[y0]) ending[y0] = kMinusInfinity;
+  }
+  edges.assign(keys.edges.empty() ? 0 : static_cast<std::size_t>(T) * Y * Y, 0.0);
+  for (const SpanKeys::Edge& one : keys.edges) {
+    double* to = edges.data() + (static_cast<std::size_t>(one.t) * Y + one.previous) * Y;
+    for (int y = 0; y < Y; ++y) to[y] += one.value * w[static_cast<std::size_t>(one.row) * Y + y];
+  }
+}
+
+// -- the agenda
+// ----------------------------------------------------------------------------------
+
+void SpanSearch::start(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
+                       const double* w, int k, Incremental* own, int sequence) {
+  model_ = &model;
+  keys_ = &keys;
+  scores_ = &scores;
+  w_ = w;
+  own_ = own;
+  k_ = k;
+  sequence_ = sequence;
+  depth_ = own != nullptr ? SpanFeatures::kEverything : model.features.depth();
+  items_.clear();
+  agenda_.resize(keys.T + 1);
+  joined_.resize(keys.T + 1);
+  for (auto& one : agenda_) one.clear();
+  items_.push_back({0.0, -1, -1, -1});
+  agenda_[0].push_back(0);
+  tally = {};
+}
+
+// joined(item, y) = transition(label, y) + edge(b, label, y) + joints(item, b): what the next
+// segment adds to an item of agenda[b] whatever its end.
+void SpanSearch::close(int b) {
+  const int Y = scores_->Y;
+  std::vector<double>& joined = joined_[b];
+  joined.resize(agenda_[b].size() * Y);
+  double* to = joined.data();
+  for (const std::int32_t i : agenda_[b]) {
+    const Item& item = items_[i];
+    const int y0 = item.label < 0 ? Y : item.label;
+    for (int y = 0; y < Y; ++y) to[y] = scores_->transition[static_cast<std::size_t>(y0) * Y + y];
+    if (!scores_->edges.empty() && item.label >= 0) {
+      const double* edge =
+          scores_->edges.data() + (static_cast<std::size_t>(b) * Y + item.label) * Y;
+      for (int y = 0; y < Y; ++y) to[y] += edge[y];
+    }
+    const int earlier = previous_of(item);
+    const int label2 = item.back < 0 ? -1 : items_[item.back].label;
+    keys_->for_joints(b, item.span, item.label, earlier, label2, [&](std::uint64_t key) {
+      const std::int32_t row = model_->table.find(key);
+      if (row < 0) return;
+      for (int y = 0; y < Y; ++y) to[y] += w_[static_cast<std::size_t>(row) * Y + y];
+    });
+    to += Y;
+  }
+}
+
+// row(item, y) = score(item) + joined(item, y) + pairs(item, b, e, y)
+void SpanSearch::add_pairs(int b, int e) {
+  const int Y = scores_->Y, span = keys_->span(b, e);
+  const auto& from = agenda_[b];
+  const std::size_t n = from.size();
+  row_ = joined_[b];
+  pending_.clear();
+  for (std::size_t k = 0; k < n; ++k) {
+    const Item& item = items_[from[k]];
+    for (int y = 0; y < Y; ++y) row_[k * Y + y] += item.score;
+    if (model_->features.pairs.empty()) continue;
+    const int label2 = item.back < 0 ? -1 : items_[item.back].label;
+    keys_->for_pairs(span, item.span, item.label, previous_of(item), label2,
+                     [&](std::uint64_t key) {
+                       model_->table.expect(key);
+                       pending_.push_back({key, static_cast<std::int32_t>(k)});
+                     });
+  }
+  for (const Pending& one : pending_) {
+    const std::int32_t row = model_->table.find(one.key);
+    if (row < 0) continue;
+    double* to = row_.data() + static_cast<std::size_t>(one.item) * Y;
+    for (int y = 0; y < Y; ++y) to[y] += w_[static_cast<std::size_t>(row) * Y + y];
+  }
+  if (own_ != nullptr)
+    for (std::size_t k = 0; k < n; ++k) add_own(static_cast<std::int32_t>(k), b, e);
+}
+
+void SpanSearch::add_own(std::int32_t k, int b, int e) {
+  const int Y = scores_->Y;
+  const std::vector<LabelledSegment> before = path(agenda_[b][k]);
+  for (int y = 0; y < Y; ++y) {
+    own_keys_.clear();
+    own_->keys(sequence_, before, {b, e, y}, own_keys_);
+    for (const std::uint64_t key : own_keys_) {
+      const std::int32_t row = model_->table.find(key);
+      if (row >= 0)
+        row_[static_cast<std::size_t>(k) * Y + y] += w_[static_cast<std::size_t>(row) * Y + y];
+    }
+  }
+}
+
+// The candidates [b, e) after the items of agenda[b].  Of those that are alike for all that comes
+// later, the best: one for each label, and with triples one for each last segment of the items too.
+void SpanSearch::extend(int b, int e) {
+  if (agenda_[b].empty()) return;
+  const int Y = scores_->Y, span = keys_->span(b, e);
+  add_pairs(b, e);
+  const auto& from = agenda_[b];
+  const int n = static_cast<int>(from.size());
+  order_.resize(n);
+  for (int k = 0; k < n; ++k) order_[k] = k;
+  if (depth_ == 2) {
+    std::stable_sort(order_.begin(), order_.end(), [&](int p, int q) {
+      const Item &a = items_[from[p]], &c = items_[from[q]];
+      return a.span != c.span ? a.span < c.span : a.label < c.label;
+    });
+  }
+  for (int y = 0; y < Y; ++y) {
+    const double own = scores_->spans[static_cast<std::size_t>(span) * Y + y];
+    if (own == kMinusInfinity) continue;
+    std::size_t last = candidates_.size();  // the one that the next item may replace
+    for (int p = 0; p < n; ++p) {
+      const int k = order_[p];
+      const double score = row_[static_cast<std::size_t>(k) * Y + y] + own;
+      if (score == kMinusInfinity) continue;
+      ++tally.candidates;
+      bool same = last < candidates_.size() && depth_ <= 2;
+      if (same && depth_ == 2) {
+        const Item &a = items_[from[k]], &c = items_[candidates_[last].back];
+        same = a.span == c.span && a.label == c.label;
+      }
+      if (!same) {
+        last = candidates_.size();
+        candidates_.push_back({score, span, y, from[k]});
+      } else if (score > candidates_[last].score) {
+        candidates_[last] = {score, span, y, from[k]};
+      }
+    }
+  }
+}
+
+double SpanSearch::ending(const Item& item) const {
+  double sum = scores_->ending[item.label];
+  const Item& back = items_[item.back];
+  keys_->for_ends(item.span, item.label, back.span, back.label, [&](std::uint64_t key) {
+    const std::int32_t row = model_->table.find(key);
+    if (row >= 0) sum += w_[static_cast<std::size_t>(row) * scores_->Y];
+  });
+  return sum;
+}
+
+// agenda[e]: the best k, by falling score; of equal ones the first that was made.
+void SpanSearch::fill(int e) {
+  candidates_.clear();
+  for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
+  if (e == keys_->T) {
+    for (Item& one : candidates_) one.score += ending(one);
+    candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
+                                     [](const Item& i) { return i.score == kMinusInfinity; }),
+                      candidates_.end());
+  }
+  const int n = static_cast<int>(candidates_.size()), kept = std::min(k_, n);
+  order_.resize(n);
+  for (int p = 0; p < n; ++p) order_[p] = p;
+  std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(), [&](int p, int q) {
+    const double a = candidates_[p].score, c = candidates_[q].score;
+    return a != c ? a > c : p < q;
+  });
+  for (int p = 0; p < kept; ++p) {
+    agenda_[e].push_back(static_cast<std::int32_t>(items_.size()));
+    items_.push_back(candidates_[order_[p]]);
+  }
+  tally.items += kept;
+  if (e < keys_->T) close(e);
+}
+
+void SpanSearch::run(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
+                     const double* w, int k, Incremental* own, int sequence) {
+  start(model, keys, scores, w, k, own, sequence);
+  if (keys.T > 0) close(0);
+  for (int e = 1; e <= keys.T; ++e) fill(e);
+}
+
+SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& keys,
+                                      const SpanScores& scores, const double* w, int k,
+                                      Incremental* own, int sequence,
+                                      const std::vector<LabelledSegment>& gold, Update update) {
+  start(model, keys, scores, w, k, own, sequence);
+  Against against;
+  if (keys.T == 0) return against;
+  close(0);
+  double gold_score = 0.0;     // of the gold prefix
+  std::int32_t gold_item = 0;  // in the agenda, or -1
+  std::size_t j = 0;           // gold segments so far
+  int gold_before[2] = {-1, -1}, label_before[2] = {-1, -1};
+  for (int e = 1; e <= keys.T; ++e) {
+    fill(e);
+    if (gold[j].end != e) continue;
+    const int span = keys.span(gold[j].start, e), y = gold[j].label, Y = scores.Y;
+    // The score of the gold prefix, whether or not it is in the agenda.
+    if (update == Update::kMaxViolation) {
+      const int y0 = label_before[0] < 0 ? Y : label_before[0];
+      auto add = [&](std::uint64_t key) {
+        const std::int32_t row = model.table.find(key);
+        if (row >= 0) gold_score += w[static_cast<std::size_t>(row) * Y + y];
+      };
+      gold_score += scores.spans[static_cast<std::size_t>(span) * Y + y] +
+                    scores.transition[static_cast<std::size_t>(y0) * Y + y];
+      if (!scores.edges.empty() && j > 0)
+        gold_score += scores.edges[(static_cast<std::size_t>(gold[j].start) * Y + y0) * Y + y];
+      keys.for_joints(gold[j].start, gold_before[0], label_before[0], gold_before[1],
+                      label_before[1], add);
+      keys.for_pairs(span, gold_before[0], label_before[0], gold_before[1], label_before[1], add);
+      if (own != nullptr) {
+        own_keys_.clear();
+        own->keys(sequence, {gold.begin(), gold.begin() + j}, gold[j], own_keys_);
+        for (const std::uint64_t key : own_keys_) add(key);
+      }
+      if (e == keys.T) {
+        gold_score += scores.ending[y];
+        keys.for_ends(span, y, gold_before[0], label_before[0], [&](std::uint64_t key) {
+          const std::int32_t row = model.table.find(key);
+          if (row >= 0) gold_score += w[static_cast<std::size_t>(row) * Y];
+        });
+      }
+    }
+    gold_before[1] = gold_before[0];
+    label_before[1] = label_before[0];
+    gold_before[0] = span;
+    label_before[0] = y;
+    ++j;
+    std::int32_t found = -1;
+    for (const std::int32_t i : agenda_[e]) {
+      const Item& one = items_[i];
+      if (gold_item >= 0 && one.back == gold_item && one.span == span && one.label == y) found = i;
+    }
+    if (found < 0 && against.left_at < 0) against.left_at = e;
+    gold_item = found;
+    const std::int32_t top = agenda_[e].empty() ? -1 : agenda_[e][0];
+    const bool last = e == keys.T;
+    bool take = false;
+    double violation = 0.0;
+    if (top >= 0 && top != found) {
+      if (update == Update::kMaxViolation) {
+        violation = items_[top].score - gold_score;
+        take = against.item < 0 || violation > against.violation;
+      } else if (update == Update::kEarly && found < 0) {
+        take = true;
+      } else {
+        take = last;
+      }
+    }
+    if (take) against = {e, static_cast<int>(j), top, violation, against.left_at};
+    if (take && update == Update::kEarly) return against;
+  }
+  return against;
+}
+
+std::vector<LabelledSegment> SpanSearch::path(std::int32_t item) const {
+  std::vector<LabelledSegment> out;
+  for (std::int32_t i = item; i >= 0 && items_[i].span >= 0; i = items_[i].back)
+    out.push_back(
+        {keys_->start_of(items_[i].span), keys_->end_of(items_[i].span), items_[i].label});
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace caesura
