@@ -69,12 +69,8 @@ void SpanFeatures::add_segments(const std::vector<SegmentPart>& parts, std::uint
   bool here = false, before = false;
   for (SegmentPart part : parts) {
     (part.role == 0 ? here : before) = true;
-    // The last token of a segment is the one before the next, which sees it without looking back.
-    if (part.role > 0 && part.said == Said::kLast) {
-      part = {part.role - 1, Said::kBefore, part.column};
-    } else if (part.role > 0 && part.said == Said::kAfter) {
-      part = {part.role - 1, Said::kFirst, part.column};
-    }
+    // The last token of the previous segment is the one before this, which does not look back.
+    if (part.role == 1 && part.said == Said::kLast) part = {0, Said::kBefore, part.column};
     if (part.said == Said::kLabel) {
       one.labels[part.role] = part.role > 0;  // weights go with the label of this segment anyway
     } else {
@@ -147,7 +143,7 @@ std::uint64_t SpanKeys::partial(const std::vector<SegmentPart>& parts, int b, in
 // The end of the sequence says the same whatever is asked, but for the token before it.
 std::uint64_t SpanKeys::partial_at(const std::vector<SegmentPart>& parts, int b, int e,
                                    bool beginning, bool end) const {
-  if (beginning) return kBeginning;
+  if (beginning) return none_of(parts);
   if (!end) return partial(parts, b, e);
   std::uint64_t hash = kNothing;
   for (const SegmentPart& part : parts)
@@ -168,9 +164,10 @@ std::uint64_t SpanKeys::finished(const SegmentTemplate& one, std::uint64_t here,
 std::uint64_t SpanKeys::joint_key(int f, int start, int previous, int label, int earlier,
                                   int label2) const {
   const SegmentTemplate& one = features_->joints[f];
-  const std::uint64_t p = previous < 0 ? kBeginning : joint_previous_[f * n_spans_ + previous];
-  const std::uint64_t q =
-      earlier < 0 || one.depth() < 2 ? kBeginning : joint_earlier_[f * n_spans_ + earlier];
+  const std::uint64_t p =
+      previous < 0 ? none_of(one.parts[1]) : joint_previous_[f * n_spans_ + previous];
+  const std::uint64_t q = earlier < 0 || one.depth() < 2 ? none_of(one.parts[2])
+                                                         : joint_earlier_[f * n_spans_ + earlier];
   return finished(one, joint_this_[f * T + start], p, label, q, label2);
 }
 

@@ -240,9 +240,14 @@ class SpanKeys {
                          int label, std::uint64_t earlier, int label2) const;
   std::uint64_t pair_key(const SegmentTemplate& one, std::uint64_t here, int f, int previous,
                          int label, int earlier, int label2) const {
-    const std::uint64_t p = previous < 0 ? kBeginning : previous_[f * n_spans_ + previous];
-    const std::uint64_t q = earlier < 0 ? kBeginning : earlier_of(f, earlier);
+    const std::uint64_t p =
+        previous < 0 ? none_of(one.parts[1]) : previous_[f * n_spans_ + previous];
+    const std::uint64_t q = earlier < 0 ? none_of(one.parts[2]) : earlier_of(f, earlier);
     return finished(one, here, p, label, q, label2);
+  }
+  // What a segment says that is not there.
+  static std::uint64_t none_of(const std::vector<SegmentPart>& parts) {
+    return parts.empty() ? kNothing : kBeginning;
   }
   std::uint64_t earlier_of(int f, int span) const {
     return features_->pairs[f].depth() < 2 ? kBeginning : earlier_[f * n_spans_ + span];

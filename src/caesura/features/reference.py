@@ -5,7 +5,7 @@ A history changes what weights go with, not where a template fires; names of att
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
@@ -133,7 +133,7 @@ def path_attributes(
     document: Document,
     segments: Sequence[tuple[int, int, str]],
     templates: Iterable[Template | SegmentTemplate],
-) -> Counter[tuple[str, str]]:
+) -> dict[tuple[str, str], float]:
     """Return what templates say of a segmentation: how often each attribute goes with each label.
 
     The weight of an attribute at the end of the sequence goes with the label "".
@@ -148,7 +148,7 @@ def path_attributes(
     ['previous.text&this.text=<s>|a b', 'previous.text&this.text=a b|c',
      'previous.text&this.text=c|</s>']
     """
-    found: Counter[tuple[str, str]] = Counter()
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
     path = [None, None, *segments, None]  # nothing before the first, nothing after the last
     for template in templates:
         if isinstance(template, SegmentTemplate):
@@ -162,13 +162,10 @@ def path_attributes(
                 found[template.attribute(values), label] += 1
             continue
         fired = rows(document, [template])
-        for before, (start, end, label) in zip(path[1:], segments, strict=False):
+        for previous, (start, end, label) in zip(path[1:], segments, strict=False):
             for row in fired:
-                at_edge = row.start == row.end == start and before is not None
-                if at_edge:
-                    found[f"{row.attribute} after {before[2] if before else ''}", label] += (
-                        row.value
-                    )
-                elif applies(row, start, end):
+                if row.start < row.end and applies(row, start, end):
                     found[row.attribute, label] += row.value
-    return Counter({key: value for key, value in found.items() if value})
+                elif row.start == row.end == start and previous is not None:
+                    found[f"{row.attribute} after {previous[2]}", label] += row.value
+    return {key: value for key, value in found.items() if value}
