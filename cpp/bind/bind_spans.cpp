@@ -82,7 +82,7 @@ void restore(SpanModel& self, Vector<std::uint64_t> keys, Vector<double> weights
     self.table.add(keys(k));
     require(self.table.size() == static_cast<int>(k) + 1, "keys: one is there twice");
   }
-  self.w = copied(weights);
+  self.w.assign(weights.data(), weights.data() + weights.shape(0));
 }
 
 // Appends a batch of sequences.
@@ -257,7 +257,11 @@ void bind_models(nb::module_& m) {
           "keys", [](const SpanModel& self) { return given(self.table.keys()); },
           nb::rv_policy::move)
       .def_prop_ro(
-          "weights", [](const SpanModel& self) { return given(self.w); }, nb::rv_policy::move)
+          "weights",
+          [](const SpanModel& self) {
+            return given(std::vector<double>(self.w.begin(), self.w.end()));
+          },
+          nb::rv_policy::move)
       .def_prop_ro("n_texts", [](const SpanModel& self) { return self.texts.size(); })
       .def("texts", &bits_of, "k"_a)
       .def("restore", &restore, "keys"_a, "weights"_a, "texts"_a)

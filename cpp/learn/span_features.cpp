@@ -145,7 +145,7 @@ std::uint64_t SpanKeys::partial_at(const std::vector<SegmentPart>& parts, int b,
                                    bool beginning, bool end) const {
   if (beginning) return none_of(parts);
   if (!end) return partial(parts, b, e);
-  std::uint64_t hash = kNothing;
+  std::uint64_t hash = outside(kAfter);  // never the key of a segment
   for (const SegmentPart& part : parts)
     hash = mix(hash, part.said == Said::kBefore ? token(part.column, T - 1) : outside(kAfter));
   return hash;

@@ -142,7 +142,7 @@ struct SpanModel {
   SpanFeatures features;
   KeyTable table;
   std::vector<HashBits> texts;   // [text columns] texts of spans that are in some key
-  std::vector<double> w;         // [rows][labels]
+  Table<double> w;               // [rows][labels]
   std::vector<double> weighted;  // [rows][labels] sum of the updates, each times its date; or empty
   double date = 0.0;             // examples seen
 };

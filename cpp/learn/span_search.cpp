@@ -1,14 +1,11 @@
 #include "learn/span_search.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "lattice/lattice.hpp"
 
 namespace caesura {
-namespace {
-constexpr int kAhead = 6;  // keys whose memory is asked for before they are looked for
-}  // namespace
-
 // span(b, e, y) = bias[y] + sum of the rows that apply.  What opens to the right is added once for
 // each start and carried on as e grows, so nothing is subtracted.
 void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorpus& corpus,
@@ -110,6 +107,7 @@ void SpanSearch::start(const SpanModel& model, const SpanKeys& keys, const SpanS
   items_.clear();
   agenda_.resize(keys.T + 1);
   joined_.resize(keys.T + 1);
+  groups_.resize(keys.T + 1);
   for (auto& one : agenda_) one.clear();
   items_.push_back({0.0, -1, -1, -1});
   agenda_[0].push_back(0);
@@ -135,12 +133,25 @@ void SpanSearch::close(int b) {
     const int earlier = previous_of(item);
     const int label2 = item.back < 0 ? -1 : items_[item.back].label;
     keys_->for_joints(b, item.span, item.label, earlier, label2, [&](std::uint64_t key) {
-      const std::int32_t row = model_->table.find(key);
-      if (row < 0) return;
-      for (int y = 0; y < Y; ++y) to[y] += w_[static_cast<std::size_t>(row) * Y + y];
+      model_->table.expect(key);
+      pending_.push_back({key, static_cast<std::int32_t>((to - joined.data()) / Y)});
     });
     to += Y;
   }
+  add_pending(joined);
+  group(b);
+}
+
+// Adds the weights of the keys that were collected; their memory has been asked for meanwhile.
+void SpanSearch::add_pending(std::vector<double>& rows) {
+  const int Y = scores_->Y;
+  for (const Pending& one : pending_) {
+    const std::int32_t row = model_->table.find(one.key);
+    if (row < 0) continue;
+    double* to = rows.data() + static_cast<std::size_t>(one.item) * Y;
+    for (int y = 0; y < Y; ++y) to[y] += w_[static_cast<std::size_t>(row) * Y + y];
+  }
+  pending_.clear();
 }
 
 // row(item, y) = score(item) + joined(item, y) + pairs(item, b, e, y)
@@ -161,12 +172,7 @@ void SpanSearch::add_pairs(int b, int e) {
                        pending_.push_back({key, static_cast<std::int32_t>(k)});
                      });
   }
-  for (const Pending& one : pending_) {
-    const std::int32_t row = model_->table.find(one.key);
-    if (row < 0) continue;
-    double* to = row_.data() + static_cast<std::size_t>(one.item) * Y;
-    for (int y = 0; y < Y; ++y) to[y] += w_[static_cast<std::size_t>(row) * Y + y];
-  }
+  add_pending(row_);
   if (own_ != nullptr)
     for (std::size_t k = 0; k < n; ++k) add_own(static_cast<std::int32_t>(k), b, e);
 }
@@ -185,50 +191,50 @@ void SpanSearch::add_own(std::int32_t k, int b, int e) {
   }
 }
 
-// The candidates [b, e) after the items of agenda[b].  Of those that are alike for all that comes
-// later, the best: one for each label, and with triples one for each last segment of the items too.
+// group[item]: the same for items of agenda[b] that are alike for all that comes after the next
+// segment, the place of the first of them.
+void SpanSearch::group(int b) {
+  const auto& from = agenda_[b];
+  const int n = static_cast<int>(from.size());
+  std::vector<std::int32_t>& groups = groups_[b];
+  groups.resize(n);
+  for (int k = 0; k < n; ++k) groups[k] = depth_ <= 1 ? 0 : k;
+  if (depth_ != 2) return;
+  order_.assign(groups.begin(), groups.end());
+  auto key = [&](int k) { return std::make_pair(items_[from[k]].span, items_[from[k]].label); };
+  std::stable_sort(order_.begin(), order_.end(), [&](int p, int q) { return key(p) < key(q); });
+  for (int p = 1; p < n; ++p)
+    if (key(order_[p]) == key(order_[p - 1])) groups[order_[p]] = groups[order_[p - 1]];
+}
+
+// The candidates [b, e) after the items of agenda[b]: for each label the best of each group.
 void SpanSearch::extend(int b, int e) {
   if (agenda_[b].empty()) return;
   const int Y = scores_->Y, span = keys_->span(b, e);
   add_pairs(b, e);
   const auto& from = agenda_[b];
-  const int n = static_cast<int>(from.size());
-  order_.resize(n);
-  for (int k = 0; k < n; ++k) order_[k] = k;
-  if (depth_ == 2) {
-    std::stable_sort(order_.begin(), order_.end(), [&](int p, int q) {
-      const Item &a = items_[from[p]], &c = items_[from[q]];
-      return a.span != c.span ? a.span < c.span : a.label < c.label;
-    });
-  }
   for (int y = 0; y < Y; ++y) {
     const double own = scores_->spans[static_cast<std::size_t>(span) * Y + y];
     if (own == kMinusInfinity) continue;
-    std::size_t last = candidates_.size();  // the one that the next item may replace
-    for (int p = 0; p < n; ++p) {
-      const int k = order_[p];
-      const double score = row_[static_cast<std::size_t>(k) * Y + y] + own;
+    order_.assign(from.size(), -1);  // the candidate of each group
+    for (std::size_t k = 0; k < from.size(); ++k) {
+      const double score = row_[k * Y + y] + own;
       if (score == kMinusInfinity) continue;
       ++tally.candidates;
-      bool same = last < candidates_.size() && depth_ <= 2;
-      if (same && depth_ == 2) {
-        const Item &a = items_[from[k]], &c = items_[candidates_[last].back];
-        same = a.span == c.span && a.label == c.label;
-      }
-      if (!same) {
-        last = candidates_.size();
+      std::int32_t& mine = order_[groups_[b][k]];
+      if (mine < 0) {
+        mine = static_cast<std::int32_t>(candidates_.size());
         candidates_.push_back({score, span, y, from[k]});
-      } else if (score > candidates_[last].score) {
-        candidates_[last] = {score, span, y, from[k]};
+      } else if (score > candidates_[mine].score) {
+        candidates_[mine] = {score, span, y, from[k]};
       }
     }
   }
 }
 
-double SpanSearch::ending(const Item& item) const {
-  double sum = scores_->ending[item.label];
-  const Item& back = items_[item.back];
-  keys_->for_ends(item.span, item.label, back.span, back.label, [&](std::uint64_t key) {
+double SpanSearch::ending(int span, int label, int previous, int previous_label) const {
+  double sum = scores_->ending[label];
+  keys_->for_ends(span, label, previous, previous_label, [&](std::uint64_t key) {
     const std::int32_t row = model_->table.find(key);
     if (row >= 0) sum += w_[static_cast<std::size_t>(row) * scores_->Y];
   });
@@ -240,7 +246,10 @@ void SpanSearch::fill(int e) {
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
   if (e == keys_->T) {
-    for (Item& one : candidates_) one.score += ending(one);
+    for (Item& one : candidates_) {
+      const Item& back = items_[one.back];
+      one.score += ending(one.span, one.label, back.span, back.label);
+    }
     candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
                                      [](const Item& i) { return i.score == kMinusInfinity; }),
                       candidates_.end());
@@ -267,6 +276,33 @@ void SpanSearch::run(const SpanModel& model, const SpanKeys& keys, const SpanSco
   for (int e = 1; e <= keys.T; ++e) fill(e);
 }
 
+// What gold segment j adds to the score of the gold prefix before it.
+double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size_t j) {
+  const int Y = scores_->Y, y = gold[j].label;
+  const int span = keys_->span(gold[j].start, gold[j].end);
+  const int y0 = j > 0 ? gold[j - 1].label : -1, y1 = j > 1 ? gold[j - 2].label : -1;
+  const int before = j > 0 ? keys_->span(gold[j - 1].start, gold[j - 1].end) : -1;
+  const int earlier = j > 1 ? keys_->span(gold[j - 2].start, gold[j - 2].end) : -1;
+  double sum = scores_->spans[static_cast<std::size_t>(span) * Y + y] +
+               scores_->transition[static_cast<std::size_t>(j > 0 ? y0 : Y) * Y + y];
+  if (!scores_->edges.empty() && j > 0)
+    sum += scores_->edges[(static_cast<std::size_t>(gold[j].start) * Y + y0) * Y + y];
+  auto add = [&](std::uint64_t key) {
+    const std::int32_t row = model_->table.find(key);
+    if (row >= 0) sum += w_[static_cast<std::size_t>(row) * Y + y];
+  };
+  keys_->for_joints(gold[j].start, before, y0, earlier, y1, add);
+  keys_->for_pairs(span, before, y0, earlier, y1, add);
+  if (own_ != nullptr) {
+    own_keys_.clear();
+    own_->keys(sequence_, {gold.begin(), gold.begin() + static_cast<std::ptrdiff_t>(j)}, gold[j],
+               own_keys_);
+    for (const std::uint64_t key : own_keys_) add(key);
+  }
+  if (gold[j].end == keys_->T) sum += ending(span, y, before, y0);
+  return sum;
+}
+
 SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& keys,
                                       const SpanScores& scores, const double* w, int k,
                                       Incremental* own, int sequence,
@@ -278,66 +314,28 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
   double gold_score = 0.0;     // of the gold prefix
   std::int32_t gold_item = 0;  // in the agenda, or -1
   std::size_t j = 0;           // gold segments so far
-  int gold_before[2] = {-1, -1}, label_before[2] = {-1, -1};
   for (int e = 1; e <= keys.T; ++e) {
     fill(e);
     if (gold[j].end != e) continue;
-    const int span = keys.span(gold[j].start, e), y = gold[j].label, Y = scores.Y;
-    // The score of the gold prefix, whether or not it is in the agenda.
-    if (update == Update::kMaxViolation) {
-      const int y0 = label_before[0] < 0 ? Y : label_before[0];
-      auto add = [&](std::uint64_t key) {
-        const std::int32_t row = model.table.find(key);
-        if (row >= 0) gold_score += w[static_cast<std::size_t>(row) * Y + y];
-      };
-      gold_score += scores.spans[static_cast<std::size_t>(span) * Y + y] +
-                    scores.transition[static_cast<std::size_t>(y0) * Y + y];
-      if (!scores.edges.empty() && j > 0)
-        gold_score += scores.edges[(static_cast<std::size_t>(gold[j].start) * Y + y0) * Y + y];
-      keys.for_joints(gold[j].start, gold_before[0], label_before[0], gold_before[1],
-                      label_before[1], add);
-      keys.for_pairs(span, gold_before[0], label_before[0], gold_before[1], label_before[1], add);
-      if (own != nullptr) {
-        own_keys_.clear();
-        own->keys(sequence, {gold.begin(), gold.begin() + j}, gold[j], own_keys_);
-        for (const std::uint64_t key : own_keys_) add(key);
-      }
-      if (e == keys.T) {
-        gold_score += scores.ending[y];
-        keys.for_ends(span, y, gold_before[0], label_before[0], [&](std::uint64_t key) {
-          const std::int32_t row = model.table.find(key);
-          if (row >= 0) gold_score += w[static_cast<std::size_t>(row) * Y];
-        });
-      }
-    }
-    gold_before[1] = gold_before[0];
-    label_before[1] = label_before[0];
-    gold_before[0] = span;
-    label_before[0] = y;
-    ++j;
+    if (update == Update::kMaxViolation) gold_score += gold_step(gold, j);
+    const int span = keys.span(gold[j].start, e);
     std::int32_t found = -1;
     for (const std::int32_t i : agenda_[e]) {
       const Item& one = items_[i];
-      if (gold_item >= 0 && one.back == gold_item && one.span == span && one.label == y) found = i;
+      if (one.back == gold_item && one.span == span && one.label == gold[j].label) found = i;
     }
+    ++j;
     if (found < 0 && against.left_at < 0) against.left_at = e;
-    gold_item = found;
-    const std::int32_t top = agenda_[e].empty() ? -1 : agenda_[e][0];
-    const bool last = e == keys.T;
-    bool take = false;
-    double violation = 0.0;
-    if (top >= 0 && top != found) {
-      if (update == Update::kMaxViolation) {
-        violation = items_[top].score - gold_score;
-        take = against.item < 0 || violation > against.violation;
-      } else if (update == Update::kEarly && found < 0) {
-        take = true;
-      } else {
-        take = last;
-      }
-    }
+    gold_item = found < 0 ? -2 : found;  // no item comes after -2
+    if (agenda_[e].empty() || agenda_[e][0] == found) continue;
+    const std::int32_t top = agenda_[e][0];
+    const double violation = update == Update::kMaxViolation ? items_[top].score - gold_score : 0.0;
+    const bool worst = against.item < 0 || violation > against.violation;
+    const bool take = update == Update::kMaxViolation ? worst
+                      : update == Update::kEarly      ? found < 0 || e == keys.T
+                                                      : e == keys.T;
     if (take) against = {e, static_cast<int>(j), top, violation, against.left_at};
-    if (take && update == Update::kEarly) return against;
+    if (take && update == Update::kEarly) break;
   }
   return against;
 }

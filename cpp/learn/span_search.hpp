@@ -85,9 +85,12 @@ class SpanSearch {
   void fill(int e);
   void extend(int b, int e);
   void close(int b);
+  void group(int b);
   void add_pairs(int b, int e);
   void add_own(std::int32_t i, int b, int e);
-  double ending(const Item& item) const;
+  void add_pending(std::vector<double>& rows);
+  double gold_step(const std::vector<LabelledSegment>& gold, std::size_t j);
+  double ending(int span, int label, int previous, int previous_label) const;
   int previous_of(const Item& item) const { return item.back < 0 ? -1 : items_[item.back].span; }
 
   const SpanModel* model_ = nullptr;
@@ -99,6 +102,7 @@ class SpanSearch {
   std::vector<Item> items_;
   std::vector<std::vector<std::int32_t>> agenda_;  // [T + 1] items, the best first
   std::vector<std::vector<double>> joined_;        // [T + 1][items][Y] transition and joints
+  std::vector<std::vector<std::int32_t>> groups_;  // [T + 1][items]
   std::vector<Item> candidates_;
   std::vector<double> row_;  // [items][Y]
   struct Pending {

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/large_pages.hpp"
+
 namespace caesura {
 
 // Hash of a pair; the order counts.
@@ -43,7 +45,7 @@ class KeyTable {
     std::int32_t row = kMissing;
   };
   void grow();
-  std::vector<Slot> slots_;  // a power of two of them, at most half of them taken
+  Table<Slot> slots_;  // a power of two of them, at most half of them taken
   std::vector<std::uint64_t> keys_;
 };
 

@@ -13,7 +13,8 @@
 
 What stands before the first segment says "<s>", whatever is asked of it.  A template that looks at
 `this` segment and at one before it fires once more at the end of a sequence, where this segment
-says "</s>": the bigrams of a sentence with the words a, b are (<s>, a), (a, b) and (b, </s>).
+says "</s>", and the token before it is the last one: the bigrams of a sentence with the words a, b
+are (<s>, a), (a, b) and (b, </s>).
 
 A model with such features needs a bound on the length of segments.
 """
@@ -289,9 +290,10 @@ def values_of_part(
     >>> values_of_part(0, "last", word, Document(("New", "York")), (0, 2, "city"))
     'York'
     """
-    if segment is None:
-        return AFTER if role == 0 else BEFORE
     values = ["/".join(one) for one in column.of_document(document)]
+    if segment is None:
+        at_end = values[-1] if look == "before" else AFTER
+        return at_end if role == 0 else BEFORE
     start, end, label = segment
     if look == "text":
         return " ".join(values[start:end])
