@@ -32,7 +32,7 @@ from caesura.features import (
 )
 from caesura.inference.agenda import Path, segmentations
 
-ONE = [
+ONE: list[Any] = [
     this.text,
     this.first & this.length,
     this.last & this.length,
@@ -55,7 +55,7 @@ ONE = [
     Length(exact=2, at_least=[2], ranges=[(1, 2)]),
     column("pos")[0],
 ]
-TWO = [
+TWO: list[Any] = [
     previous.text & this.text,
     previous.last & this.first,
     previous.first & this.first,
@@ -67,7 +67,7 @@ TWO = [
     previous.after & this.length,
     previous[lower].text & this.before,
 ]
-THREE = [
+THREE: list[Any] = [
     earlier.text & previous.text & this.text,
     earlier.first & this.first,
     earlier.label & previous.label & this.last,
@@ -90,7 +90,7 @@ class Case:
     barred: Any
 
     @property
-    def bars(self) -> tuple[Any, ...]:
+    def bars(self) -> tuple[Any, Any, Any, Any]:
         n = len(self.bounds)
         none = np.zeros(n, np.uint8)
         return np.array(self.bounds, np.int32), self.barred, none, none

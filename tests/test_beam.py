@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from collections import defaultdict
 from typing import Any
 
 import numpy as np
 import pytest
+from cli_data import good
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lookback_cases import ONE, THREE, TWO, Case, random_case, restored, rows_of
@@ -50,6 +53,8 @@ class Twin:
         at = None
         if self.update == "early" and first is not None:
             at = first
+        elif agendas[-1][0][1] == gold:
+            at = None
         elif self.update == "max-violation":
             gaps = []
             for j, prefix in enumerate(prefixes):
@@ -57,7 +62,7 @@ class Twin:
                 if top != prefix:
                     gaps.append((value - self.score(prefix), -j))
             at = -max(gaps)[1] if gaps else None
-        elif agendas[-1][0][1] != gold:
+        else:
             at = len(gold) - 1
         self.log.append(
             (-1 if first is None else gold[first][1], -1 if at is None else gold[at][1])
@@ -68,8 +73,8 @@ class Twin:
                 for key, y, x in self.phi(path):
                     self.w[key, y] += sign * x
         self.n += 1
-        for key, value in self.w.items():
-            self.sums[key] += value
+        for pair, value in self.w.items():
+            self.sums[pair] += value
 
     def averaged(self) -> dict[tuple[int, int], float]:
         """The average over the weights before the first example and after each."""
@@ -195,7 +200,7 @@ def test_a_feature_of_ones_own_sees_everything() -> None:
             segments(["a", "b", "e", "ab"])]  # fmt: skip
 
     def begun(tokens: Any, before: Any, segment: Any) -> str:
-        return f"{len(before) > 1} {segment.end - segment.start}"
+        return f"{len(before)} {segment.end - segment.start}"
 
     model = caesura.SemiCRF([Incremental(begun, "begun"), this.length], beam=8, **OPTIONS)
     assert model.fit(texts, gold).score(texts, gold) == 1.0
@@ -227,12 +232,13 @@ def test_beam_over_tags() -> None:
         assert model.predict_tags(tokens, scheme=None) == tags
 
 
-def test_first_order_tags_are_searched_exactly() -> None:
+def test_a_wide_agenda_of_tags_is_exact() -> None:
     tokens = [["a", "b", "c"], ["b", "a"], ["c", "c", "a", "b"]]
-    tags = [["x", "y", "x"], ["y", "y"], ["x", "y", "x", "x"]]
-    options: dict[str, Any] = {"scheme": None, "learner": "perceptron", "update": "standard"}
-    wide = caesura.ChainCRF([word[0], word[-1]], beam=10**6, **options).fit(tokens, tags)
-    assert wide.predict_tags(tokens, scheme=None) == tags
+    tags = [["x", "y", "z"], ["y", "y"], ["x", "z", "x", "x"]]
+    options: dict[str, Any] = {"scheme": None, "learner": "perceptron", "max_iterations": 3}
+    model = caesura.ChainCRF([word[0], edge(word[0])], beam=2, **options).fit(tokens, tags)
+    wide = model.set_params(beam=10**6).predict_tags(tokens, scheme=None)
+    assert model.set_params(beam=None).predict_tags(tokens, scheme=None) == wide
 
 
 def test_progress_and_development_data() -> None:
@@ -273,16 +279,92 @@ def test_perceptron_without_beam_or_pairs() -> None:
         caesura.SemiCRF([word[0]], learner="perceptron").fit(["a"], [[(0, 1, "x")]])
 
 
-@pytest.mark.parametrize("what", ["explain", "potentials", "constraints", "trigram"])
+ASKED: dict[str, Any] = {
+    "explain": lambda model: model.explain(X[0]),
+    "top features": lambda model: model.top_features(),
+    "potentials": lambda model: model.potentials(X[0]),
+    "constraints": lambda model: model.predict(X, constraints={"at_most_once": ["w"]}),
+    "required": lambda model: model.predict(X, constraints={"boundaries": [1]}),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
 def test_questions_without_an_answer(what: str) -> None:
-    features = THREE[:1] if what == "trigram" else [previous.text & this.text]
-    model = caesura.SemiCRF(features, **OPTIONS).fit(X, Y)
-    with pytest.raises(InvalidInput, match="not available|expected none"):
-        if what == "explain":
-            model.explain(X[0])
-        elif what == "potentials":
-            model.potentials(X[0])
-        elif what == "constraints":
-            model.predict(X, constraints={"at_most_once": ["w"]})
-        else:
-            model.predict_n_best(X, 2)
+    model = caesura.SemiCRF([previous.text & this.text], **OPTIONS).fit(X, Y)
+    with pytest.raises(InvalidInput, match=r"not available|expected none"):
+        ASKED[what](model)
+
+
+def test_trigrams_have_no_probabilities() -> None:
+    model = caesura.SemiCRF(THREE[:1], **OPTIONS).fit(X, Y)
+    assert len(model.predict(X)) == len(X)
+    for ask in (lambda: model.predict_n_best(X, 2), lambda: model.predict_marginals(X)):
+        with pytest.raises(InvalidInput, match="not available for features that look back at two"):
+            ask()
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+FILED: list[dict[str, Any]] = [
+    {"features": caesura.features.word_templates(), "beam": 4},
+    {"features": THREE},
+    {"features": [*TWO, *ONE[:4]], "learner": "lbfgs"},
+    {"features": "words", "beam": 2},
+    {"features": [Incremental(Repeated), this.text], "beam": 2},
+]
+
+
+@pytest.mark.parametrize("options", FILED)
+def test_models_are_saved_and_pickled(options: dict[str, Any], tmp_path: Any) -> None:
+    model = caesura.SemiCRF(**(OPTIONS | options)).fit(X, Y)
+    more = [*X, "你吃苹果", "他吃了桃", ""]
+    model.save(tmp_path / "model")
+    for again in (caesura.load(tmp_path / "model"), pickle.loads(pickle.dumps(model))):
+        assert again.predict(more) == model.predict(more)
+        assert again.n_features_ == model.n_features_
+        assert again.beam == model.beam
+        if "learner" in options:
+            assert again.predict_n_best(more, 2) == model.predict_n_best(more, 2)
+    model.save(tmp_path / "same")
+    assert (tmp_path / "same").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_chain_with_a_beam_is_saved(tmp_path: Any) -> None:
+    tokens, tags = [["Ann", "met", "Bob"]], [["B-P", "O", "B-P"]]
+    features = [word[0], previous.label & this.text]
+    model = caesura.ChainCRF(features, learner="perceptron", beam=2).fit(tokens, tags)
+    model.save(tmp_path / "model")
+    assert caesura.load(tmp_path / "model").predict(tokens) == model.predict(tokens)
+
+
+def test_calibration_is_saved(tmp_path: Any) -> None:
+    options = OPTIONS | {"learner": "lbfgs", "c2": 0.5}
+    model = caesura.SemiCRF([previous.text & this.text, word[0]], **options).fit(X, Y)
+    model.calibrate(X, Y)
+    model.save(tmp_path / "model")
+    assert caesura.load(tmp_path / "model").predict_confident(X) == model.predict_confident(X)
+
+
+def test_the_outside_bias_moves_segments() -> None:
+    model = caesura.SemiCRF(
+        [this.text, previous.text & this.text], max_length=2, learner="lbfgs", c2=1.0
+    ).fit(["a b c", "a c b"], [[(0, 1, "x")], [(0, 1, "x")]])
+    assert model.predict(["a b"])[0]
+    assert not model.set_params(outside_bias=50.0).predict(["a b"])[0]
+
+
+def test_command_line(tmp_path: Any) -> None:
+    lines = [
+        json.dumps({"tokens": list(text), "segments": [list(one) for one in gold]})
+        for text, gold in zip(X, Y, strict=True)
+    ]
+    data, model = tmp_path / "data.jsonl", tmp_path / "model"
+    data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    told = ["--learner", "perceptron", "--beam", "4", "--update", "max-violation"]
+    good("train", str(data), "--output", str(model), "--preset", "words", *told,
+         "--max-length", "observed", "--max-iterations", "5")  # fmt: skip
+    assert "at most" in good("inspect", str(model)).out
+    assert caesura.load(model).features_ == caesura.features.preset("words", bigrams=True)
+    found = good("segment", str(model), str(data), "--to", "jsonl").out
+    assert len(found.splitlines()) >= len(X)

@@ -327,7 +327,11 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     ++j;
     if (found < 0 && against.left_at < 0) against.left_at = e;
     gold_item = found < 0 ? -2 : found;  // no item comes after -2
-    if (agenda_[e].empty() || agenda_[e][0] == found) continue;
+    if (agenda_[e].empty()) continue;
+    if (agenda_[e][0] == found) {
+      if (e == keys.T) against.item = -1;  // the answer is right: nothing is to be learnt
+      continue;
+    }
     const std::int32_t top = agenda_[e][0];
     const double violation = update == Update::kMaxViolation ? items_[top].score - gold_score : 0.0;
     const bool worst = against.item < 0 || violation > against.violation;
@@ -337,6 +341,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     if (take) against = {e, static_cast<int>(j), top, violation, against.left_at};
     if (take && update == Update::kEarly) break;
   }
+  if (against.item < 0) against.boundary = -1;
   return against;
 }
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from caesura.documents import Document
 from caesura.features.batch import OPEN_END, OPEN_START
 from caesura.features.lookback import SegmentTemplate, values_of_part
+from caesura.features.spans import SegmentFeature
 from caesura.features.templates import AFTER, BEFORE, Column, Template
 
 __all__ = ["Row", "applies", "cores", "path_attributes", "rows"]
@@ -132,7 +133,7 @@ def _combinations(
 def path_attributes(
     document: Document,
     segments: Sequence[tuple[int, int, str]],
-    templates: Iterable[Template | SegmentTemplate],
+    templates: Iterable[Template | SegmentFeature],
 ) -> dict[tuple[str, str], float]:
     """Return what templates say of a segmentation: how often each attribute goes with each label.
 
@@ -161,7 +162,7 @@ def path_attributes(
                 label = "" if here is None else here[2]
                 found[template.attribute(values), label] += 1
             continue
-        fired = rows(document, [template])
+        fired = rows(document, [template]) if isinstance(template, Template) else []
         for previous, (start, end, label) in zip(path[1:], segments, strict=False):
             for row in fired:
                 if row.start < row.end and applies(row, start, end):

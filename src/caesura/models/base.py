@@ -214,10 +214,17 @@ class Model(Estimator):
             raise InvalidInput(message("features", self.features, "a list", remedy))
         if isinstance(self.features, str):
             try:
-                return declared(preset(self.features, segments=self.kind == "semi"))
+                semi = self.kind == "semi"
+                more = {"bigrams": True} if semi and self._takes_bigrams else {}
+                return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
                 raise InvalidInput(f"features: {error}") from None
         return declared(self.features)
+
+    @property
+    def _takes_bigrams(self) -> bool:
+        """Whether a preset looks at the word before: the preset words does, with a beam."""
+        return self.features == "words" and self.beam is not None
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
         """Return the features with what they learn from the segments of the training data."""

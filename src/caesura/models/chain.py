@@ -115,7 +115,7 @@ class ChainCRF(Answers):
         pattern_min_freq: float = 1,
         constraints: Mapping[str, Any] | None = None,
         beam: int | None = None,
-        update: str = "early",
+        update: str = "max-violation",
     ) -> None:
         self._keep(locals())
 

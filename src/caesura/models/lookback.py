@@ -12,7 +12,7 @@ in one table of keys in place of `Parameters`.  All else is as for other models.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
@@ -46,6 +46,8 @@ __all__ = [
     "is_span_model",
     "own_features",
     "refuse",
+    "restored_spans",
+    "span_arrays",
     "span_fitted",
 ]
 
@@ -152,6 +154,35 @@ def span_fitted(
     return Fitted(
         structure, labels, scheme, encoder, parameters, model.weights, scorer, words, Rules()
     )
+
+
+def span_arrays(fitted: Fitted) -> dict[str, npt.NDArray[Any]]:
+    """Return keys, their weights, and what columns have said: all that a file needs."""
+    kernel, encoder = cast(_kernels.SpanModel, fitted.parameters), cast(SpanEncoder, fitted.encoder)
+    n_labels = len(fitted.structure.states)
+    table = kernel.weights.reshape(-1, n_labels)
+    kept = table.any(axis=1)
+    arrays = {"keys": kernel.keys[kept], "weights": table[kept].reshape(-1)}
+    arrays |= {f"texts{k}": kernel.texts(k) for k in range(kernel.n_texts)}
+    return arrays | {f"encoder.{name}": a for name, a in encoder.values_state().items()}
+
+
+def restored_spans(
+    labelling: tuple[Structure, tuple[str, ...], str | None],
+    features: Sequence[Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    boundary_weights: bool,
+) -> Fitted:
+    """Return what `span_arrays` wrote."""
+    encoder, prefix = SpanEncoder(features), "encoder."
+    encoder.restore_values(
+        {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
+    )
+    kernel = encoder.new_model(len(labelling[0].states), boundary_weights)
+    texts = [np.asarray(arrays[f"texts{k}"], np.uint64) for k in range(kernel.n_texts)]
+    keys, weights = arrays["keys"].astype(np.uint64), arrays["weights"].astype(np.float64)
+    kernel.restore(keys, weights, texts)
+    return span_fitted(labelling, encoder, kernel)
 
 
 def own_features(encoder: SpanEncoder, states: Sequence[str], tokens: Any) -> Own | None:
@@ -275,9 +306,7 @@ def _perceptron(
             history.append(progress)
             line(progress)
             asked = [callback(progress) for callback in callbacks]  # each of them sees it
-            if wrong == 0:
-                status = "objective"
-            elif any(asked):
+            if any(asked):
                 status = "callback"
             elif model.patience is not None and best and iteration - best[1] >= model.patience:
                 status = "patience"

@@ -108,9 +108,10 @@ class SemiCRF(Answers):
     beam : int, optional
         Size of the agenda in beam search, with ``learner="perceptron"``; without it search is
         exact.  It may be set between two predictions.
-    update : {"early", "max-violation", "standard"}
-        When a perceptron with a beam updates its weights: where the gold segmentation leaves the
-        agenda, where it is worst off, or at the end.
+    update : {"max-violation", "early", "standard"}
+        Which prefix of a sequence a perceptron with a beam learns from: the one where the gold
+        segmentation is worst off against the best of the agenda, the one where it leaves the
+        agenda, or the whole sequence.  Exact search learns from whole sequences.
 
     Examples
     --------
@@ -162,7 +163,7 @@ class SemiCRF(Answers):
         pattern_min_freq: float = 1,
         constraints: Mapping[str, Any] | None = None,
         beam: int | None = None,
-        update: str = "early",
+        update: str = "max-violation",
     ) -> None:
         self._keep(locals())
 
