@@ -226,8 +226,9 @@ def test_beam_over_tags() -> None:
     tokens = [["Ann", "met", "Bob"], ["Bob", "Lee", "saw", "Ann"], ["she", "saw", "Bob", "Lee"]]
     tags = [["B-P", "O", "B-P"], ["B-P", "I-P", "O", "B-P"], ["O", "O", "B-P", "I-P"]]
     features = [*window(word, -1, 1), edge(word[0]), previous.label & this.text]
-    for beam in (1, 3, 10**6):
-        model = caesura.ChainCRF(features, learner="perceptron", beam=beam).fit(tokens, tags)
+    for beam, update in ((1, "early"), (3, "max-violation"), (10**6, "standard")):
+        model = caesura.ChainCRF(features, learner="perceptron", beam=beam, update=update)
+        model.fit(tokens, tags)
         assert model.predict_tags(tokens) == tags
         assert model.predict_tags(tokens, scheme=None) == tags
 
