@@ -181,28 +181,6 @@ nb::list token_names(const Paths& self, nb::list names) {
   return out;
 }
 
-// For each sequence a list of answers: item(sequence, segments, score), where segments are those of
-// the answer as they are read.
-template <class Item>
-nb::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
-                           nb::handle kind, nb::list names, Item item) {
-  require(nb::len(names) == reading.label.size(), "names: one for each state");
-  check_kinds({}, kind, names);
-  nb::list out = sized_list(answers.size());
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    nb::list row = sized_list(answers[i].size());
-    for (std::size_t k = 0; k < answers[i].size(); ++k) {
-      std::vector<LabelledSegment>& found = answers[i][k].segments;
-      const int count = read_segments(reading, found.data(), static_cast<int>(found.size()));
-      nb::list path = sized_list(count);
-      for (int s = 0; s < count; ++s) put(path, s, segment_of(found[s], kind, names));
-      put(row, k, item(i, std::move(path), answers[i][k].score));
-    }
-    put(out, i, std::move(row));
-  }
-  return out;
-}
-
 // (segments, probability) by falling probability; a sequence for which nothing is possible has
 // none.
 nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& reading,

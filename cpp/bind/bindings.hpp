@@ -79,6 +79,7 @@ void bind_graph(nanobind::module_& m);
 void bind_learning(nanobind::module_& m);
 void bind_scorer(nanobind::module_& m);
 void bind_segments(nanobind::module_& m);
+void bind_spans(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_objective(nanobind::module_& m);
 void bind_paths(nanobind::module_& m);

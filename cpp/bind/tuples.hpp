@@ -57,4 +57,26 @@ class NoCollection {
   bool was_on_;
 };
 
+// For each sequence a list of answers: item(sequence, segments, score), where segments are those of
+// the answer as they are read.
+template <class Item>
+nanobind::list answers_to_python(std::vector<std::vector<Answer>>& answers, const Reading& reading,
+                                 nanobind::handle kind, nanobind::list names, Item item) {
+  require(nanobind::len(names) == reading.label.size(), "names: one for each state");
+  check_kind(kind);
+  nanobind::list out = sized_list(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    nanobind::list row = sized_list(answers[i].size());
+    for (std::size_t k = 0; k < answers[i].size(); ++k) {
+      std::vector<LabelledSegment>& found = answers[i][k].segments;
+      const int count = read_segments(reading, found.data(), static_cast<int>(found.size()));
+      nanobind::list path = sized_list(count);
+      for (int s = 0; s < count; ++s) put(path, s, segment_of(found[s], kind, names));
+      put(row, k, item(i, std::move(path), answers[i][k].score));
+    }
+    put(out, i, std::move(row));
+  }
+  return out;
+}
+
 }  // namespace caesura

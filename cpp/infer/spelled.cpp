@@ -29,10 +29,10 @@ struct LogTotal {
 
 constexpr std::int32_t kOutside = 0;  // 1 + 2 k and 2 + 2 k begin and continue a segment of label k
 
-class Search {
+class SpelledSearch {
  public:
-  Search(const Problem& problem, const Lattice& lattice, const Walk& walk, const Reading& reading,
-         int n, const SpelledLimits& most)
+  SpelledSearch(const Problem& problem, const Lattice& lattice, const Walk& walk,
+                const Reading& reading, int n, const SpelledLimits& most)
       : g_(lattice),
         automaton_(problem.automaton()),
         walk_(walk),
@@ -272,7 +272,7 @@ class Search {
   // Beliefs are equal if they are so bit by bit: where one state is left, as after a token outside,
   // they always are.
   struct Hash {
-    const Search* search;
+    const SpelledSearch* search;
     std::size_t operator()(std::int32_t id) const {
       const Belief& node = search->nodes_[id];
       std::uint64_t h = static_cast<std::uint64_t>(node.end) << 32 ^ node.symbol;
@@ -287,7 +287,7 @@ class Search {
     }
   };
   struct Equal {
-    const Search* search;
+    const SpelledSearch* search;
     bool operator()(std::int32_t a, std::int32_t b) const {
       const Belief &x = search->nodes_[a], &y = search->nodes_[b];
       const Entry* entries = search->entries_.data();
@@ -326,7 +326,7 @@ std::vector<Answer> plain_n_best_spelled(const Problem& problem, Method method, 
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
   if (kernels().log_partition(g, work, &tables, nullptr) == kMinusInfinity) return {};
   const Walk walk(problem, g, tables);
-  return Search(problem, g, walk, reading, n, most).run();
+  return SpelledSearch(problem, g, walk, reading, n, most).run();
 }
 
 // The symbols that rules read: one for each segment, and one for each token outside.

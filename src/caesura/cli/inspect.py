@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.declare import command
-from caesura.cli.output import Json, emit, say, table
+from caesura.cli.output import Json, emit, note, say, table
 from caesura.cli.reading import Trust, load_model
 from caesura.errors import InvalidInput
 from caesura.models.estimator import fitted_of
@@ -46,8 +46,12 @@ def inspect(
     loaded = load_model(model, trust=trust)
     families = _families(loaded)
     facts = _facts(loaded, model, families)
-    best = _weights(loaded, label, top)
-    transitions, patterns = _transitions(loaded, top), _patterns(loaded, top)
+    by_key = loaded._known.spans
+    if by_key:
+        note("weights are known by keys alone: those of single features are not shown")
+    best = [] if by_key else _weights(loaded, label, top)
+    transitions = [] if by_key else _transitions(loaded, top)
+    patterns = [] if by_key else _patterns(loaded, top)
     lengths = _lengths(loaded)
     if json:
         emit(
@@ -85,7 +89,7 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "weights": model.n_features_,
         "nonzero": sum(weight != 0 for weight in fitted.w.tolist()),
         "attributes": sum(one.attributes for one in families),
-        "patterns_by_order": _orders(model),
+        "patterns_by_order": {} if fitted.spans else _orders(model),
         "bytes": path.stat().st_size,
         "tokeniser": model.tokeniser,
         "calibration": None if calibration is None else calibration.method,
@@ -117,6 +121,8 @@ def _families(model: Any) -> list[Family]:
     from caesura.models.training import feature_name
 
     fitted = fitted_of(model)
+    if fitted.spans:
+        return [Family(feature_name(feature), 0, 0) for feature in model.features_]
     sources = fitted.encoder.sources
     parameters = fitted.parameters
     weights: Counter[int] = Counter()
@@ -187,6 +193,8 @@ def _lengths(model: Any) -> dict[str, dict[str, float | int]]:
     for state, bound in zip(structure.states, structure.bounds.tolist(), strict=True):
         if bound:
             found[state]["at most"] = bound
+    if fitted.spans:
+        return {label: some for label, some in found.items() if some}
     attributes = sorted(set(parameters.attribute.tolist()))
     names = dict(zip(attributes, fitted.encoder.names(attributes), strict=True))
     mine = {a: name.partition("=")[2] for a, name in names.items() if name.startswith("length=")}

@@ -41,7 +41,7 @@ Switch = Literal["yes", "no"]
 if TYPE_CHECKING:
     LearnerName = str
 else:
-    LearnerName = Literal[tuple(LEARNERS)]
+    LearnerName = Literal[tuple(dict.fromkeys((*LEARNERS, "perceptron")))]
 
 
 def _presets() -> list[str]:
@@ -165,6 +165,24 @@ class Settings(NamedTuple):
     ] = None
     arow_r: Annotated[
         float | None, _option(LEARNING, "--arow-r", help="Of arow: regularisation, default 1.")
+    ] = None
+    beam: Annotated[
+        int | None,
+        _option(
+            LEARNING,
+            "--beam",
+            help="Size of the agenda of beam search, with --learner perceptron; exact without it. "
+            "The preset words then looks at whole words and the word before.",
+        ),
+    ] = None
+    update: Annotated[
+        Literal["early", "max-violation", "standard"] | None,
+        _option(
+            LEARNING,
+            "--update",
+            help="Which prefix a perceptron with a beam learns from: where the right answer is "
+            "worst off (max-violation, the default), where it leaves the agenda, or the whole.",
+        ),
     ] = None
     c1: Annotated[float | None, _option(LEARNING, "--c1", help="Penalty on |w|, default 0.")] = None
     c2: Annotated[float | None, _option(LEARNING, "--c2", help="Penalty on w², default 1.")] = None

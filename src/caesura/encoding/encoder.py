@@ -16,7 +16,7 @@ from caesura.documents import Document, Tokeniser, as_document
 from caesura.encoding.firings import FiringReader, read_firings
 from caesura.encoding.stored import State, array, require, texts
 from caesura.encoding.values import UNSEEN, Ints, Longs, Values, check_offsets, values_of
-from caesura.features import Column, SegmentFeature, Template
+from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
 from caesura.features.given import AttributesColumn, DenseColumn
@@ -59,6 +59,10 @@ class Encoder:
                 check_offsets(feature)
                 parts = [(index.setdefault(c, len(index)), offset) for c, offset in feature.parts]
                 self._plans.append((parts, PLACES.index(feature.place)))
+            elif isinstance(feature, SegmentTemplate | Incremental):
+                for _, _, one in feature.parts if isinstance(feature, SegmentTemplate) else ():
+                    index.setdefault(one, len(index))
+                self._plans.append(([], 0))
             else:
                 self._segments.append(source)
                 self._plans.append(([], 0))
@@ -102,6 +106,10 @@ class Encoder:
     def attributes(self) -> _kernels.Extractor:
         """The attributes met so far, and which of them come together."""
         return self._extractor
+
+    def new_corpus(self) -> Any:
+        """Return a corpus without sequences, as `encode` fills it."""
+        return _kernels.Corpus()
 
     def copy(self) -> Encoder:
         """Return an encoder that knows the same attributes by the same numbers."""
@@ -225,8 +233,7 @@ class Encoder:
         corpus = _kernels.Corpus() if corpus is None else corpus
         words = words if self._of_words else None  # no column looks at words
         with self._lock:
-            full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
-            if full or (grow and self._frozen):
+            if self._is_full(words) or (grow and self._frozen):
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
             batch = make()
@@ -237,6 +244,10 @@ class Encoder:
                 corpus, batch.offsets, columns, firings, grow, words, self.types, tokens
             )
         return corpus, np.diff(batch.offsets)
+
+    def _is_full(self, words: _kernels.WordRows | None) -> bool:
+        """Say whether more is remembered of words than there is room for."""
+        return len(self._words) > MOST_WORDS or bool(words and words.bytes > MOST_BYTES)
 
     def append_columns(
         self, corpus: _kernels.Corpus, offsets: Longs, columns: Sequence[Values], grow: bool

@@ -6,6 +6,8 @@
     Template    columns at offsets, at a place             word[-1] & word[0], first(word[0])
     Segment-    what is said of whole segments             Length(), Dictionary(lexicon), Text()
     Feature
+    Segment-    segments and those before them             previous.text & this.text
+    Template
 """
 
 from caesura.features.columns import (
@@ -33,7 +35,16 @@ from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.given import attributes, column, dense, function, position, repeats
 from caesura.features.history import history
 from caesura.features.lexicons import Lexicon
-from caesura.features.presets import PRESETS, default_for, preset
+from caesura.features.lookback import (
+    Incremental,
+    SegmentTemplate,
+    SegmentView,
+    earlier,
+    looks_back,
+    previous,
+    this,
+)
+from caesura.features.presets import PRESETS, default_for, preset, word_templates
 from caesura.features.segment import (
     Length,
     Pattern,
@@ -63,12 +74,15 @@ __all__ = [
     "PRESETS",
     "Column",
     "Dictionary",
+    "Incremental",
     "Length",
     "Lexicon",
     "Pattern",
     "SegmentFeature",
     "SegmentFunction",
     "SegmentShape",
+    "SegmentTemplate",
+    "SegmentView",
     "Similar",
     "Template",
     "Text",
@@ -83,6 +97,7 @@ __all__ = [
     "declared",
     "default_for",
     "dense",
+    "earlier",
     "edge",
     "end",
     "first",
@@ -95,6 +110,7 @@ __all__ = [
     "inside",
     "last",
     "lexicons_of",
+    "looks_back",
     "lower",
     "lowered",
     "matched",
@@ -103,17 +119,20 @@ __all__ = [
     "position",
     "prefix",
     "preset",
+    "previous",
     "punctuation",
     "repeats",
     "shape",
     "short_shape",
     "single",
     "suffix",
+    "this",
     "to_spec",
     "token",
     "window",
     "within",
     "word",
     "word_length",
+    "word_templates",
     "zeroed",
 ]

@@ -37,11 +37,24 @@ from caesura.features.columns import (
 from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.given import attributes, column, dense, position, repeats
 from caesura.features.lexicons import Lexicon
+from caesura.features.lookback import previous, this
 from caesura.features.segment import Length, Pattern, SegmentShape
 from caesura.features.spans import SegmentFeature
-from caesura.features.templates import Column, Template, edge, first, last, window, within
+from caesura.features.templates import (
+    Column,
+    Template,
+    begin,
+    edge,
+    end,
+    first,
+    inside,
+    last,
+    single,
+    window,
+    within,
+)
 
-__all__ = ["PRESETS", "default_for", "preset"]
+__all__ = ["PRESETS", "default_for", "preset", "word_templates"]
 
 Features = list[Template | SegmentFeature]
 
@@ -72,7 +85,8 @@ def preset(name: str, **options: Any) -> Features:
     **options
         segments=True adds the features for a semi-CRF, in all presets. gazetteers=[...] takes
         lexicons, in citations, addresses and ner. pos="pos" names the column with parts of speech,
-        in chunking (always used) and ner (not used unless named).
+        in chunking (always used) and ner (not used unless named).  bigrams=True, in words, takes
+        characters at their places in words together with `word_templates`.
 
     Examples
     --------
@@ -353,9 +367,11 @@ def _chunking(segments: bool = False, pos: str = "pos") -> Features:
     return features
 
 
-def _words(segments: bool = False) -> Features:
+def _words(segments: bool = False, bigrams: bool = False) -> Features:
     """Words of Chinese or Japanese text, whose tokens are characters."""
     c = folded(word)
+    if bigrams:
+        return _word_model(c)
     features: Features = [
         *window(c, -2, 2),
         *_pairs([c], -2, 2),
@@ -373,6 +389,50 @@ def _words(segments: bool = False) -> Features:
         features += [Length(exact=4, at_least=(5,)), Text()]
         features.append(SegmentShape(4, collapse=True, column=char_class))
     return features
+
+
+def word_templates(column: Column = word) -> Features:
+    """Return the fourteen templates of word-based segmentation, in the order of the textbook.
+
+    Tokens are characters and segments are words.  They look at whole words and at the word before,
+    so a model needs a bound on the length of words.
+
+    Parameters
+    ----------
+    column : Column
+        What is looked at of each character; ``folded(word)`` makes wide and narrow forms one.
+
+    Examples
+    --------
+    >>> word_templates()[:2]
+    [this.text, previous.text & this.text]
+    >>> len(word_templates())
+    14
+    """
+    w, v = this[column], previous[column]
+    return [
+        w.text,
+        v.text & w.text,
+        single(bias[0]),
+        w.first & w.length,
+        w.last & w.length,
+        v.last & w.first,
+        within(column[0] & column[1]),
+        w.first & w.last,
+        w.text & w.after,
+        w.before & w.text,
+        v.first & w.first,
+        v.last & w.last,
+        w.text & v.length,
+        v.text & w.length,
+    ]
+
+
+def _word_model(c: Column) -> Features:
+    """Return characters at their places in words, and words with the word before them."""
+    tokens = [one for one in _words() if isinstance(one, Template)]
+    placed = [place(one) for one in tokens for place in (begin, inside, end, single)]
+    return [*placed, *(one for one in word_templates(c) if one not in placed)]
 
 
 _PRESETS: dict[str, Callable[..., Features]] = {

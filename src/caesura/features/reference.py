@@ -5,16 +5,19 @@ A history changes what weights go with, not where a template fires; names of att
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
 
 from caesura.documents import Document
 from caesura.features.batch import OPEN_END, OPEN_START
+from caesura.features.lookback import SegmentTemplate, values_of_part
+from caesura.features.spans import SegmentFeature
 from caesura.features.templates import AFTER, BEFORE, Column, Template
 
-__all__ = ["Row", "applies", "cores", "rows"]
+__all__ = ["Row", "applies", "cores", "path_attributes", "rows"]
 
 OPEN = OPEN_START | OPEN_END
 
@@ -125,3 +128,45 @@ def _combinations(
         parts.append(values[at] if 0 <= at < len(values) else {outside: 1.0})
     for combination in product(*(part.items() for part in parts)):
         yield template.attribute([v for v, _ in combination]), prod(n for _, n in combination)
+
+
+def path_attributes(
+    document: Document,
+    segments: Sequence[tuple[int, int, str]],
+    templates: Iterable[Template | SegmentFeature],
+) -> dict[tuple[str, str], float]:
+    """Return what templates say of a segmentation: how often each attribute goes with each label.
+
+    The weight of an attribute at the end of the sequence goes with the label "".
+
+    Examples
+    --------
+    >>> from caesura.features import previous, this
+    >>> bigrams = path_attributes(
+    ...     Document(tuple("abc")), [(0, 2, "w"), (2, 3, "w")], [previous.text & this.text]
+    ... )
+    >>> [name for name, label in bigrams]
+    ['previous.text&this.text=<s>|a b', 'previous.text&this.text=a b|c',
+     'previous.text&this.text=c|</s>']
+    """
+    found: defaultdict[tuple[str, str], float] = defaultdict(float)
+    path = [None, None, *segments, None]  # nothing before the first, nothing after the last
+    for template in templates:
+        if isinstance(template, SegmentTemplate):
+            for j in range(2, len(path) - (not template.fires_at_end)):
+                here = path[j]
+                values = [
+                    values_of_part(role, look, column, document, path[j - role])
+                    for role, look, column in template.parts
+                ]
+                label = "" if here is None else here[2]
+                found[template.attribute(values), label] += 1
+            continue
+        fired = rows(document, [template]) if isinstance(template, Template) else []
+        for previous, (start, end, label) in zip(path[1:], segments, strict=False):
+            for row in fired:
+                if row.start < row.end and applies(row, start, end):
+                    found[row.attribute, label] += row.value
+                elif row.start == row.end == start and previous is not None:
+                    found[f"{row.attribute} after {previous[2]}", label] += row.value
+    return {key: value for key, value in found.items() if value}

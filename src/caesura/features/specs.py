@@ -28,6 +28,7 @@ from caesura.features.given import (
 )
 from caesura.features.history import SegmentHistory
 from caesura.features.lexicons import Lexicon
+from caesura.features.lookback import Incremental, SegmentTemplate
 from caesura.features.segment import Length, Pattern, SegmentFunction, SegmentShape, TokenAt
 from caesura.features.similar import Similar
 from caesura.features.spans import SegmentFeature
@@ -41,7 +42,7 @@ _TYPES: dict[str, type] = {
         *(Template, WordColumn, NormalisedColumn, GivenColumn, PositionColumn, RepeatColumn),
         *(FunctionColumn, AttributesColumn, DenseColumn, MatchedColumn),
         *(Length, TokenAt, SegmentShape, Pattern, SegmentFunction, Dictionary, Text, Similar),
-        SegmentHistory,
+        *(SegmentHistory, SegmentTemplate, Incremental),
     )
 }
 
@@ -87,12 +88,19 @@ def _checked(features: Iterable[Any]) -> list[Template | SegmentFeature]:
             expected = f"each feature once; this is also features[{checked[one]}]"
             raise InvalidInput(message(f"features[{i}]", given, expected, "leave one out"))
         checked[one] = i
-        for column, _ in one.parts if isinstance(one, Template) else ():
+        for column in _columns_of(one):
             if columns.setdefault(column.name, column) != column:
                 expected = f"a name other than that of {columns[column.name]!r}"
                 remedy = "give one of the two columns another name"
                 raise InvalidInput(message(f"features[{i}]", column.name, expected, remedy))
     return list(checked)
+
+
+def _columns_of(feature: Template | SegmentFeature) -> list[Column]:
+    """Return the columns that a template looks at."""
+    if isinstance(feature, Template):
+        return [column for column, _ in feature.parts]
+    return [part[2] for part in feature.parts] if isinstance(feature, SegmentTemplate) else []
 
 
 def _check_names(features: Sequence[Template | SegmentFeature]) -> None:

@@ -19,6 +19,7 @@ from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
+from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.models.temperature import cooled, find_temperature
@@ -276,6 +277,7 @@ class Answers(Predictor):
         constraints : dict, optional
             As in `predict`.
         """
+        refuse(self._known, "explain")
         return explain(self, x, constraints)
 
     def top_features(self, label: str | None = None, n: int = 10) -> list[TopFeature]:
@@ -288,6 +290,7 @@ class Answers(Predictor):
         n : int
             How many.
         """
+        refuse(self._known, "top_features")
         return top_features(self, label, n)
 
     # -- files --------------------------------------------------------------------------------

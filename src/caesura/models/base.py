@@ -28,6 +28,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Document, Partial
 from caesura.encoding import Encoder
+from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
@@ -38,6 +39,16 @@ from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
+from caesura.models.lookback import (
+    SpanTraining,
+    check_bounds,
+    check_span_model,
+    check_span_targets,
+    fit_spans,
+    is_span_model,
+    own_features,
+    span_fitted,
+)
 from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
@@ -60,6 +71,7 @@ class _Read(NamedTuple):
     encoder: Encoder
     corpus: _kernels.Corpus
     targets: list[Target]
+    documents: list[Document]  # only where features need them
 
 
 class Model(Estimator):
@@ -110,7 +122,11 @@ class Model(Estimator):
         before = self._known if self.warm_start and self._fitted is not None else None
         if before is not None and self._temperature is not None:
             before = before._replace(w=before.w * self._temperature)
-        training = self._training(self._read(X, y, before), sample_weight, before)
+        read = self._read(X, y, before)
+        if isinstance(read.encoder, SpanEncoder):
+            dev = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
+            return self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
+        training = self._training(read, sample_weight, before)
         development = None if X_dev is None else Development(self, training, X_dev, y_dev)
         result = train(self, training, development, checkpoint, callbacks, sample_weight)
         fitted = compacted(training.fitted(result.w))
@@ -123,6 +139,37 @@ class Model(Estimator):
             _margin=not is_probabilistic(self.learner, self.loss),
             _temperature=None,
         )
+        return self
+
+    def _fit_spans(
+        self,
+        read: _Read,
+        sample_weight: npt.ArrayLike | None,
+        dev: tuple[list[Document], list[list[Segment]]] | None,
+        checkpoint: str | os.PathLike[str] | None,
+        callbacks: Sequence[Callable[[Progress], bool | None]],
+    ) -> Self:
+        """Learn with features that look back, or with a beam."""
+        lengths = read.corpus.lengths.tolist()
+        check_span_targets(read.targets)
+        labelling = self._labelling(read.targets, lengths, None)
+        check_bounds(self, labelling.structure)
+        bars = self._training_bars(labelling.structure)
+        rows = [
+            self._rows(target, length, labelling, f"y[{i}]")
+            for i, (target, length) in enumerate(zip(read.targets, lengths, strict=True))
+        ]
+        _check_rows(rows, bars)
+        encoder: Any = read.encoder
+        kernel = encoder.new_model(len(bars.states), bool(self.boundary_weights))
+        own = own_features(encoder, bars.states, read.documents.__getitem__)
+        weight = weights_of(sample_weight, len(rows))
+        corpus: Any = read.corpus
+        training = SpanTraining(labelling, bars, encoder, corpus, kernel, rows, weight, own)
+        kernel, history, status = fit_spans(self, training, dev, checkpoint, callbacks)
+        encoder.forget()
+        fitted = span_fitted(labelling[:3], encoder, kernel)
+        self._set_fitted(fitted, n_features_=len(kernel), history_=history, status_=status)
         return self
 
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
@@ -146,15 +193,20 @@ class Model(Estimator):
         if before is None and learns:
             some = list(some)  # these must see all segments first
             features = self._learnt(features, some)
-        encoder = before.encoder.copy() if before else Encoder(features)
-        corpus = _kernels.Corpus()
+        spans = is_span_model(self, features)
+        encoder = before.encoder.copy() if before else (SpanEncoder if spans else Encoder)(features)
+        if spans:
+            check_span_model(self, features)
+        corpus = encoder.new_corpus()
         targets: list[Target] = []
+        kept: list[Document] = []  # for features that are functions of all segments so far
         for first, documents, ys in some:
             encoder.encode(documents, True, corpus, first)
             targets += ys
+            kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
         if not targets:
             raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
-        return _Read(encoder, corpus, targets)
+        return _Read(encoder, corpus, targets, kept)
 
     def _declared(self) -> Features | None:
         if self.features is None:
@@ -164,10 +216,17 @@ class Model(Estimator):
             raise InvalidInput(message("features", self.features, "a list", remedy))
         if isinstance(self.features, str):
             try:
-                return declared(preset(self.features, segments=self.kind == "semi"))
+                semi = self.kind == "semi"
+                more = {"bigrams": True} if semi and self._takes_bigrams else {}
+                return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
                 raise InvalidInput(f"features: {error}") from None
         return declared(self.features)
+
+    @property
+    def _takes_bigrams(self) -> bool:
+        """Whether a preset looks at the word before: the preset words does, with a beam."""
+        return self.features == "words" and self.beam is not None
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
         """Return the features with what they learn from the segments of the training data."""

@@ -11,7 +11,7 @@ from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.features import SegmentFeature
+from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.inference.alternatives import n_best_spelled
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
@@ -68,6 +68,8 @@ class ChainCRF(Answers):
         As in `SemiCRF`, of tags.
     constraints : dict, optional
         As in `SemiCRF`, about the segments that tags spell.
+    beam, update
+        As in `SemiCRF`; segments are tokens with their tags.
 
     Examples
     --------
@@ -121,6 +123,8 @@ class ChainCRF(Answers):
         pa_c: float = 1.0,
         arow_variance: float = 1.0,
         arow_r: float = 1.0,
+        beam: int | None = None,
+        update: str = "max-violation",
     ) -> None:
         self._keep(locals())
 
@@ -143,6 +147,8 @@ class ChainCRF(Answers):
 
     def _check_features(self, features: Features) -> None:
         for feature in features:
+            if isinstance(feature, SegmentTemplate | Incremental):
+                continue
             if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
                 expected = "features of tokens and edges"
                 remedy = "take SemiCRF for features of segments, or leave it out"

@@ -26,9 +26,11 @@ from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["PRECISIONS", "Estimator", "Features", "fitted_of"]
+__all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of"]
 
 MOST_THREADS = 1024
+MOST_CANDIDATES = 2**31 - 1
+UPDATES = ("early", "max-violation", "standard")  # in the order of the kernels
 PRECISIONS = ("auto", "double", "mixed")
 Features = list[Template | SegmentFeature]
 Bools = npt.NDArray[np.bool_]
@@ -71,6 +73,8 @@ class Estimator(Parameters):
     pa_c: float
     arow_variance: float
     arow_r: float
+    beam: int | None
+    update: str
 
     kind: ClassVar[str]
     features_: Features
@@ -105,7 +109,8 @@ class Estimator(Parameters):
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)
         model_rules(self.constraints)
-        for name, known in (("learner", LEARNERS), ("precision", PRECISIONS)):
+        choices = ("learner", LEARNERS), ("precision", PRECISIONS), ("update", UPDATES)
+        for name, known in choices:
             value = getattr(self, name)
             if value not in known:
                 expected = " or ".join(map(repr, known))
@@ -121,10 +126,16 @@ class Estimator(Parameters):
         if not isinstance(self.outside, str):
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))
+        self._check_beam()
         Tokeniser.of(self.tokeniser)
         whole("random_state", self.random_state, 0)
         self._checked_bias()
         self._check_threads()
+
+    def _check_beam(self) -> None:
+        """Raise if the size of the agenda, which may be set between two predictions, is wrong."""
+        if self.beam is not None:
+            whole("beam", self.beam, 1, MOST_CANDIDATES)
 
     def _check_threads(self) -> None:
         """Raise if the number of threads, which may be set at any time, is wrong."""

@@ -21,6 +21,7 @@ from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
 from caesura.models.estimator import Features
+from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.semi import LONGEST, SemiCRF
@@ -64,7 +65,7 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     """Return what fitting left behind, but for the features, as plain data."""
     fitted, calibration = model._known, model._calibration
     structure = fitted.structure
-    arrays, n_plain = nonzero(fitted)
+    arrays, n_plain = (span_arrays(fitted), 0) if fitted.spans else nonzero(fitted)
     arrays |= {name: getattr(structure, name) for name in BARS}
     if calibration is not None:
         arrays["calibration"] = np.stack([calibration.knots, calibration.values])
@@ -79,6 +80,8 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     }
     if model._margin:
         header["temperature"] = model._temperature
+    if fitted.spans:
+        header["keys"] = len(arrays["keys"])
     if fitted.rules != Rules():
         header["constraints"] = {key: list(getattr(fitted.rules, key)) for key in OF_LABELS}
     return header, arrays
@@ -184,6 +187,13 @@ def _restored(
     model: Answers, header: Mapping[str, Any], arrays: Arrays, features: Features
 ) -> tuple[Fitted, Calibration | None]:
     """Return what `content` wrote; kernels trust what they are given, so all is checked."""
+    bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
+    if "keys" in header:
+        labelling = _structure(model, header, arrays)
+        _require(bool((labelling[0].bounds >= 1).all()), "bounds: out of range")
+        fitted = restored_spans(labelling, features, arrays, bool(model.boundary_weights))
+        check_scores("weights", fitted.w)
+        return fitted, _calibration(header["calibration"], bias, arrays)
     encoder = Encoder(features)
     prefix = "encoder."
     encoder.restore(
@@ -211,7 +221,6 @@ def _restored(
     rules = model_rules(header.get("constraints"))  # older files have none
     parameters = model._ruled(parameters, Labelling(structure, labels, scheme, None), rules)
     fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w, rules)
-    bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
     return fitted, _calibration(header["calibration"], bias, arrays)
 
 

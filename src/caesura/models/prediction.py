@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import repeat
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -17,9 +17,10 @@ from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
-from caesura.models.encoded import Encoded, impossible
+from caesura.models.encoded import Encoded, SpanEncoded, impossible
+from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.ragged import Ragged
-from caesura.models.reading import chunks, encoded, raw_chunks
+from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
 from caesura.models.rules import (
     Constraints,
     Rules,
@@ -88,8 +89,13 @@ class Predictor(Model):
         threads = threads_of(self.n_threads)
         self._checked_bias()
         free = spoken(constraints, X) is None
+        if fitted.spans and not free:
+            raise unconstrained()
         reader = None if free else ConditionReader(each_rules(constraints, X), self._bare)
         for first, raw in raw_chunks(X):
+            if fitted.spans:
+                yield self._encoded_spans(fitted, first, raw, threads)
+                continue
             corpus, lengths = encoded(fitted.encoder, fitted.words, raw, self.tokeniser, first)
             scorer = self._scorer(fitted, int(lengths.max(initial=0)))
             design = fitted.parameters.compile(corpus)
@@ -111,6 +117,24 @@ class Predictor(Model):
             self._constrain(p, fitted.rules, "constraints")
         self._constrain(p, rules, name)
         return rules, p
+
+    def _encoded_spans(self, fitted: Fitted, first: int, raw: list[Any], threads: int) -> Encoded:
+        """Return sequences encoded for features that look back, or for a beam."""
+        self._check_beam()
+        encoder, structure, kernel = cast(Any, fitted.encoder), fitted.structure, fitted.parameters
+        untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser, first)
+        corpus, lengths = untyped
+        bias = None
+        if self._checked_bias():
+            bias = np.zeros(len(structure.states))
+            bias[self._outside_states(structure.states, fitted.scheme)] = self.outside_bias
+
+        def document(i: int) -> Document:
+            return documents_of([raw[i]], self.tokeniser, "X", first + i)[0]
+
+        own = own_features(encoder, structure.states, document)
+        scorer: Any = SpanAnswers(cast(Any, kernel), structure, self.beam, bias, own)
+        return SpanEncoded(first, raw, self.tokeniser, lengths, corpus, scorer, threads)
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -243,10 +267,11 @@ class Predictor(Model):
         X, constraints
             As in `predict`.
         """
+        states = self._known.structure.states
         return [
             m
             for some in self._encoded(X, constraints)
-            for m in some.marginals(partial(self._own_potentials, some))
+            for m in some.marginals(partial(self._own_potentials, some), states)
         ]
 
     def predict_n_best(

@@ -120,6 +120,13 @@ class SemiCRF(Answers):
         Of pa: how far one sequence may move the weights.
     arow_variance, arow_r : float
         Of arow: the variance of each weight to begin with, and how much it distrusts one sequence.
+    beam : int, optional
+        Size of the agenda in beam search, with ``learner="perceptron"``; without it search is
+        exact.  It may be set between two predictions.
+    update : {"max-violation", "early", "standard"}
+        Which prefix of a sequence a perceptron with a beam learns from: the one where the gold
+        segmentation is worst off against the best of the agenda, the one where it leaves the
+        agenda, or the whole sequence.  Exact search learns from whole sequences.
 
     Examples
     --------
@@ -175,6 +182,8 @@ class SemiCRF(Answers):
         pa_c: float = 1.0,
         arow_variance: float = 1.0,
         arow_r: float = 1.0,
+        beam: int | None = None,
+        update: str = "max-violation",
     ) -> None:
         self._keep(locals())
 

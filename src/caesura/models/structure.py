@@ -65,6 +65,11 @@ class Fitted(NamedTuple):
     words: _kernels.WordRows  # what words score by themselves
     rules: Rules = Rules()  # that every segmentation keeps, in training and in prediction
 
+    @property
+    def spans(self) -> bool:
+        """Whether its weights are those of features that look back, or of a beam."""
+        return isinstance(self.parameters, _kernels.SpanModel)
+
     @classmethod
     def of(
         cls,

@@ -1,0 +1,479 @@
+// The door to features that look back: their corpora, models, learners and answers.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+
+#include "bind/bindings.hpp"
+#include "bind/tuples.hpp"
+#include "encode/segments.hpp"
+#include "learn/span_model.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace caesura {
+namespace {
+
+using TokenPlan = std::tuple<std::vector<std::pair<int, int>>, int, std::string>;
+using SegmentPlan = std::tuple<std::vector<std::tuple<int, int, int>>, std::string>;
+using ColumnTuple = std::tuple<std::optional<Vector<std::int64_t>>, Vector<std::int32_t>,
+                               std::optional<Vector<double>>>;
+using Interners = std::vector<std::shared_ptr<Interner>>;
+
+std::uint64_t hashed(std::string_view text) { return hash_bytes(text.data(), text.size()); }
+
+std::shared_ptr<SpanModel> make_model(int n_columns, int n_labels, bool boundary_weights,
+                                      const std::vector<TokenPlan>& tokens,
+                                      const std::vector<SegmentPlan>& segments,
+                                      bool sees_everything) {
+  require(n_columns >= 0 && n_labels > 0, "labels: out of range");
+  auto model = std::make_shared<SpanModel>();
+  SpanFeatures& features = model->features;
+  features.n_columns = n_columns;
+  features.n_labels = n_labels;
+  features.boundary_weights = boundary_weights;
+  features.sees_everything = sees_everything;
+  for (const auto& [parts, place, name] : tokens) {
+    std::vector<Part> made;
+    for (const auto& [column, offset] : parts) {
+      require(column >= 0 && column < n_columns, "tokens: no such column");
+      made.push_back({column, offset});
+    }
+    require(!made.empty() && place >= 0 && place <= static_cast<int>(Place::kEdge),
+            "tokens: out of range");
+    features.add_tokens(std::move(made), static_cast<Place>(place), hashed(name));
+  }
+  for (const auto& [parts, name] : segments) {
+    std::vector<SegmentPart> made;
+    for (const auto& [role, said, column] : parts) {
+      require(role >= 0 && role < 3 && said >= 0 && said <= static_cast<int>(Said::kLabel) &&
+                  column >= 0 &&
+                  (column < n_columns || said == static_cast<int>(Said::kLabel) ||
+                   said == static_cast<int>(Said::kLength)),
+              "segments: out of range");
+      made.push_back({role, static_cast<Said>(said), column});
+    }
+    features.add_segments(made, hashed(name));
+  }
+  require(features.pairs.size() <= SpanFeatures::kMostPairs &&
+              features.joints.size() <= SpanFeatures::kMostPairs,
+          "segments: too many");
+  model->texts.resize(features.text_columns.size());
+  return model;
+}
+
+Array<std::uint64_t> bits_of(const SpanModel& self, int k) { return given(self.texts[k].bits()); }
+
+void restore(SpanModel& self, Vector<std::uint64_t> keys, Vector<double> weights,
+             const std::vector<Vector<std::uint64_t>>& texts) {
+  require(weights.shape(0) == keys.shape(0) * self.features.n_labels, "weights: wrong length");
+  require(texts.size() == self.texts.size() && self.table.size() == 0, "texts: wrong number");
+  for (std::size_t k = 0; k < texts.size(); ++k) {
+    const std::size_t size = texts[k].shape(0);
+    require(size > 0 && (size & (size - 1)) == 0, "texts: wrong size");
+    self.texts[k].restore(copied(texts[k]));
+  }
+  for (std::size_t k = 0; k < keys.shape(0); ++k) {
+    self.table.add(keys(k));
+    require(self.table.size() == static_cast<int>(k) + 1, "keys: one is there twice");
+  }
+  self.w.assign(weights.data(), weights.data() + weights.shape(0));
+}
+
+// Appends a batch of sequences.
+void append(SpanCorpus& self, Vector<std::int64_t> offsets, const std::vector<ColumnTuple>& columns,
+            const Interners& values, const Firings& firings,
+            const std::vector<std::pair<int, std::string>>& sources) {
+  require(offsets.shape(0) >= 1 && offsets(0) == 0, "offsets: expected 0 first");
+  const std::size_t n = offsets.shape(0) - 1;
+  const std::int64_t n_tokens = offsets(n), before = self.offsets.back();
+  require(values.size() >= columns.size(), "values: one for each column");
+  if (self.columns.empty()) self.columns.resize(columns.size());
+  require(self.columns.size() == columns.size(), "columns: another number");
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const auto& [ptr, ids, weights] = columns[c];
+    SpanCorpus::Values& to = self.columns[c];
+    const std::size_t size = ptr ? (*ptr)(n_tokens) : n_tokens;
+    require(!ptr || static_cast<std::int64_t>(ptr->shape(0)) == n_tokens + 1, "columns: ptr");
+    require(ids.shape(0) == size && (!weights || weights->shape(0) == size), "columns: length");
+    if (ptr && to.ptr.empty())  // until now there was one value for each token
+      for (std::int64_t t = 0; t <= before; ++t) to.ptr.push_back(t);
+    if (weights && to.weights.empty()) to.weights.assign(to.ids.size(), 1.0);
+    const auto first = static_cast<std::int64_t>(to.ids.size());
+    for (std::int64_t t = 1; !to.ptr.empty() && t <= n_tokens; ++t)
+      to.ptr.push_back(first + (ptr ? (*ptr)(t) : t));
+    to.ids.insert(to.ids.end(), ids.data(), ids.data() + size);
+    if (weights)
+      to.weights.insert(to.weights.end(), weights->data(), weights->data() + size);
+    else if (!to.weights.empty())
+      to.weights.insert(to.weights.end(), size, 1.0);
+    const Interner& known = *values[c];
+    while (static_cast<std::int32_t>(to.hashes.size()) < known.size())
+      to.hashes.push_back(hashed(known[static_cast<std::int32_t>(to.hashes.size())]));
+    for (std::size_t k = 0; k < size; ++k)
+      require(ids(k) < static_cast<std::int32_t>(to.hashes.size()), "columns: out of range");
+  }
+  std::size_t at = 0;
+  std::vector<std::uint64_t> salts(sources.size());
+  for (std::size_t k = 0; k < sources.size(); ++k) salts[k] = hashed(sources[k].second);
+  for (std::size_t i = 0; i < n; ++i) {
+    self.offsets.push_back(before + offsets(i + 1));
+    for (; at < firings.size() && firings[at].start < offsets(i + 1); ++at) {
+      const Firing& f = firings[at];
+      std::size_t k = 0;
+      while (k < sources.size() && sources[k].first != f.source) ++k;
+      require(k < sources.size() && f.id >= 0, "firings: out of range");
+      const std::uint64_t key = mix(salts[k], hashed((*values[columns.size() + k])[f.id]));
+      self.fired.push_back({f.start - static_cast<std::int32_t>(offsets(i)),
+                            f.end - static_cast<std::int32_t>(offsets(i)), f.flags, key, f.value});
+    }
+    self.fired_ptr.push_back(static_cast<std::int64_t>(self.fired.size()));
+  }
+}
+
+SpanRules rules_of(Vector<std::int32_t> bounds, Matrix<std::uint8_t> barred,
+                   Vector<std::uint8_t> start, Vector<std::uint8_t> end,
+                   const std::optional<Vector<double>>& bias, int Y) {
+  const std::size_t n = Y;
+  require(bounds.shape(0) == n && barred.shape(0) == n && barred.shape(1) == n &&
+              start.shape(0) == n && end.shape(0) == n && (!bias || bias->shape(0) == n),
+          "bounds, barred: expected one for each label");
+  for (std::size_t y = 0; y < n; ++y) require(bounds(y) >= 1, "bounds: expected 1 or more");
+  SpanRules rules{
+      copied(bounds), {barred.data(), barred.data() + n * n}, copied(start), copied(end), {}};
+  if (bias) rules.bias = copied(*bias);
+  return rules;
+}
+
+SpanGold gold_of(const std::vector<Matrix<std::int32_t>>& rows, const SpanCorpus& corpus,
+                 const SpanRules& rules) {
+  require(static_cast<int>(rows.size()) == corpus.n_sequences(), "gold: one for each sequence");
+  SpanGold gold;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<LabelledSegment> one;
+    int end = 0;
+    for (std::size_t k = 0; k < rows[i].shape(0); ++k) {
+      const LabelledSegment s{rows[i](k, 0), rows[i](k, 1), rows[i](k, 2)};
+      require(s.start == end && s.end > s.start && s.label >= 0 &&
+                  s.label < static_cast<int>(rules.bounds.size()) &&
+                  s.end - s.start <= rules.bounds[s.label],
+              "gold: not a segmentation");
+      end = s.end;
+      one.push_back(s);
+    }
+    require(end == corpus.length(static_cast<int>(i)), "gold: not a segmentation");
+    gold.push_back(std::move(one));
+  }
+  return gold;
+}
+
+// Calls a function of Python: f(sequence, segments before, (start, end, label)) -> strings
+struct OwnFeatures : Incremental {
+  explicit OwnFeatures(nb::object f) : call(std::move(f)) {}
+  void keys(int sequence, const std::vector<LabelledSegment>& before,
+            const LabelledSegment& segment, std::vector<std::uint64_t>& out) override {
+    const nb::gil_scoped_acquire acquire;
+    nb::list made;
+    for (const LabelledSegment& s : before) made.append(nb::make_tuple(s.start, s.end, s.label));
+    nb::object said =
+        call(sequence, made, nb::make_tuple(segment.start, segment.end, segment.label));
+    for (nb::handle one : nb::cast<nb::sequence>(said)) {
+      const auto text = nb::cast<std::string>(one);
+      out.push_back(mix(kOwn, hashed(text)));
+    }
+  }
+  static constexpr std::uint64_t kOwn = 0x6f776e0000000000;
+  nb::object call;
+};
+
+std::vector<LabelledSegment> path_of(Matrix<std::int32_t> rows) {
+  std::vector<LabelledSegment> out;
+  for (std::size_t k = 0; k < rows.shape(0); ++k)
+    out.push_back({rows(k, 0), rows(k, 1), rows(k, 2)});
+  return out;
+}
+
+int update_of(int update) {
+  require(update >= 0 && update <= static_cast<int>(Update::kStandard), "update: out of range");
+  return update;
+}
+
+nb::list ranked(const SpanScorer& self, const SpanCorpus& corpus, const Reading& reading,
+                nb::handle kind, nb::list names, int n, int n_threads) {
+  std::vector<std::vector<Answer>> answers;
+  std::vector<double> log_z;
+  {
+    const Released release;
+    answers = self.n_best(corpus, n, n_threads);
+    log_z = self.log_partition(corpus, n_threads);
+  }
+  auto item = [&](std::size_t i, nb::list path, double score) -> nb::object {
+    return nb::make_tuple(std::move(path), std::exp(std::min(score - log_z[i], 0.0)));
+  };
+  return answers_to_python(answers, reading, kind, names, item);
+}
+
+nb::list drawn(const SpanScorer& self, const SpanCorpus& corpus, const Reading& reading,
+               nb::handle kind, nb::list names, int n, std::uint64_t seed, int n_threads) {
+  std::vector<std::vector<Answer>> answers;
+  {
+    const Released release;
+    answers = self.samples(corpus, n, seed, n_threads);
+  }
+  auto item = [](std::size_t, nb::list path, double) -> nb::object { return std::move(path); };
+  return answers_to_python(answers, reading, kind, names, item);
+}
+
+void bind_models(nb::module_& m) {
+  nb::class_<SpanCorpus>(m, "SpanCorpus", "Sequences for features that look back.")
+      .def(nb::init<>())
+      .def("__len__", &SpanCorpus::n_sequences)
+      .def_prop_ro(
+          "lengths",
+          [](const SpanCorpus& self) {
+            std::vector<std::int64_t> out;
+            for (int i = 0; i < self.n_sequences(); ++i) out.push_back(self.length(i));
+            return given(std::move(out));
+          },
+          nb::rv_policy::move)
+      .def("append", &append, "offsets"_a, "columns"_a, "values"_a, "firings"_a, "sources"_a);
+
+  nb::class_<SpanModel>(m, "SpanModel", "Weights of features that look back, by keys.")
+      .def(nb::new_(&make_model), "n_columns"_a, "n_labels"_a, "boundary_weights"_a, "tokens"_a,
+           "segments"_a, "sees_everything"_a)
+      .def("__len__",
+           [](const SpanModel& self) {
+             std::size_t n = 0;
+             for (const double one : self.w) n += one != 0.0;
+             return n;
+           })
+      .def_prop_ro("depth", [](const SpanModel& self) { return self.features.depth(); })
+      .def_prop_ro(
+          "keys", [](const SpanModel& self) { return given(self.table.keys()); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "weights",
+          [](const SpanModel& self) {
+            return given(std::vector<double>(self.w.begin(), self.w.end()));
+          },
+          nb::rv_policy::move)
+      .def_prop_ro("n_texts", [](const SpanModel& self) { return self.texts.size(); })
+      .def("texts", &bits_of, "k"_a)
+      .def("restore", &restore, "keys"_a, "weights"_a, "texts"_a)
+      .def(
+          "compile", [](const SpanModel&, std::shared_ptr<SpanCorpus> corpus) { return corpus; },
+          "corpus"_a, "Keys are looked for when they are needed, so a corpus stays as it is.");
+}
+
+void bind_learners(nb::module_& m) {
+  nb::class_<SpanObjective>(m, "SpanObjective", "Log-likelihood with features of pairs.")
+      .def(
+          "__init__",
+          [](SpanObjective* self, std::shared_ptr<SpanModel> model,
+             std::shared_ptr<SpanCorpus> corpus, const std::vector<Matrix<std::int32_t>>& rows,
+             Vector<std::int32_t> bounds, Matrix<std::uint8_t> barred, Vector<std::uint8_t> start,
+             Vector<std::uint8_t> end, Vector<double> weight, double min_freq, int n_threads) {
+            SpanRules rules =
+                rules_of(bounds, barred, start, end, std::nullopt, model->features.n_labels);
+            SpanGold gold = gold_of(rows, *corpus, rules);
+            require(weight.shape(0) == rows.size(), "weight: one for each sequence");
+            require(model->features.depth() <= 1, "model: looks back too far");
+            std::vector<double> weights = copied(weight);
+            const Released release;
+            new (self) SpanObjective(std::move(model), std::move(corpus), std::move(gold),
+                                     std::move(rules), std::move(weights), min_freq, n_threads);
+          },
+          "model"_a, "corpus"_a, "gold"_a, "bounds"_a, "barred"_a, "barred_start"_a, "barred_end"_a,
+          "weight"_a, "min_freq"_a, "n_threads"_a)
+      .def("__len__", &SpanObjective::n_sequences)
+      .def_prop_ro("size", &SpanObjective::size)
+      .def(
+          "evaluate",
+          [](const SpanObjective& self, Vector<double> w, int n_threads) {
+            require(static_cast<std::int64_t>(w.shape(0)) == self.size(), "w: wrong length");
+            std::vector<double> gradient(self.size());
+            double loss = 0.0;
+            {
+              const Released release;
+              loss = self.evaluate(w.data(), n_threads, gradient.data());
+            }
+            return nb::make_tuple(loss, given(std::move(gradient)));
+          },
+          "w"_a, "n_threads"_a,
+          nb::sig("def evaluate(self, w: NDArray[numpy.float64], n_threads: int) -> "
+                  "tuple[float, NDArray[numpy.float64]]"))
+      .def(
+          "put",
+          [](const SpanObjective& self, Vector<double> w) {
+            require(static_cast<std::int64_t>(w.shape(0)) == self.size(), "w: wrong length");
+            self.put(w.data());
+          },
+          "w"_a);
+
+  nb::class_<SpanPerceptron>(m, "SpanPerceptron", "The averaged perceptron with an agenda.")
+      .def(
+          "__init__",
+          [](SpanPerceptron* self, std::shared_ptr<SpanModel> model,
+             std::shared_ptr<SpanCorpus> corpus, const std::vector<Matrix<std::int32_t>>& rows,
+             Vector<std::int32_t> bounds, Matrix<std::uint8_t> barred, Vector<std::uint8_t> start,
+             Vector<std::uint8_t> end, Vector<double> weight, std::optional<int> beam, int update) {
+            SpanRules rules =
+                rules_of(bounds, barred, start, end, std::nullopt, model->features.n_labels);
+            SpanGold gold = gold_of(rows, *corpus, rules);
+            require(weight.shape(0) == rows.size(), "weight: one for each sequence");
+            require(!beam || *beam >= 1, "beam: out of range");
+            new (self) SpanPerceptron(std::move(model), std::move(corpus), std::move(gold),
+                                      std::move(rules), copied(weight),
+                                      beam.value_or(SpanSearch::kUnlimited),
+                                      static_cast<Update>(update_of(update)));
+          },
+          "model"_a, "corpus"_a, "gold"_a, "bounds"_a, "barred"_a, "barred_start"_a, "barred_end"_a,
+          "weight"_a, "beam"_a.none(), "update"_a)
+      .def(
+          "run",
+          [](SpanPerceptron& self, Vector<std::int32_t> order, int begin, double seconds,
+             std::optional<nb::object> own) {
+            std::unique_ptr<OwnFeatures> features;
+            if (own) features = std::make_unique<OwnFeatures>(*own);
+            const int count = static_cast<int>(order.shape(0));
+            const std::int32_t* from = order.data();
+            if (features) return self.run(from, count, begin, seconds, features.get());
+            const Released release;
+            return self.run(from, count, begin, seconds, nullptr);
+          },
+          "order"_a, "begin"_a, "seconds"_a, "own"_a.none())
+      .def("averaged",
+           [](const SpanPerceptron& self) {
+             const Released release;
+             return std::make_shared<SpanModel>(self.averaged());
+           })
+      .def_ro("updates", &SpanPerceptron::updates)
+      .def_ro("early", &SpanPerceptron::early)
+      .def_ro("violations", &SpanPerceptron::violations)
+      .def_rw("keep_log", &SpanPerceptron::keep_log)
+      .def_prop_ro(
+          "log",
+          [](const SpanPerceptron& self) {
+            nb::list out;
+            for (const SpanPerceptron::Step& s : self.log)
+              out.append(nb::make_tuple(s.sequence, s.left_at, s.boundary, s.violation));
+            return out;
+          },
+          "Of each example: its number, where gold left the agenda, where the update was, by how "
+          "much gold was worse.",
+          nb::sig("def log(self) -> list[tuple[int, int, int, float]]"));
+}
+
+void bind_answers(nb::module_& m) {
+  nb::class_<SpanPosterior>(m, "SpanPosterior", "Probabilities of the spans of one sequence.")
+      .def_ro("log_partition", &SpanPosterior::log_z)
+      .def_ro("entropy", &SpanPosterior::entropy)
+      .def_prop_ro(
+          "shape", [](const SpanPosterior& p) { return nb::make_tuple(p.T, p.L, p.Y); },
+          nb::sig("def shape(self) -> tuple[int, int, int]"))
+      .def_prop_ro(
+          "spans", [](const SpanPosterior& p) { return given(p.spans); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "transitions", [](const SpanPosterior& p) { return given(p.transitions); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "starts", [](const SpanPosterior& p) { return given(p.starts); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "ends", [](const SpanPosterior& p) { return given(p.ends); }, nb::rv_policy::move);
+
+  nb::class_<SpanScorer>(m, "SpanScorer", "A model with features that look back, which answers.")
+      .def(
+          "__init__",
+          [](SpanScorer* self, std::shared_ptr<SpanModel> model, Vector<std::int32_t> bounds,
+             Matrix<std::uint8_t> barred, Vector<std::uint8_t> start, Vector<std::uint8_t> end,
+             const std::optional<Vector<double>>& bias, std::optional<int> beam) {
+            require(!beam || *beam >= 1, "beam: out of range");
+            SpanRules rules = rules_of(bounds, barred, start, end, bias, model->features.n_labels);
+            new (self) SpanScorer(std::move(model), std::move(rules),
+                                  beam.value_or(SpanSearch::kUnlimited));
+          },
+          "model"_a, "bounds"_a, "barred"_a, "barred_start"_a, "barred_end"_a,
+          "entry_bias"_a.none(), "beam"_a.none())
+      .def_prop_ro("depth", &SpanScorer::depth)
+      .def(
+          "best",
+          [](const SpanScorer& self, const SpanCorpus& corpus, const Reading* reading,
+             int n_threads, std::optional<nb::object> own) {
+            if (own) {
+              OwnFeatures features(*own);
+              return self.best(corpus, reading, 1, &features);
+            }
+            const Released release;
+            return self.best(corpus, reading, n_threads, nullptr);
+          },
+          "design"_a, "reading"_a.none(), "n_threads"_a, "own"_a.none() = nb::none())
+      .def("confident", &SpanScorer::confident, "design"_a, "reading"_a, "n_threads"_a,
+           nb::call_guard<Released>())
+      .def(
+          "posterior",
+          [](const SpanScorer& self, const SpanCorpus& corpus, bool want_entropy, int n_threads) {
+            std::vector<SpanPosterior> rows;
+            {
+              const Released release;
+              rows = self.posterior(corpus, want_entropy, n_threads);
+            }
+            nb::list out;
+            for (SpanPosterior& row : rows) out.append(nb::cast(std::move(row)));
+            return out;
+          },
+          "design"_a, "want_entropy"_a, "n_threads"_a,
+          nb::sig("def posterior(self, design: SpanCorpus, want_entropy: bool, n_threads: int) -> "
+                  "list[SpanPosterior]"))
+      .def(
+          "log_partition",
+          [](const SpanScorer& self, const SpanCorpus& corpus, int n_threads) {
+            return self.log_partition(corpus, n_threads);
+          },
+          "design"_a, "n_threads"_a, nb::call_guard<Released>())
+      .def("n_best", &ranked, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a, "n_threads"_a)
+      .def("sample", &drawn, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a, "seed"_a,
+           "n_threads"_a)
+      .def(
+          "score",
+          [](const SpanScorer& self, const SpanCorpus& corpus, int i, Matrix<std::int32_t> rows) {
+            require(i >= 0 && i < corpus.n_sequences(), "i: out of range");
+            return self.score(corpus, i, path_of(rows));
+          },
+          "design"_a, "i"_a, "segments"_a)
+      .def(
+          "said",
+          [](const SpanScorer& self, const SpanCorpus& corpus, int i, Matrix<std::int32_t> rows) {
+            require(i >= 0 && i < corpus.n_sequences(), "i: out of range");
+            nb::list out;
+            for (const SpanScorer::Said& one : self.said(corpus, i, path_of(rows)))
+              out.append(nb::make_tuple(one.key, one.label, one.value));
+            return out;
+          },
+          "design"_a, "i"_a, "segments"_a,
+          nb::sig("def said(self, design: SpanCorpus, i: int, segments: NDArray[numpy.int32]) -> "
+                  "list[tuple[int, int, float]]"))
+      .def(
+          "tally",
+          [](const SpanScorer& self, const SpanCorpus& corpus, int i) {
+            require(i >= 0 && i < corpus.n_sequences(), "i: out of range");
+            const SearchTally tally = self.tally(corpus, i);
+            return nb::make_tuple(tally.candidates, tally.items);
+          },
+          "design"_a, "i"_a,
+          nb::sig("def tally(self, design: SpanCorpus, i: int) -> tuple[int, int]"));
+}
+
+}  // namespace
+
+void bind_spans(nb::module_& m) {
+  bind_models(m);
+  bind_learners(m);
+  bind_answers(m);
+}
+
+}  // namespace caesura

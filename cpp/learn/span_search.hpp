@@ -1,0 +1,117 @@
+// The best segmentation under features that look back, by an agenda.
+//
+// agenda[e] holds segmentations of the first e tokens, the best k of those that are made by adding
+// a segment [b, e) to one of agenda[b]:
+//
+//   score(item, [b, e), y) = score(item) + span(b, e, y) + transition(y', y) + pairs(item, b, e, y)
+//
+// Of items that agree in all that later features can see, only the best can become the best of all:
+// the others are dropped before the k are taken.  With features of pairs these are the items whose
+// last segment is the same, with those of triples the last two.  So with k large enough the search
+// is exact: the recursion of the span graph for pairs (table[b, e] in the slides), and the one over
+// pairs of spans for triples.  A feature that sees everything merges nothing.
+//
+// An item that has been dropped is never made again: agenda[e] is filled once.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "learn/span_features.hpp"
+
+namespace caesura {
+
+// Scores of all spans and transitions of one sequence.
+struct SpanScores {
+  int Y = 1;
+  std::vector<double> spans;       // [spans][Y]; -inf above the bound of a label
+  std::vector<double> transition;  // [Y + 1][Y], the last row from the beginning; -inf: barred
+  std::vector<double> ending;      // [Y]
+  std::vector<double> edges;       // [T][Y][Y], or empty
+
+  void of(const SpanModel& model, const SpanKeys& keys, const SpanCorpus& corpus,
+          const SpanRules& rules, const double* w);
+
+ private:
+  std::vector<double> groups_;  // [groups][T][Y]
+  std::vector<double> running_;
+};
+
+enum class Update : std::uint8_t { kEarly, kMaxViolation, kStandard };
+
+// What a search did, for the tests of its cost.
+struct SearchTally {
+  std::int64_t candidates = 0;  // scored
+  std::int64_t items = 0;       // kept
+};
+
+class SpanSearch {
+ public:
+  static constexpr int kUnlimited = std::numeric_limits<int>::max();
+  struct Item {
+    double score;
+    std::int32_t span, label, back;  // back: an item, -1 for the beginning
+  };
+  // Where the search left the gold segmentation behind.
+  struct Against {
+    int boundary = -1;       // of the prefix that the update is about, -1: no update
+    int n_gold = 0;          // gold segments up to there
+    std::int32_t item = -1;  // that is better than gold there
+    double violation = 0.0;  // by so much
+    int left_at = -1;        // boundary where gold left the agenda, -1: it never did
+  };
+
+  // `own`: features of the user's own, or null.
+  void run(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores, const double* w,
+           int k, Incremental* own, int sequence);
+  // The same in training; stops where the update asks for no more.
+  Against train(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
+                const double* w, int k, Incremental* own, int sequence,
+                const std::vector<LabelledSegment>& gold, Update update);
+
+  bool possible() const { return !agenda_[keys_->T].empty(); }
+  double score() const { return items_[agenda_[keys_->T][0]].score; }
+  // The segments of an item; of the best of all by default.
+  std::vector<LabelledSegment> path(std::int32_t item) const;
+  std::vector<LabelledSegment> best() const { return path(agenda_[keys_->T][0]); }
+  const std::vector<std::int32_t>& agenda(int e) const { return agenda_[e]; }
+  const Item& item(std::int32_t i) const { return items_[i]; }
+
+  SearchTally tally;
+
+ private:
+  void start(const SpanModel&, const SpanKeys&, const SpanScores&, const double* w, int k,
+             Incremental* own, int sequence);
+  void fill(int e);
+  void extend(int b, int e);
+  void close(int b);
+  void group(int b);
+  void add_pairs(int b, int e);
+  void add_own(std::int32_t i, int b, int e);
+  void add_pending(std::vector<double>& rows);
+  double gold_step(const std::vector<LabelledSegment>& gold, std::size_t j);
+  double ending(int span, int label, int previous, int previous_label) const;
+  int previous_of(const Item& item) const { return item.back < 0 ? -1 : items_[item.back].span; }
+
+  const SpanModel* model_ = nullptr;
+  const SpanKeys* keys_ = nullptr;
+  const SpanScores* scores_ = nullptr;
+  const double* w_ = nullptr;
+  Incremental* own_ = nullptr;
+  int k_ = 0, depth_ = 0, sequence_ = 0;
+  std::vector<Item> items_;
+  std::vector<std::vector<std::int32_t>> agenda_;  // [T + 1] items, the best first
+  std::vector<std::vector<double>> joined_;        // [T + 1][items][Y] transition and joints
+  std::vector<std::vector<std::int32_t>> groups_;  // [T + 1][items]
+  std::vector<Item> candidates_;
+  std::vector<double> row_;  // [items][Y]
+  struct Pending {
+    std::uint64_t key;
+    std::int32_t item;
+  };
+  std::vector<Pending> pending_;
+  std::vector<std::int32_t> order_;
+  std::vector<std::uint64_t> own_keys_;
+};
+
+}  // namespace caesura

@@ -1,0 +1,111 @@
+"""The encoder of models with features that look back: columns and firings, but no attributes.
+
+The kernels make keys of what columns say when they need them, so nothing is numbered here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.encoding.encoder import Encoder
+from caesura.encoding.firings import read_firings
+from caesura.encoding.stored import State, array, require, texts
+from caesura.encoding.values import Longs
+from caesura.features import SegmentFeature, SegmentTemplate, Template
+from caesura.features.batch import Batch
+from caesura.features.lookback import LOOKS, Incremental
+from caesura.features.templates import PLACES
+
+__all__ = ["SpanEncoder"]
+
+
+class SpanEncoder(Encoder):
+    """Turn documents into columns for the kernels.
+
+    Parameters
+    ----------
+    features : sequence of Template and SegmentFeature
+        What to look at; those that learn have learnt.
+
+    Examples
+    --------
+    >>> from caesura.documents import Document
+    >>> from caesura.features import previous, this
+    >>> encoder = SpanEncoder([previous.text & this.text])
+    >>> len(encoder.encode([Document(("New", "Zealand"))], grow=True))
+    1
+    """
+
+    def __init__(self, features: Sequence[Template | SegmentFeature]) -> None:
+        super().__init__(features)
+        self._sources = [(k, f"segment {self._feature(k).name}") for k in self._segments]
+
+    def _feature(self, k: int) -> Any:
+        return self.features[k]
+
+    @property
+    def own(self) -> list[Incremental]:
+        """The features that are functions of all segments so far."""
+        return [one for one in self.features if isinstance(one, Incremental)]
+
+    def new_corpus(self) -> _kernels.SpanCorpus:
+        """Return a corpus without sequences, as `encode` fills it."""
+        return _kernels.SpanCorpus()
+
+    def new_model(self, n_labels: int, boundary_weights: bool) -> _kernels.SpanModel:
+        """Return a model without weights for the features of this encoder."""
+        column = {one: k for k, one in enumerate(self.columns)}
+        tokens, segments = [], []
+        for feature, (parts, place) in zip(self.features, self._plans, strict=True):
+            if isinstance(feature, Template):
+                tokens.append((parts, place, f"token {feature.prefix}"))
+            elif isinstance(feature, SegmentTemplate):
+                looks = [
+                    (role, LOOKS.index(look), column[one]) for role, look, one in feature.parts
+                ]
+                segments.append((looks, f"template {feature.name}"))
+        assert len(PLACES) == 9  # as many as the kernels know
+        return _kernels.SpanModel(
+            len(self.columns), n_labels, boundary_weights, tokens, segments, bool(self.own)
+        )
+
+    def _encode(
+        self,
+        make: Callable[[], Batch],
+        grow: bool,
+        corpus: Any,
+        words: _kernels.WordRows | None,
+    ) -> tuple[Any, Longs]:
+        """Append a batch to a corpus, and return its sequences' lengths too."""
+        corpus = self.new_corpus() if corpus is None else corpus
+        with self._lock:
+            if self._is_full(None) or (grow and self._frozen):
+                self.forget()
+            self._frozen = not grow
+            batch = make()
+            columns = self._columns(batch, grow, None)
+            firings = read_firings(self._readers, batch, grow)
+            corpus.append(batch.offsets, columns, self.values, firings, self._sources)
+        return corpus, np.diff(batch.offsets)
+
+    # -- files -------------------------------------------------------------------------------
+
+    def values_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Return what columns and features have said, for `restore_values`."""
+        out: dict[str, npt.NDArray[Any]] = {}
+        for k, interner in enumerate(self.values):
+            every = np.arange(len(interner), dtype=np.int32)
+            out[f"text{k}"], out[f"sizes{k}"] = interner.texts(every)
+        return out
+
+    def restore_values(self, state: State) -> None:
+        """Know the values that `values_state` wrote; raise if it did not."""
+        for k, interner in enumerate(self.values):
+            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
+            require(len(set(found)) == len(found), f"text{k}: a value is there twice")
+            interner.ids(found, True)

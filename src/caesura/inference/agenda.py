@@ -1,0 +1,82 @@
+"""Beam search in plain Python: the definition that the kernels are compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+
+__all__ = ["beam_search", "segmentations"]
+
+Labelled = tuple[int, int, int]
+Path = tuple[Labelled, ...]
+
+
+def segmentations(length: int, bounds: Sequence[int]) -> list[Path]:
+    """Return all labelled segmentations whose segments keep the bound of their label.
+
+    Examples
+    --------
+    >>> segmentations(2, [2])
+    [((0, 1, 0), (1, 2, 0)), ((0, 2, 0),)]
+    """
+    if length == 0:
+        return [()]
+    found = []
+    for start in range(length - 1, -1, -1):
+        last = [(start, length, y) for y, most in enumerate(bounds) if length - start <= most]
+        found += [(*before, one) for before, one in product(segmentations(start, bounds), last)]
+    return found
+
+
+def beam_search(
+    length: int,
+    bounds: Sequence[int],
+    score: Callable[[Path], float],
+    k: int | None,
+    depth: int | None,
+) -> list[list[tuple[float, Path]]]:
+    """Return the agenda of each boundary, the best candidates first.
+
+    Parameters
+    ----------
+    length : int
+        Number of tokens, T.
+    bounds : sequence of int
+        Longest segment of each label.
+    score : callable
+        The score of a segmentation of the first tokens; that of a whole one includes its end.
+    k : int or None
+        Size of the agenda; None for no limit.
+    depth : int or None
+        Candidates whose last segments are the same, so many of them and at least one, are alike for
+        all that comes later: only the best of them is kept.  None: features see everything, and no
+        two are alike.
+
+    Returns
+    -------
+    list of list of (score, segments)
+        At boundaries 0 to T.  Among equal scores the candidate with the longest last segment comes
+        first, then the smaller label, then the one whose prefix was ranked higher.
+
+    Examples
+    --------
+    >>> agendas = beam_search(2, [2], lambda path: -len(path), 1, 1)
+    >>> agendas[-1]
+    [(-1, ((0, 2, 0),))]
+    """
+    agendas: list[list[tuple[float, Path]]] = [[(0.0, ())]]
+    for end in range(1, length + 1):
+        found: dict[object, tuple[float, Path]] = {}
+        for start in range(end):
+            for y, most in enumerate(bounds):
+                if end - start > most:
+                    continue
+                for _, before in agendas[start]:
+                    path = (*before, (start, end, y))
+                    alike = path if depth is None else path[-max(depth, 1) :]
+                    value = score(path)
+                    if alike not in found or value > found[alike][0]:
+                        found[alike] = value, path
+        ranked = sorted(found.values(), key=lambda one: -one[0])
+        agendas.append(ranked[:k])
+    return agendas

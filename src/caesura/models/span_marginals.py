@@ -1,0 +1,95 @@
+"""Probabilities of one sequence under a model with features that look back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.errors import InvalidInput, message
+from caesura.segments import Segment
+
+__all__ = ["PairMarginals"]
+
+Floats = npt.NDArray[np.float64]
+
+
+class PairMarginals:
+    """Probabilities and expected counts where scores depend on pairs of segments.
+
+    It has the attributes of `Marginals` that do not ask for potentials.
+
+    Parameters
+    ----------
+    row : SpanPosterior
+        What the kernels found.
+    labels : sequence of str
+        The model's states.
+
+    Attributes
+    ----------
+    log_partition : float
+        ln Z.
+    tokens : array of shape (T, Y)
+        Probability that token t lies in a segment labelled y.
+    boundaries : array of shape (T + 1,)
+        Probability that two segments meet at t; 1 at both ends.
+    transitions : array of shape (Y, Y)
+        Expected number of adjacent segments labelled (previous, label).
+    starts, ends : arrays of shape (Y,)
+        Probability of the label of the first and of the last segment.
+    spans : array of shape (T, L, Y)
+        Probability of the exact segment [s, s + k) with label y, at [s, k - 1, y].
+    """
+
+    def __init__(self, row: _kernels.SpanPosterior, labels: Sequence[str]) -> None:
+        T, L, Y = row.shape
+        self.labels = tuple(labels)
+        self.log_partition = row.log_partition
+        self.spans: Floats = row.spans.reshape(T, L, Y)
+        self.transitions: Floats = row.transitions.reshape(Y, Y)
+        self.starts: Floats = row.starts
+        self.ends: Floats = row.ends
+
+    @property
+    def tokens(self) -> Floats:
+        """Probability of the label of each token."""
+        T, L, Y = self.spans.shape
+        out = np.zeros((T, Y))
+        for k in range(min(L, T)):
+            for t in range(k + 1):
+                out[t : T - k + t] += self.spans[: T - k, k]
+        return out
+
+    @property
+    def boundaries(self) -> Floats:
+        """Probability of each boundary between two segments; 1 at both ends."""
+        started: Floats = self.spans.sum(axis=(1, 2))
+        return np.append(started, 1.0)
+
+    def segment(self, start: int, end: int, label: str) -> float:
+        """Return the probability of the exact segment [start, end) with a label."""
+        if label not in self.labels:
+            raise InvalidInput(
+                message("label", label, ", ".join(self.labels), "pass one of the labels")
+            )
+        T, L, _ = self.spans.shape
+        if not 0 <= start < end <= T:
+            raise InvalidInput(
+                message("segment", (start, end), f"0 <= start < end <= {T}", "correct it")
+            )
+        if end - start > L:
+            return 0.0
+        return float(self.spans[start, end - start - 1, self.labels.index(label)])
+
+    def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
+        """Return the segments of at least this probability, the most probable first."""
+        if not 0.0 <= min_probability <= 1.0:
+            raise InvalidInput(f"min_probability: got {min_probability!r}, expected 0 to 1")
+        found = np.argwhere((self.spans >= min_probability) & (self.spans > 0.0)).tolist()
+        rows = [
+            (Segment(s, s + k + 1, self.labels[y]), float(self.spans[s, k, y])) for s, k, y in found
+        ]
+        return sorted(rows, key=lambda row: -row[1])
