@@ -162,6 +162,7 @@ nb::list best_n(const Problems& problems, int n, int method, int n_threads, nb::
     SegmentTuples tuples(kind, names[i]);
     nb::list ranked = sized_list(answers[i].size());
     for (std::size_t k = 0; k < answers[i].size(); ++k) {
+      if (k % 4096 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
       put(ranked, k, nb::make_tuple(tuples(answers[i][k].segments), answers[i][k].score));
       answers[i][k].segments = {};  // its memory is free for the next ones
     }

@@ -180,6 +180,7 @@ std::vector<Answer> plain_n_best(const Problem& problem, Method method, Workspac
   const Walk walk(problem, g, tables);
   std::vector<Answer> out;
   for (auto& segments : n_best(walk, back, n)) {
+    check_interrupt();
     const double score = problem.score(segments);
     out.push_back({true, score, std::move(segments)});
   }

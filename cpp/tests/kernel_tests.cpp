@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "infer/spelled.hpp"
+#include "infer/without.hpp"
 
 using namespace caesura;
 
@@ -179,6 +181,55 @@ void check_posterior(const Problem& problem, const Posterior& p, int seed) {
   (void)problem;
 }
 
+// The best segmentation without each segment of the best one: the first of the ranked that lacks
+// it.
+void check_without(const Problem& problem, Method method, const std::vector<Answer>& ranked,
+                   int seed) {
+  Reading reading;
+  for (int y = 0; y < problem.input().Y; ++y) {
+    reading.label.push_back(y);
+    reading.states.push_back({y});
+  }
+  Workspace work;
+  const std::vector<LabelledSegment>& best = ranked[0].segments;
+  const auto detours = answer_without(problem, method, work, reading, best, best);
+  auto has = [](const std::vector<LabelledSegment>& path, const LabelledSegment& one) {
+    return std::any_of(path.begin(), path.end(), [&](const LabelledSegment& s) {
+      return s.start == one.start && s.end == one.end && s.label == one.label;
+    });
+  };
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    const auto other = std::find_if(ranked.begin(), ranked.end(),
+                                    [&](const Answer& a) { return !has(a.segments, best[i]); });
+    check(detours[i].possible == (other != ranked.end()), "a segmentation without", seed);
+    if (!detours[i].possible || other == ranked.end()) continue;
+    std::vector<LabelledSegment> whole(best.begin(), best.begin() + detours[i].same_first);
+    whole.insert(whole.end(), detours[i].segments.begin(), detours[i].segments.end());
+    whole.insert(whole.end(), best.end() - detours[i].same_last, best.end());
+    check(!has(whole, best[i]), "the segment is avoided", seed);
+    check(close(problem.score(whole), other->score), "the best without a segment", seed);
+  }
+}
+
+// All segmentations that tags B, I, O of one label spell weigh ln Z together.
+void check_spelled(int seed) {
+  Maker maker(seed);
+  const Made made = maker.make_chain(1 + maker.below(8), 3);
+  Reading reading;
+  reading.label = {0, 0, -1};
+  reading.joined = {0, 1, 0, 0, 1, 0, 0, 0, 0};
+  reading.states = {{0, 1}};
+  Workspace work;
+  const Method method = Method::kOverlapping;
+  std::vector<double> weights;
+  for (const Answer& answer : n_best_spelled(*made.problem, method, work, reading, 1 << 20))
+    weights.push_back(answer.score);
+  check(std::is_sorted(weights.rbegin(), weights.rend()), "spelled in order", seed);
+  work.clear();
+  const double log_z = answer_log_partition(*made.problem, method, work);
+  check(close(log_sum(weights), log_z), "spelled segmentations weigh ln Z", seed);
+}
+
 void check_problem(int seed) {
   Maker maker(seed);
   const Made made = maker.make();
@@ -210,7 +261,11 @@ void check_problem(int seed) {
     for (const Answer& sample : drawn) {
       check(problem.score(sample.segments) > kMinusInfinity, "a sample is possible", seed);
     }
+    check_without(problem, method, answer_n_best(problem, method, work, 1 << 20), seed);
+    work.clear();
     const Lookup lookup(problem, method);
+    check(lookup.likely_segments(1 << 20, -1).size() <= lookup.segments(0.0).size(),
+          "likely segments are some of all", seed);
     double first = 0.0;
     for (const auto& found : lookup.segments(0.0)) {
       if (found.segment.start == 0) first += found.probability;
@@ -248,6 +303,7 @@ void check_threads() {
 int main() {
   const int count = 400;
   for (int seed = 0; seed < count; ++seed) check_problem(seed);
+  for (int seed = 0; seed < 50; ++seed) check_spelled(seed);
   check_threads();
   std::printf("%s kernels: %d problems, %d failures\n", kernels().name, count, failures);
   return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
