@@ -40,15 +40,16 @@ const Kernels& kernels() {
   return chosen;
 }
 
+template <>
+const Trainer<float>& trainer() {
+  return kTrainer32;
+}
 #ifdef CAESURA_HAVE_WIDE
 template <>
 const Trainer<double>& trainer() {
   return &kernels() == &kWideKernels ? kWideTrainer : kPlainTrainer;
 }
-template <>
-const Trainer<float>& trainer() {
-  return &kernels() == &kWideKernels ? kWideTrainer32 : kPlainTrainer32;
-}
+bool has_single_precision() { return &kernels() == &kWideKernels; }
 const Predictor& predictor() {
   return &kernels() == &kWideKernels ? kWidePredictor : kPlainPredictor;
 }
@@ -56,15 +57,12 @@ const OnlineSteps& online_steps() {
   return &kernels() == &kWideKernels ? kWideOnlineSteps : kPlainOnlineSteps;
 }
 #else
-const Predictor& predictor() { return kPlainPredictor; }
 template <>
 const Trainer<double>& trainer() {
   return kPlainTrainer;
 }
-template <>
-const Trainer<float>& trainer() {
-  return kPlainTrainer32;
-}
+bool has_single_precision() { return true; }
+const Predictor& predictor() { return kPlainPredictor; }
 const OnlineSteps& online_steps() { return kPlainOnlineSteps; }
 #endif
 

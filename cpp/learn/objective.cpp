@@ -337,7 +337,7 @@ double Objective::evaluate(const double* w, const std::int32_t* some, int count,
   const std::lock_guard<std::mutex> lock(guard_);
   if (some == nullptr) set_shared(true);
   single &= layout_->histories == nullptr;  // states of long histories are too rare for it
-  single &= some == nullptr;
+  single &= some == nullptr && has_single_precision();
   (single ? scratch_ : single_scratch_).reset();  // a run changes its precision once
   if (some != nullptr) {
     return run_some(w, n_threads, gradient,

@@ -67,13 +67,17 @@ struct Predictor {
 };
 
 extern const Trainer<double> kPlainTrainer;
-extern const Trainer<float> kPlainTrainer32;
 extern const Predictor kPlainPredictor;
 #ifdef CAESURA_HAVE_WIDE
 extern const Trainer<double> kWideTrainer;
-extern const Trainer<float> kWideTrainer32;
 extern const Predictor kWidePredictor;
 #endif
+// Of the widest instruction set that was compiled.
+extern const Trainer<float> kTrainer32;
+
+// Whether the instruction set in use has it: a build for wide vectors has no plain kernels in
+// single precision, which would serve few machines and take time to compile.
+bool has_single_precision();
 
 // Those for this machine, as kernels() are.
 template <class Real>
