@@ -47,6 +47,10 @@ struct WindowSums {
   }
 
   void sum(int k, double* out) {
+    // low has passed middle: front[j] = ended[j] (+) front[j+1] for low <= j < high, and rear is
+    // empty. Else rear[j] = ended[j] (+) rear[j-1] for the stops that are new.  Each row is
+    // relative to the base of its own stop, and offset(i, j) = base(i) - base(j) brings one to the
+    // other.
     const int low = g.low[k], high = g.high[k];
     if (low >= middle) {
       middle = summed = high;
@@ -61,6 +65,7 @@ struct WindowSums {
       copy(row(t.rear, j), row(t.ended, j), t.stride);
       if (j > middle) add(row(t.ended, j), row(t.rear, j - 1), t.offset(j - 1, j), row(t.rear, j));
     }
+    // window[k] = front[low] (+) rear[high-1], relative to the last stop
     const double shift = t.offset(low, high - 1);
     const double* front = row(t.front, low);
     fill(out, t.stride, kMinusInfinity);
@@ -97,6 +102,7 @@ struct GraphForward {
   double inside(int u) {
     const int k = g.gate[u];
     if (!g.has_arcs(u)) return at(t.begun, k)[g.spans[u].label];
+    // plus over p of value[p] + transition[label of p, label of u] + score of the arc (p, u)
     typename Semiring::Sum sum;
     g.for_predecessors(u, [&](int p, double arc) {
       sum.add(t.value[p] + t.offset(g.stop[p], g.high[k] - 1) + arc, p);
@@ -110,6 +116,7 @@ struct GraphForward {
     double* ended = at(t.ended, j);
     fill(ended, t.stride, kMinusInfinity);
     double most = kMinusInfinity;
+    // Spans are sorted by stop and label, so that the terms of ended[j, y] are one run.
     for (int u = g.stop_ptr[j]; u < g.stop_ptr[j + 1];) {
       const int y = g.spans[u].label;
       typename Semiring::Sum sum;
@@ -122,6 +129,7 @@ struct GraphForward {
       ended[y] = sum.value();
       most = ended[y] > most ? ended[y] : most;
     }
+    // base(j) = base(j-1) + most, kept as two doubles: differences of bases must not cancel.
     if (most == kMinusInfinity) most = 0.0;
     base.add(most);
     t.base_high[j] = base.high;
@@ -148,6 +156,7 @@ struct GraphForward {
 
   // The step over transitions wants a row relative to its largest entry.
   void step(const double* sums, double* begun) {
+    // begun[y] = plus over y0 of window[y0] + transition[y0, y]
     vec most = splat(kMinusInfinity);
     for (int q = 0; q < t.stride; q += W) most = max(most, load(sums + q));
     const double shift = max_of(most);
@@ -166,6 +175,8 @@ struct GraphForward {
   double run() {
     t.base_high[0] = t.base_low[0] = 0.0;
     fill(at(t.ended, 0), t.stride, kMinusInfinity);
+    // Stops are closed as soon as a gate needs them: the window of a gate holds only stops before
+    // it, and all spans that stop there begin at earlier gates.
     int next = 1;
     for (int k = 0; k <= g.S; ++k) {
       for (; next < g.high[k]; ++next) close(next);
@@ -252,6 +263,8 @@ struct GraphBackward {
   // Transposes WindowSums::sum.  What was made at gate k has collected all of its probability.
   void spread_window(int k) {
     const int low = g.low[k], high = g.high[k];
+    // The three steps of WindowSums::sum in reverse.  Where front was made anew at k (middle !=
+    // before), nothing in rear is older than middle.
     const int middle = t.middle[k], before = k == 0 ? 0 : t.middle[k - 1];
     if (middle < high) {
       split(window, at(t.window, k), at(t.rear, high - 1), at(rear, high - 1), at(t.front, low),
@@ -292,6 +305,7 @@ struct GraphBackward {
   }
 
   void last() {
+    // P(window[S, y]) = softmax over y of window[S, y] + end[y]
     const double* sums = at(t.window, g.S);
     double most = kMinusInfinity, total = 0.0;
     for (int y = 0; y < g.Y; ++y) most = std::fmax(most, sums[y] + g.end[y]);
@@ -327,6 +341,8 @@ struct GraphBackward {
     for (int u = g.stop_ptr[j]; u < g.stop_ptr[j + 1];) {
       const int y = g.spans[u].label, first = u;
       const double p = at(ended, j)[y], sum = at(t.ended, j)[y];
+      // P(u) += P(ended[j, y]) exp(value[u] - ended[j, y]), then on to where u began: the row begun
+      // of its gate, or its predecessors one by one.
       double total = 0.0;
       for (; u < g.stop_ptr[j + 1] && g.spans[u].label == y; ++u) {
         if (p > 0.0) total += std::exp(t.value[u] - sum);
@@ -346,6 +362,7 @@ struct GraphBackward {
   // Transposes inside(u) of a span with arcs that have scores.
   void along_arcs(int u) {
     const int ref = g.high[g.gate[u]] - 1, y = g.spans[u].label;
+    // P(p, u) = P(u) exp(value[p] + arc(p, u) - inside[u])
     auto weight = [&](int p, double arc) {
       return std::exp(t.value[p] + t.offset(g.stop[p], ref) + arc - t.inside[u]);
     };
@@ -361,6 +378,7 @@ struct GraphBackward {
   }
 
   void run() {
+    // The order of GraphForward::run, backwards: a gate before the stops that it opened after.
     int next = g.K;
     for (int k = g.S; k >= 0; --k) {
       open(k);

@@ -111,6 +111,7 @@ struct Backward {
 
   // P(alpha[T]) and the counts of the last labels.
   void begin() {
+    // P(alpha[T, q]) = exp(alpha[T, q] + end[y(q)] - ln Z): a softmax over the accepting states.
     double most = kMinusInfinity, total = 0.0;
     auto value = [&](int q) {
       return g.accepting[q] ? alpha(g.T)[q] + g.end[g.order[g.rank[q]]] : kMinusInfinity;
@@ -129,6 +130,9 @@ struct Backward {
   // The starts that are in the window of e and were not in that of e + 1.
   void enter(int low, int e) {
     for (int a = lowest - 1; a >= low; --a) {
+      // offsets[a] = base(a) - base(e - 1), by one increment less than its neighbour
+      // a + 1.  Potentials with an open end are added in the order of their ends, with a
+      // snapshot before each, so that leave() can undo them in reverse.
       offsets[a & mask] = a + 1 == e ? 0.0 : offsets[(a + 1) & mask] - tables.increment[a + 1];
       for (double* rows : {begun, gathered, gathered_own}) fill(of(rows, a), g.stride, 0.0);
       active.begin(a);
@@ -147,6 +151,8 @@ struct Backward {
   // Go from e to e - 1: the potentials whose core ends at e are active no more.
   void leave(int e) {
     for (int a = lowest; a < e; ++a) offsets[a & mask] += e > 1 ? tables.increment[e - 1] : 0.0;
+    // Potentials of the same start and end are one snapshot; those of one token leave with their
+    // start.
     int last = -1;
     for (int i = g.by_end[e]; i < g.by_end[e + 1]; ++i) {
       const Potential& p = g.potentials[i];
@@ -159,6 +165,7 @@ struct Backward {
   // exp(term - row) on a range of states, zero elsewhere; added to `norm`.
   void weigh(const double* a, const double* b, double shift, Range range, const double* of_row,
              double* norm, double* out) const {
+    // out[q] = exp(a[q] + b[q] + shift - row[q]),  norm[q] += out[q]
     const int begin = range.begin / W * W;
     fill(out, begin, 0.0);
     int q = begin;
@@ -188,6 +195,7 @@ struct Backward {
   // The same, and add it to the sum over earlier starts, to `to`, and that sum to `gather_to`.
   void gather(double* row, const double* p, double* to, double* gather_to) const {
     for (int q = 0; q < g.stride; q += W) {
+      // P = weight * factor;  sum = P of all starts up to s;  gathered[s] += sum
       const vec value = load(row + q) * load(p + q);
       const vec total = load(sum + q) + value;
       store(row + q, value);
@@ -225,6 +233,8 @@ struct Backward {
     enter(at.window.low, e);
     const double increment = tables.increment[e];
 
+    // The rows that the terms are compared with.  Where O[e] = alpha[e] (at.same), both are sums
+    // of the same terms, and a term belongs to the row with the probability P(alpha) + P(O).
     fill(divisor, g.stride, -kMinusInfinity);
     divide_by(alpha(e), increment, 0, g.Q, divisor);
     copy(weight, closed, g.stride);
@@ -243,6 +253,9 @@ struct Backward {
     fill(open_factor, g.stride, 0.0);
     thetas.begin(e);
     if (at.enters) fill(running_open, g.stride, 0.0);
+    // terms[s]   = exp(hat[s] + theta[s:e]  - alpha[e])   for low <= s < e
+    // entries[s] = exp(hat[s] + theta[s:>e] - O[e])       for A(e-1) < s <= A(e)
+    // the terms of sum() in sweep.cpp, in the same order and with the same ranges of states.
     for (int s = e - 1; s >= at.window.low; --s) {
       const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       const double* theta = thetas.row(s, range);
@@ -263,6 +276,8 @@ struct Backward {
       weigh(theta, hat(s), offset, Range{0, g.unbounded}, open_row, open_factor, of(entries, s));
     }
     if (at.open) weigh_open(e, at.same || at.forced);
+    // P(term) = exp(term - row) P(row) / sum of exp(term - row), and from here on
+    // open = P(O[e - 1]) = P(it ended at e) + P(it went on).
     make_factor(weight, factor);
     if (at.open) {
       make_factor(open, open_factor);
@@ -294,6 +309,9 @@ struct Backward {
     int next = g.by_end[e + 1] - 1;  // potentials that end at e, earliest start first
     const int first = g.by_end[e];
     fill(sum, g.stride, 0.0);
+    // sum[q] = sum over s' <= s of P([s', e), q): the count of a potential with the core [s, e)
+    // and an open start is the sum up to its start, plus the open segments that ended at e; with a
+    // closed start it is P([s, e)) alone.
     for (int s = window.low; s < e; ++s) {
       double* term = of(terms, s);
       const bool entering = enters && s >= window.open;
@@ -319,6 +337,8 @@ struct Backward {
         if (own_potentials) add_rows(of(gathered_own, s), of(entries, s));
       }
     }
+    // gathered[a] += sum over s <= a of P([s, >e)): segments that enter O at e are seen here for
+    // the last time, and contain every core that starts at or after s.
     if (enters) {
       fill(sum, g.stride, 0.0);
       for (int s = window.open; s < e; ++s) {
@@ -326,6 +346,8 @@ struct Backward {
         add_rows(of(gathered, s), sum);
       }
     }
+    // Potentials with an open end: all segments that end at e or later were gathered by now, and
+    // those that are still open at e - 1 started before any core.
     for (int i = first; i < g.by_end[e + 1]; ++i) {
       const Potential& p = g.potentials[i];
       if ((p.flags & kOpenEnd) == 0) continue;
@@ -334,6 +356,7 @@ struct Backward {
       count += sum_over(of(p.flags & kOpenStart ? gathered : gathered_own, p.start), z);
       if (g.unbounded > 0 && (p.flags & kOpenStart)) count += sum_over(open, z);
     }
+    // P(token e-1 in label y) = gathered[e-1] + P(O[e-1]): a potential with the core [e-1, e).
     double* tokens = counts.tokens + static_cast<std::ptrdiff_t>(e - 1) * g.Y;
     const double* inside = of(gathered, e - 1);
     for (int q = 0; q < g.Q; ++q) {
@@ -341,6 +364,7 @@ struct Backward {
     }
   }
 
+  // spans[s, e-s-1, y] += P([s, e), q) over the states q of label y
   void count_spans(int s, int e, const double* term) const {
     if (e - s > g.span_length) return;
     double* out =
@@ -371,6 +395,7 @@ struct Backward {
   void count_edges(int t) {
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
       const Edge& edge = g.edges[k];
+      // count = sum over arcs (p, q) from `previous` to `label` of P(arc at t)
       double total = 0.0;
       for (int q = g.first[edge.label]; q < g.first[edge.label + 1]; ++q) {
         arcs.sources(q, [&](int p) {
@@ -391,6 +416,7 @@ struct Backward {
     counts.boundaries[0] = 1.0;
     for (int e = g.T; e >= 1; --e) {
       if (e % 16 == 0) check_interrupt();
+      // P(boundary at e) = sum over q of P(alpha[e, q])
       double total = 0.0;
       for (int q = 0; q < g.Q; ++q) total += closed[q];
       counts.boundaries[e] = total;

@@ -67,6 +67,8 @@ struct Forward {
 
   double* hat(int s) const { return hats + static_cast<std::ptrdiff_t>(s & mask) * g.stride; }
 
+  // hat[0, q] = start[y(q)] for the state that label y leads to from the empty history; O[0] is
+  // empty, because no segment covers a token before the first.
   void begin() {
     fill(hat(0), g.stride, kMinusInfinity);
     for (int r = 0; r < g.Y; ++r) {
@@ -79,6 +81,9 @@ struct Forward {
     keep(0, 0.0);
   }
 
+  // Row t for the backward sweep.  Rows are relative to base(t), the sum of the increments up to t,
+  // so that the table holds numbers near 0 however long the sequence is.  alpha[0] and hat[T] do
+  // not exist.
   void keep(int t, double increment) {
     if (tables == nullptr) return;
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * g.stride;
@@ -112,16 +117,25 @@ struct Forward {
     thetas.begin(e);
     if (at.enters) fill(running_open, g.stride, 0.0);
     int terms = 0;
+    // closing: alpha[e, q] (+)= hat[s, q] theta[s:e, q]   for low <= s < e
+    // theta[s:e] grows as s goes down (thetas.row keeps the running sum), and range holds the
+    // states that may start at s directly: all of those with a bound that reaches from s to e, and
+    // those without one only for starts that are not yet in O.  offsets brings hat[s], which is
+    // relative to base(s), to base(e - 1).
     for (int s = e - 1; s >= at.window.low; --s) {
       const Range range = range_of(g, s, e, at.window.open, at.window.direct);
       closing.add(thetas.row(s, range), hat(s), offsets[s & mask], range, s);
       ++terms;
       if (!at.enters || s < at.window.open) continue;
+      // running_open[q] = sum over a >= s of shared[a, q]: the potentials with open ends whose core
+      // starts at or after s and has ended, which every segment from s that goes on contains.
       const double* shared = active.shared_row(s);
       for (int q = 0; q < g.unbounded; q += W) {
         store(running_open + q, load(running_open + q) + load(shared + q));
       }
       if (s > at.reach) continue;
+      // opening: O[e, q] (+)= hat[s, q] theta[s:>e, q]   for A(e-1) < s <= A(e) = at.reach
+      // own[s] adds the potentials that only segments starting exactly at s contain.
       const double* theta = running_open;
       if (active.owns(s)) {
         const double* own = active.own_row(s);
@@ -131,6 +145,9 @@ struct Forward {
       }
       opening.add(theta, hat(s), offsets[s & mask], Range{0, g.unbounded}, s);
     }
+    // opening: O[e, q]     (+)= O[e-1, q] a'[e, q]
+    // closing: alpha[e, q] (+)= O[e-1, q] a[e, q]
+    // Where a boundary is forced nothing goes on; where a = a' the two sums are one (at.same).
     if (at.open) {
       step_row(g, e, step);
       if (!at.same && !at.forced) add_open(opening);
@@ -160,6 +177,8 @@ struct Forward {
   // Make the rows relative to their largest entry, move the base, and step over the arcs.
   void normalise(int e, int low) {
     if (g.boundary[e] & kBarred) fill(alpha, g.stride, kMinusInfinity);
+    // increment = max over q of alpha[e, q] and O[e, q];  base(e) = base(e-1) + increment.  Where
+    // nothing is possible the rows stay at -inf and the base where it was.
     vec most = splat(kMinusInfinity);
     for (int q = 0; q < g.stride; q += W) most = max(most, load(alpha + q));
     for (int q = 0; q < g.unbounded; q += W) most = max(most, load(open + q));
@@ -168,6 +187,7 @@ struct Forward {
     base.add(increment);
     for (int q = 0; q < g.stride; q += W) store(alpha + q, load(alpha + q) - increment);
     for (int q = 0; q < g.unbounded; q += W) store(open + q, load(open + q) - increment);
+    // offsets[s] = base(s) - base(e), for the starts that the next boundary may still use.
     for (int s = low; s < e; ++s) offsets[s & mask] -= increment;
     offsets[e & mask] = 0.0;
     if constexpr (kBest) {
@@ -178,6 +198,8 @@ struct Forward {
     keep(e, increment);
   }
 
+  // hat[e, q] = sum over arcs (p, q) of alpha[e, p] transition[p, q].  Edge potentials at e change
+  // some transitions for this boundary alone: they are patched in and taken out again.
   void step_over(int e) {
     const double top = arcs.top;
     const bool edges = arcs.has_edges(e);
@@ -197,6 +219,7 @@ struct Forward {
     return g.accepting[q] ? alpha[q] + g.end[g.order[g.rank[q]]] : kMinusInfinity;
   }
 
+  // The order of the boundaries is the order of the sums: alpha[e] needs hat[s] of s < e alone.
   void run() {
     begin();
     for (int e = 1; e <= g.T; ++e) {
@@ -212,6 +235,7 @@ struct Forward {
 template <class Semiring>
 double total(Forward<Semiring>& sweep, int* last) {
   typename Semiring::Sum sum;
+  // ln Z = base(T) + sum over accepting q of alpha[T, q] end[y(q)]
   for (int q = 0; q < sweep.g.Q; ++q) {
     const double value = sweep.final_value(q);
     if constexpr (Semiring::kSelects) {

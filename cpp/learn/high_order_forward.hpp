@@ -5,6 +5,11 @@
 
 namespace caesura::CAESURA_ISA {
 
+// Memory for a sweep.  at[e]: where the rows term[s, e] of low[e] <= s < e begin, one after the
+// other; joins[s]: the boundary from which on segments from s are in `going` (T + 1: never).
+// Rows are [W] for each of the n states, or for each of the c labels or states that gains go with.
+// queue.older: [states of y] for each of the last bound(y) starts of a label with a longest
+// segment; labels of length 1, or without a bound, need no queue.
 template <bool kByState>
 void HighOrder<kByState>::prepare() {
   ring = spans.ring();
@@ -49,6 +54,7 @@ void HighOrder<kByState>::prepare() {
   queue.younger = reals(work, n * W);
 }
 
+// An empty queue: no start has joined, and nothing was gained since.
 template <bool kByState>
 void HighOrder<kByState>::clear(int oldest, int turn) {
   std::fill(queue.oldest, queue.oldest + h.Y, oldest);
@@ -62,6 +68,8 @@ template <bool kByState>
 void HighOrder<kByState>::exponentials() {
   for (int t = 0; t < T; ++t) {
     real* scores = row(x, t);
+    // x[t, q] <- exp(x[t, q] - top[t]),  log_scale += top[t],  top[t] = max over q of x[t, q].
+    // Every segmentation covers each token once, so that the scale of a token is a factor of Z.
     vec top = splat(-kInfinity);
     for (int q = 0; q < c; ++q) top = max(top, load(scores + q * W));
     const ivec none =
@@ -78,6 +86,7 @@ void HighOrder<kByState>::exponentials() {
       store(scores + q * W, exp(gap));
     }
   }
+  // Sites may or may not be part of a segmentation, and boundaries too: they keep their scale.
   real* scores = row(x, T);
   for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * c; ++q) {
     const vec score = load(scores + q * W);
@@ -108,6 +117,9 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   for (int y = 0; y < h.Y; ++y) {
     if (h.start[y] >= 0) store(hat + h.start[y] * W, splat(w.first[y]));
   }
+  // hat[0][q] = exp(start[y]) at the state of each single label; then, boundary by boundary,
+  // gains -> alpha[e], going[e] -> hat[e].  The mass of alpha[e] + going[e] is divided out by the
+  // gain of the next token (carry), and comes back with ln Z.
   for (int e = 1; e <= T; ++e) {
     gain_step(e);
     const vec total = state_step(e);
@@ -129,6 +141,10 @@ void HighOrder<kByState>::gain_step(int e) {
   const vec by = load(scale), passes = grow == gain ? splat(1) : without(e - 1, kForced);
   for (int q = 0; q < c * W; q += W) store(g + q, load(token + q) * by);
   if (close != nullptr) fill(close, c * W, 1);
+  // live[s, e]  = live[s, e-1] g[e] own[s]           the gain of [s, e) if it goes on; g[e] at s =
+  // e-1 term[s, e]  = live[s, e] closing[e] exact[s, e]  the gain of [s, e) if it ends joined[s] =
+  // live[s, joins[s]]                  its gain up to where it joins `going` g[e]: the token and
+  // the sites that all live segments share; passes: 0 where a boundary at e-1 is required.
   auto extend = [&](int s, const real* own, const real* exact) {
     real *l = row(live, s & (ring - 1)), *ended = term(s, e);
     const bool begins = s == e - 1;
@@ -158,6 +174,10 @@ void HighOrder<kByState>::turn(int y, int e) {
   int r = e;
   const real* after = nullptr;
   const int m = count(y);
+  // older[s] = sum over s <= a <= reach[e] of hat[a] joined[a] (product of g after joins[a] up to
+  // e) A queue with two stacks: sums over suffixes of the older starts, and one sum of the younger.
+  // Dropping the oldest start is reading the next suffix; nothing is subtracted, so that nothing
+  // cancels, and each start is summed twice at most.
   for (int s = spans.reach[e]; s >= queue.oldest[y]; --s) {
     for (; r > joins[s]; --r) gain_since(y, row(grow, r));
     real* to = older(y, s);
@@ -173,6 +193,7 @@ void HighOrder<kByState>::turn(int y, int e) {
   queue.turn[y] = spans.reach[e] + 1;
 }
 
+// since *= g[e]: what the older starts gained after their sums were taken.
 template <bool kByState>
 void HighOrder<kByState>::gain_since(int y, const real* gains) {
   for_numbers(y, [&](int q) {
@@ -193,6 +214,7 @@ vec HighOrder<kByState>::state_step(int e) {
     real *a = alpha + first, *go = states(going, e) + first, *younger = queue.younger + first;
     const real* from = states(hat, e - 1) + first;
     const Gains last = of(term(e - 1, e), y), g = of(row(grow, e), y);
+    // alpha[e] = hat[e-1] term[e-1, e], and going[e] = 0
     if (L == 1) {  // none goes on
       for (int k = 0; k < m; ++k) {
         store(a + k * W, load(from + k * W) * last[k]);
@@ -208,6 +230,8 @@ vec HighOrder<kByState>::state_step(int e) {
       const real* old = has_older ? older(y, queue.oldest[y]) : nullptr;
       const Gains since = of(queue.since, y),
                   closes = close == nullptr ? Gains{nullptr, splat(1)} : of(close, y);
+      // going[e] = younger[e-1] g[e] + older[oldest] since
+      // alpha[e] = hat[e-1] term[e-1, e] + going[e] closing[e]
       for (int k = 0; k < m; ++k) {
         vec gone = load(younger + k * W) * g[k];
         store(younger + k * W, gone);
@@ -218,6 +242,8 @@ vec HighOrder<kByState>::state_step(int e) {
               load(from + k * W) * last[k] + (close == nullptr ? gone : gone * closes[k]));
       }
     }
+    // alpha[e] += sum of hat[s] term[s, e] over the starts that are still live;
+    // younger  += hat[s] joined[s] for those that join at e, which end as `going` from e + 1 on.
     for (int s = std::max(spans.low[e], e - L); s < e - 1; ++s)
       add_products(states(hat, s) + first, of(term(s, e), y), m, a);
     for (int s = std::max(spans.reach[e - 1] + 1, e - L + 1); s <= spans.reach[e]; ++s) {
@@ -237,6 +263,7 @@ vec HighOrder<kByState>::state_step(int e) {
 template <bool kByState>
 void HighOrder<kByState>::carry(int e, vec total) {
   for (int b = 0; b < W; ++b) {
+    // scale[e+1] = 1 / mass,  masses = product of all of them, as a logarithm before it overflows
     real mass = total[b];
     if (!(mass > kLeast && mass < 1 / kLeast)) {
       bad[b] |= mass != 0 && e < lengths[b] ? -1 : 0;
@@ -258,12 +285,15 @@ void HighOrder<kByState>::enter(int e) {
   real *to = states(hat, e), *sums = endings,
        *labels = singles + static_cast<std::ptrdiff_t>(e) * h.singles.size() * W;
   const real* from = alpha;
+  // sums[q] = sum of alpha over all states whose history ends in that of q, longest first: an arc
+  // from a shorter history then serves all of them.
   move(h.longer, sums, sums);
   for (const std::int32_t q : h.singles) {
     store(labels, load(sums + q * W));
     store(to + q * W, vec{});
     labels += W;
   }
+  // hat[e][y] = sum over y0 of sums[y0] exp(transition[y0, y]), for the states of single labels
   for (int k = 0; k < w.n_base; ++k) {
     const PairArc& arc = w.base[k];
     real* into = to + arc.to * W;
@@ -272,6 +302,8 @@ void HighOrder<kByState>::enter(int e) {
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
                      *classes = h.entry_class.data();
   const int count = static_cast<int>(h.rising.size());
+  // hat[e][q] = alpha[e][source q] + those that lead to q, times what its patterns gain, for the
+  // states of longer histories
   for (int k = 0; k < count; ++k) store(to + rising[k] * W, load(from + source[rising[k]] * W));
   move(h.leading, alpha, to);
   const real *gained = w.entry, *own = entry == nullptr
@@ -288,6 +320,8 @@ void HighOrder<kByState>::enter(int e) {
 template <bool kByState>
 void HighOrder<kByState>::finish(int e, double* log_z) {
   if (std::none_of(lengths, lengths + W, [&](int length) { return length == e; })) return;
+  // ln Z = log_scale + ln masses + ln sum over q of alpha[e][q] ending[q], of the lanes that end at
+  // e
   vec total = vec{};
   for (int y = 0; y < h.Y; ++y) {
     for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.ending[q]);
