@@ -128,7 +128,7 @@ def test_warm_starts_and_files(learner: str, tmp_path: Path) -> None:
 
 
 def test_development_data_and_callbacks() -> None:
-    seen = []
+    seen: list[Any] = []
     model = caesura.ChainCRF(learner="perceptron", max_iterations=5, delta=0.0, patience=2)
     model.fit(X, Y, X, Y, callbacks=[seen.append])
     assert [p.iteration for p in seen] == list(range(1, len(seen) + 1))
@@ -227,7 +227,7 @@ def test_the_temperature_is_the_most_likely_one(kind: str, tmp_path: Path) -> No
     def likelihood(temperature: float) -> float:
         model._fitted = cooled(fitted, temperature / found)
         total, states = 0.0, fitted.structure.states
-        labelling = Labelling(*fitted[:3], fitted.scheme)
+        labelling = Labelling(fitted.structure, fitted.labels, fitted.scheme, fitted.scheme)
         for x, gold in zip(X, Y, strict=True):
             p = model.potentials(x)
             rows = model._rows([caesura.Segment(*s) for s in gold], p.length, labelling, "y")

@@ -314,10 +314,12 @@ double Objective::maximum(const double* w, const std::int32_t* some, int count, 
   auto add = [&](int s, const auto& weights, bool, auto* g, auto& work) {
     const auto share = [&](int k) { return static_cast<int>(std::int64_t{count} * k / n); };
     double loss = 0.0;
-    for (const Part& part : parts_of(some, share(s), share(s + 1)))
+    for (const Part& part : parts_of(some, share(s), share(s + 1))) {
+      check_interrupt();
       loss += is_partial(part.sequence)
                   ? add_best(*design_, part, costed, weights, g, work)
                   : add_hinge(*design_, part.sequence, costed, weights, g, work);
+    }
     return loss;
   };
   return run_some(w, n_threads, gradient, add, n);

@@ -220,8 +220,10 @@ double PathPass::hinge(int n_threads) {
   const std::int64_t n = n_sequences();
   std::vector<double> sums(kShards, 0.0);
   for_each(kShards, n_threads, [&](int s, Workspace& work) {
-    for (std::int64_t i = n * s / kShards; i < n * (s + 1) / kShards; ++i)
+    for (std::int64_t i = n * s / kShards; i < n * (s + 1) / kShards; ++i) {
+      check_interrupt();
       sums[s] += objective_->hinge(static_cast<int>(i), unpacked_, work);
+    }
   });
   double total = 0.0;
   for (const double sum : sums) total += sum;

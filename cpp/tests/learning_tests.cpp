@@ -13,7 +13,9 @@
 #include "encode/interner.hpp"
 #include "encode/trie.hpp"
 #include "infer/kernels.hpp"
+#include "learn/dual_pass.hpp"
 #include "learn/parameters.hpp"
+#include "learn/path_pass.hpp"
 #include "learn/row_sums.hpp"
 
 using namespace caesura;
@@ -152,6 +154,64 @@ void check_case(int seed, int order) {
   check(std::isfinite(one.loss(one.w, &gradient)), "large weights", seed);
 }
 
+// Two passes of each learner with each loss: the dual is never above the objective.
+void check_margins(int seed, int order) {
+  Case one(seed, 1 + seed % 4, order);
+  const int n = one.corpus.n_sequences(), size = static_cast<int>(one.w.size());
+  const bool chain = *std::max_element(one.parameters->layout()->bounds.begin(),
+                                       one.parameters->layout()->bounds.end()) == 1 &&
+                     *std::min_element(one.parameters->layout()->bounds.begin(),
+                                       one.parameters->layout()->bounds.end()) == 1;
+  std::shared_ptr<Objective> objective(std::move(one.objective));
+  std::vector<std::int32_t> order_of(n);
+  for (int i = 0; i < n; ++i) order_of[i] = i;
+  Loss loss;
+  for (int y = 0; y < one.Y; ++y) loss.reading.label.push_back(y + 1 < one.Y ? y : -1);
+  if (chain) loss.reading.joined.assign(one.Y * one.Y, 0);
+  for (int y = 0; chain && y + 1 < one.Y; ++y) loss.reading.joined[y * one.Y + y] = seed % 2;
+  for (const auto kind : {Loss::kNone, Loss::kTokens, Loss::kSegments, Loss::kSequence}) {
+    loss.kind = kind;
+    objective->set_loss(loss);
+    for (const auto rule : {PathRule::kPerceptron, PathRule::kPassive, PathRule::kArow}) {
+      std::vector<double> w = one.w, sums(size, 0.0), variance(size, 1.0);
+      PathRule chosen;
+      chosen.kind = rule;
+      PathPass pass(objective, chosen, {w.data(), sums.data(), variance.data()}, nullptr,
+                    seed % 3 == 0 ? one.w.data() : nullptr, 0);
+      for (int k = 0; k < 2; ++k) pass.run(order_of.data(), n, 0, 1e9);
+      pass.finish({w.data(), sums.data(), variance.data()});
+      check(pass.done() == 2 * n && std::isfinite(pass.loss), "steps", seed);
+    }
+    if (kind == Loss::kNone) continue;
+    std::vector<double> w(size, 0.0);
+    PathRule chosen;
+    chosen.kind = PathRule::kFrankWolfe;
+    chosen.c2 = {0.5};
+    PathPass pass(objective, chosen, {w.data(), nullptr, nullptr}, nullptr, nullptr, 0);
+    for (int k = 0; k < 3; ++k) pass.run(order_of.data(), n, 0, 1e9);
+    const double primal = pass.penalty() + pass.hinge(2);
+    check(pass.dual() <= primal + 1e-9 * (1.0 + std::fabs(primal)), "gap of the SVM", seed);
+    const PathPass::Blocks blocks = pass.blocks();
+    pass.finish({w.data(), nullptr, nullptr});
+    PathPass again(objective, chosen, {w.data(), nullptr, nullptr}, &blocks, nullptr, 0);
+    check(again.dual() == pass.dual(), "the SVM goes on", seed);
+  }
+  for (const bool log : {true, false}) {
+    if (chain && !log) continue;
+    loss.kind = log ? Loss::kNone : Loss::kSegments;
+    objective->set_loss(loss);
+    std::vector<double> w(size, 0.0), theta(DualPass::n_scores(*objective), 0.0), m(n, 0.0),
+        eta(n, 0.5);
+    DualPass pass(objective, {log, {0.5}}, w.data(), {theta.data(), m.data(), eta.data()}, nullptr,
+                  true);
+    for (int k = 0; k < 2; ++k) pass.run(order_of.data(), n, 0, 1e9);
+    pass.finish(w.data(), {theta.data(), m.data(), eta.data()});
+    const double value = log ? objective->evaluate(w.data(), nullptr, n, false, 1, nullptr)
+                             : objective->maximum(w.data(), nullptr, n, true, 2, nullptr);
+    check(pass.dual() <= pass.penalty() + value + 1e-7, "gap of exponentiated gradient", seed);
+  }
+}
+
 // Enough sequences for several shards: the same bits on any number of threads.
 void check_threads(int order) {
   Case many(7, order > 1 ? 2000 : 20000, order);
@@ -180,6 +240,7 @@ void check_strings() {
 int main() {
   const int count = 150;
   for (int seed = 0; seed < count; ++seed) check_case(seed, 1 + seed % 4);
+  for (int seed = 0; seed < count; ++seed) check_margins(seed, 1 + seed % 3);
   for (const int order : {1, 3}) check_threads(order);
   check_strings();
   std::printf("%s kernels: %d corpora, %d failures\n", kernels().name, count, failures);

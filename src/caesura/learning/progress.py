@@ -91,6 +91,8 @@ class ProgressLine:
         parts += [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]  # important first
         if p.dev_score is not None:
             parts.append(f"F1 {p.dev_score:.4f}")
+        if p.gap is not None:
+            parts.append(f"gap {p.gap:.3g}")
         if left is not None:
             parts.append(f"about {_duration(left)} left")
         if not math.isnan(p.gradient_norm):
