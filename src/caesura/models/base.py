@@ -40,14 +40,12 @@ from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
 from caesura.models.lookback import (
     SpanTraining,
-    check_bounds,
-    check_span_model,
-    check_targets,
     fit_spans,
     is_span_model,
     own_features,
     span_fitted,
 )
+from caesura.models.lookback_checks import check_bounds, check_span_model, check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.rules import StateRules, model_rules
@@ -195,7 +193,7 @@ class Model(Estimator):
             expected = " or ".join(map(repr, LEARNERS)) + ", without features that look back"
             remedy = "pass beam=16, or add a feature like previous.text & this.text"
             raise InvalidInput(message("learner", self.learner, expected, remedy))
-        corpus = encoder.new_corpus()
+        corpus = encoder.corpus_kind()
         targets: list[Target] = []
         kept: list[Document] = []  # for features that are functions of all segments so far
         for first, documents, ys in some:
