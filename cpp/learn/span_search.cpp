@@ -225,8 +225,8 @@ void SpanSearch::extend(int b, int e) {
       if (mine < 0) {
         mine = static_cast<std::int32_t>(candidates_.size());
         candidates_.push_back({score, span, y, from[k]});
-      } else if (score > candidates_[mine].score) {
-        candidates_[mine] = {score, span, y, from[k]};
+      } else if (const Item one{score, span, y, from[k]}; is_before(one, candidates_[mine])) {
+        candidates_[mine] = one;
       }
     }
   }
@@ -241,7 +241,19 @@ double SpanSearch::ending(int span, int label, int previous, int previous_label)
   return sum;
 }
 
-// agenda[e]: the best k, by falling score; of equal ones the first that was made.
+// Whether a candidate ranks before another that ends where it does: by its score; of equal ones by
+// the smaller label of the last segment, its later start, and so on backwards (infer/ties.hpp).
+bool SpanSearch::is_before(const Item& a, const Item& c) const {
+  if (a.score != c.score) return a.score > c.score;
+  for (const Item *p = &a, *q = &c; p->span >= 0 && q->span >= 0;
+       p = &items_[p->back], q = &items_[q->back]) {
+    if (p->label != q->label) return p->label < q->label;
+    if (p->span != q->span) return p->span > q->span;  // the same end, so the later start
+  }
+  return false;
+}
+
+// agenda[e]: the best k.
 void SpanSearch::fill(int e) {
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
@@ -257,10 +269,8 @@ void SpanSearch::fill(int e) {
   const int n = static_cast<int>(candidates_.size()), kept = std::min(k_, n);
   order_.resize(n);
   for (int p = 0; p < n; ++p) order_[p] = p;
-  std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(), [&](int p, int q) {
-    const double a = candidates_[p].score, c = candidates_[q].score;
-    return a != c ? a > c : p < q;
-  });
+  std::partial_sort(order_.begin(), order_.begin() + kept, order_.end(),
+                    [&](int p, int q) { return is_before(candidates_[p], candidates_[q]); });
   for (int p = 0; p < kept; ++p) {
     agenda_[e].push_back(static_cast<std::int32_t>(items_.size()));
     items_.push_back(candidates_[order_[p]]);

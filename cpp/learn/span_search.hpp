@@ -88,6 +88,7 @@ class SpanSearch {
   void group(int b);
   void add_pairs(int b, int e);
   void add_own(std::int32_t i, int b, int e);
+  bool is_before(const Item& a, const Item& c) const;
   void add_pending(std::vector<double>& rows);
   double gold_step(const std::vector<LabelledSegment>& gold, std::size_t j);
   double ending(int span, int label, int previous, int previous_label) const;

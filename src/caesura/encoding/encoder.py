@@ -47,12 +47,12 @@ class Encoder:
     ['word[0]=New', 'word[-1]=<s>', 'word[0]=Zealand', 'word[-1]=New']
     """
 
+    corpus_kind: type[Any] = _kernels.Corpus  # what `encode` fills
+
     def __init__(self, features: Sequence[Template | SegmentFeature]) -> None:
         self.features = list(features)
         index: dict[Column, int] = {}
-        self._plans: list[
-            tuple[list[tuple[int, int]], int]
-        ] = []  # parts and place, for the kernels
+        self._plans: list[tuple[list[tuple[int, int]], int]] = []  # parts and place
         self._segments: list[int] = []  # which of the features are features of segments
         for source, feature in enumerate(self.features):
             if isinstance(feature, Template):
@@ -106,10 +106,6 @@ class Encoder:
     def attributes(self) -> _kernels.Extractor:
         """The attributes met so far, and which of them come together."""
         return self._extractor
-
-    def new_corpus(self) -> Any:
-        """Return a corpus without sequences, as `encode` fills it."""
-        return _kernels.Corpus()
 
     def copy(self) -> Encoder:
         """Return an encoder that knows the same attributes by the same numbers."""
@@ -233,7 +229,8 @@ class Encoder:
         corpus = _kernels.Corpus() if corpus is None else corpus
         words = words if self._of_words else None  # no column looks at words
         with self._lock:
-            if self._is_full(words) or (grow and self._frozen):
+            full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
+            if full or (grow and self._frozen):
                 self.forget()  # a word that was not known may become known
             self._frozen = not grow
             batch = make()
@@ -244,10 +241,6 @@ class Encoder:
                 corpus, batch.offsets, columns, firings, grow, words, self.types, tokens
             )
         return corpus, np.diff(batch.offsets)
-
-    def _is_full(self, words: _kernels.WordRows | None) -> bool:
-        """Say whether more is remembered of words than there is room for."""
-        return len(self._words) > MOST_WORDS or bool(words and words.bytes > MOST_BYTES)
 
     def append_columns(
         self, corpus: _kernels.Corpus, offsets: Longs, columns: Sequence[Values], grow: bool

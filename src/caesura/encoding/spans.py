@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.encoding.encoder import Encoder
+from caesura.encoding.encoder import MOST_WORDS, Encoder
 from caesura.encoding.firings import read_firings
 from caesura.encoding.stored import State, array, require, texts
 from caesura.encoding.values import Longs
@@ -41,6 +41,8 @@ class SpanEncoder(Encoder):
     1
     """
 
+    corpus_kind = _kernels.SpanCorpus
+
     def __init__(self, features: Sequence[Template | SegmentFeature]) -> None:
         super().__init__(features)
         self._sources = [(k, f"segment {self._feature(k).name}") for k in self._segments]
@@ -52,10 +54,6 @@ class SpanEncoder(Encoder):
     def own(self) -> list[Incremental]:
         """The features that are functions of all segments so far."""
         return [one for one in self.features if isinstance(one, Incremental)]
-
-    def new_corpus(self) -> _kernels.SpanCorpus:
-        """Return a corpus without sequences, as `encode` fills it."""
-        return _kernels.SpanCorpus()
 
     def new_model(self, n_labels: int, boundary_weights: bool) -> _kernels.SpanModel:
         """Return a model without weights for the features of this encoder."""
@@ -82,9 +80,9 @@ class SpanEncoder(Encoder):
         words: _kernels.WordRows | None,
     ) -> tuple[Any, Longs]:
         """Append a batch to a corpus, and return its sequences' lengths too."""
-        corpus = self.new_corpus() if corpus is None else corpus
+        corpus = self.corpus_kind() if corpus is None else corpus
         with self._lock:
-            if self._is_full(None) or (grow and self._frozen):
+            if len(self._words) > MOST_WORDS or (grow and self._frozen):
                 self.forget()
             self._frozen = not grow
             batch = make()

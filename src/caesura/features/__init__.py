@@ -44,7 +44,7 @@ from caesura.features.lookback import (
     previous,
     this,
 )
-from caesura.features.presets import PRESETS, default_for, preset, word_templates
+from caesura.features.presets import PRESETS, default_for, preset
 from caesura.features.segment import (
     Length,
     Pattern,
@@ -69,6 +69,7 @@ from caesura.features.templates import (
     window,
     within,
 )
+from caesura.features.word_templates import word_templates
 
 __all__ = [
     "PRESETS",

@@ -37,24 +37,12 @@ from caesura.features.columns import (
 from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.given import attributes, column, dense, position, repeats
 from caesura.features.lexicons import Lexicon
-from caesura.features.lookback import previous, this
 from caesura.features.segment import Length, Pattern, SegmentShape
 from caesura.features.spans import SegmentFeature
-from caesura.features.templates import (
-    Column,
-    Template,
-    begin,
-    edge,
-    end,
-    first,
-    inside,
-    last,
-    single,
-    window,
-    within,
-)
+from caesura.features.templates import Column, Template, edge, first, last, window, within
+from caesura.features.word_templates import at_places, word_templates
 
-__all__ = ["PRESETS", "default_for", "preset", "word_templates"]
+__all__ = ["PRESETS", "default_for", "preset"]
 
 Features = list[Template | SegmentFeature]
 
@@ -370,13 +358,16 @@ def _chunking(segments: bool = False, pos: str = "pos") -> Features:
 def _words(segments: bool = False, bigrams: bool = False) -> Features:
     """Words of Chinese or Japanese text, whose tokens are characters."""
     c = folded(word)
-    if bigrams:
-        return _word_model(c)
-    features: Features = [
+    characters: Features = [
         *window(c, -2, 2),
         *_pairs([c], -2, 2),
         c[-1] & c[1],
         c[-1] & c[0] & c[1],
+    ]
+    if bigrams:  # without classes of characters: a perceptron moves such frequent ones too far
+        return [*at_places(characters), *word_templates(c)]
+    features = [
+        *characters,
         punctuation[0],
         char_class[-1] & char_class[0] & char_class[1],
         *window(char_class, -1, 1),
@@ -389,50 +380,6 @@ def _words(segments: bool = False, bigrams: bool = False) -> Features:
         features += [Length(exact=4, at_least=(5,)), Text()]
         features.append(SegmentShape(4, collapse=True, column=char_class))
     return features
-
-
-def word_templates(column: Column = word) -> Features:
-    """Return the fourteen templates of word-based segmentation, in the order of the textbook.
-
-    Tokens are characters and segments are words.  They look at whole words and at the word before,
-    so a model needs a bound on the length of words.
-
-    Parameters
-    ----------
-    column : Column
-        What is looked at of each character; ``folded(word)`` makes wide and narrow forms one.
-
-    Examples
-    --------
-    >>> word_templates()[:2]
-    [this.text, previous.text & this.text]
-    >>> len(word_templates())
-    14
-    """
-    w, v = this[column], previous[column]
-    return [
-        w.text,
-        v.text & w.text,
-        single(bias[0]),
-        w.first & w.length,
-        w.last & w.length,
-        v.last & w.first,
-        within(column[0] & column[1]),
-        w.first & w.last,
-        w.text & w.after,
-        w.before & w.text,
-        v.first & w.first,
-        v.last & w.last,
-        w.text & v.length,
-        v.text & w.length,
-    ]
-
-
-def _word_model(c: Column) -> Features:
-    """Return characters at their places in words, and words with the word before them."""
-    tokens = [one for one in _words() if isinstance(one, Template)]
-    placed = [place(one) for one in tokens for place in (begin, inside, end, single)]
-    return [*placed, *(one for one in word_templates(c) if one not in placed)]
 
 
 _PRESETS: dict[str, Callable[..., Features]] = {

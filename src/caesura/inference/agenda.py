@@ -55,8 +55,8 @@ def beam_search(
     Returns
     -------
     list of list of (score, segments)
-        At boundaries 0 to T.  Among equal scores the candidate with the longest last segment comes
-        first, then the smaller label, then the one whose prefix was ranked higher.
+        At boundaries 0 to T.  Among equal scores the smaller label of the last segment comes first,
+        then its later start, then what precedes it by the same rule.
 
     Examples
     --------
@@ -75,8 +75,13 @@ def beam_search(
                     path = (*before, (start, end, y))
                     alike = path if depth is None else path[-max(depth, 1) :]
                     value = score(path)
-                    if alike not in found or value > found[alike][0]:
+                    if alike not in found or _rank((value, path)) < _rank(found[alike]):
                         found[alike] = value, path
-        ranked = sorted(found.values(), key=lambda one: -one[0])
-        agendas.append(ranked[:k])
+        agendas.append(sorted(found.values(), key=_rank)[:k])
     return agendas
+
+
+def _rank(candidate: tuple[float, Path]) -> tuple[float, list[tuple[int, int]]]:
+    """Return what sorts candidates that end at one boundary."""
+    score, path = candidate
+    return -score, [(label, -start) for start, _, label in reversed(path)]

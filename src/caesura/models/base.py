@@ -41,14 +41,12 @@ from caesura.models.estimator import Estimator, Features
 from caesura.models.growing import grown
 from caesura.models.lookback import (
     SpanTraining,
-    check_bounds,
-    check_span_model,
-    check_span_targets,
     fit_spans,
     is_span_model,
     own_features,
     span_fitted,
 )
+from caesura.models.lookback_checks import check_bounds, check_span_model, check_span_targets
 from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
@@ -197,7 +195,7 @@ class Model(Estimator):
         encoder = before.encoder.copy() if before else (SpanEncoder if spans else Encoder)(features)
         if spans:
             check_span_model(self, features)
-        corpus = encoder.new_corpus()
+        corpus = encoder.corpus_kind()
         targets: list[Target] = []
         kept: list[Document] = []  # for features that are functions of all segments so far
         for first, documents, ys in some:

@@ -1,0 +1,78 @@
+"""What does not go with features that look back, or with a beam."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from caesura.documents import Partial
+from caesura.errors import InvalidInput, message
+from caesura.features import Template
+from caesura.models.structure import Structure
+
+if TYPE_CHECKING:
+    from caesura.models.base import Model
+
+__all__ = ["check_bounds", "check_span_model", "check_span_targets"]
+
+LEARNERS = ("lbfgs", "perceptron")
+
+
+def check_span_model(model: Model, features: Sequence[Any]) -> None:
+    """Raise if a parameter does not go with features that look back, or with a beam."""
+    why = "a beam" if model.beam is not None else "features that look back"
+    if model.learner not in LEARNERS:
+        expected = " or ".join(map(repr, LEARNERS)) + f" with {why}"
+        raise InvalidInput(message("learner", model.learner, expected, "pass one of them"))
+    if model.beam is not None and model.learner != "perceptron":
+        remedy = "pass learner='perceptron', or set the beam after fitting to predict faster"
+        raise InvalidInput(message("learner", model.learner, "'perceptron' with a beam", remedy))
+    plain: dict[str, Any] = {
+        "order": 1,
+        "warm_start": False,
+        "class_weight": None,
+        "penalties": None,
+        "patterns": None,
+        "constraints": None,
+    }
+    for name, value in plain.items():
+        given = getattr(model, name)
+        if given != value and given is not value:
+            raise InvalidInput(message(name, given, f"{value!r} with {why}", "leave it out"))
+    for feature in features:
+        if getattr(feature, "order", 0):
+            remedy = "write previous.label & this.first, or leave the history out"
+            raise InvalidInput(message("features", feature, f"no history with {why}", remedy))
+    if model.learner == "lbfgs" and any(_depth(feature) > 1 for feature in features):
+        expected = "'perceptron' with features that look back at two segments or more"
+        remedy = "pass learner='perceptron', or leave `earlier` out"
+        raise InvalidInput(message("learner", model.learner, expected, remedy))
+    if model.beam is None and any(_depth(feature) > 2 for feature in features):
+        expected = "a number of candidates with features that see all segments before"
+        raise InvalidInput(message("beam", None, expected, "pass beam=16"))
+
+
+def _depth(feature: Any) -> int:
+    """Return how many segments a feature looks back; 3 stands for all."""
+    if isinstance(feature, Template):
+        return 0
+    return int(getattr(feature, "depth", 3 if hasattr(feature, "said") else 0))
+
+
+def check_bounds(model: Model, structure: Structure) -> None:
+    """Raise where segments may have any length: there would be too many spans."""
+    for state, bound in zip(structure.states, structure.bounds.tolist(), strict=True):
+        if bound == 0:
+            why = "a beam" if model.beam is not None else "features that look back"
+            expected = f"a bound for every label with {why}, and {state!r} has none"
+            remedy = "pass max_length='observed', or a number of tokens"
+            given = getattr(model, "max_length", None)
+            raise InvalidInput(message("max_length", given, expected, remedy))
+
+
+def check_span_targets(targets: Sequence[Any]) -> None:
+    """Raise for a sequence that is labelled only in part."""
+    for i, target in enumerate(targets):
+        if isinstance(target, Partial):
+            expected = "full labels with features that look back or a beam"
+            raise InvalidInput(message(f"y[{i}]", target, expected, "label all of it"))
