@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycrfsuite._logparser import TrainLogParser as TheirParser
+from scipy import sparse
 
 from caesura import ChainCRF, InvalidInput
 from caesura.compat import (
@@ -233,13 +234,11 @@ def test_labels_may_be_bytes(tmp_path: Path) -> None:
 
 
 def test_arrays_are_attributes_by_column() -> None:
-    sparse = pytest.importorskip("scipy.sparse")
     table = np.array([[0.0, 1.5, 0.0], [2.0, 0.0, -1.0]])
     expected = [{"1": 1.5}, {"0": 2.0, "2": -1.0}]
     for given_as in (table, table.astype(np.float32), sparse.csr_matrix(table)):
         assert ItemSequence(given_as).items() == expected
-    if hasattr(sparse, "coo_array"):
-        assert ItemSequence(sparse.coo_array(table)).items() == expected
+    assert ItemSequence(sparse.coo_array(table)).items() == expected
     objects = np.empty(2, object)
     objects[:] = [["a"], ["b"]]
     assert ItemSequence(objects).items() == [{"a": 1.0}, {"b": 1.0}]
