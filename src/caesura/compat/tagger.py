@@ -26,6 +26,7 @@ from caesura.models.estimator import fitted_of
 from caesura.models.files import load
 from caesura.models.prediction import MOST_PATHS
 from caesura.models.structure import Fitted
+from caesura.segments import Segment
 
 __all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities", "usable"]
 
@@ -159,10 +160,11 @@ class Tagger:
         if not self._length:
             return [([], 1.0)]
         problem, posterior = self._asked()
-        states, log_z = self._fitted.structure.states, posterior.log_partition
+        names, log_z = [list(self._fitted.structure.states)], posterior.log_partition
+        most = min(int(n), MOST_PATHS)
         return [
-            ([states[y] for _, _, y in path], math.exp(min(score - log_z, 0.0)))
-            for path, score in _kernels.n_best([problem], min(int(n), MOST_PATHS), 0, 1)[0]
+            ([segment.label for segment in path], math.exp(min(score - log_z, 0.0)))
+            for path, score in _kernels.n_best([problem], most, 0, 1, Segment, names)[0]
         ]
 
     def probability(self, yseq: Iterable[str | bytes]) -> float:
