@@ -41,7 +41,7 @@ PathPass::Blocks unpacked(const PackedBlocks& packed, std::size_t n_sequences, s
 }
 
 void make_path_pass(PathPass* self, const BoundObjective& bound, const std::string& rule,
-                    int pa_type, double c, double r, Vector<double> c2,
+                    int pa_type, double c, bool by_errors, double r, Vector<double> c2,
                     const std::optional<Vector<double>>& centre, Floats w, const Numbers& sums,
                     const Numbers& variance, const std::optional<PackedBlocks>& blocks,
                     std::int64_t done) {
@@ -59,6 +59,7 @@ void make_path_pass(PathPass* self, const BoundObjective& bound, const std::stri
     require(rule == "perceptron", "rule: unknown");
   chosen.pa_type = pa_type;
   chosen.C = c;
+  chosen.by_errors = by_errors;
   chosen.r = r;
   if (chosen.kind == PathRule::kFrankWolfe) chosen.c2 = copied(c2);
   const PathPass::State state = path_state(w, sums, variance, n);
@@ -76,9 +77,9 @@ void bind_path_pass(nb::module_& m) {
   nb::class_<PathPass>(m, "PathPass",
                        "Passes of a learner that looks at best paths, which touch only the weights "
                        "that a step changes.")
-      .def("__init__", &make_path_pass, "objective"_a, "rule"_a, "pa_type"_a, "c"_a, "r"_a, "c2"_a,
-           "centre"_a.none(), "w"_a, "sums"_a.none(), "variance"_a.none(), "blocks"_a.none(),
-           "done"_a)
+      .def("__init__", &make_path_pass, "objective"_a, "rule"_a, "pa_type"_a, "c"_a, "by_errors"_a,
+           "r"_a, "c2"_a, "centre"_a.none(), "w"_a, "sums"_a.none(), "variance"_a.none(),
+           "blocks"_a.none(), "done"_a)
       .def(
           "run",
           [](PathPass& self, Vector<std::int32_t> order, int begin, double seconds) {

@@ -81,7 +81,8 @@ double PathPass::margin(const std::vector<LabelledSegment>& path, int i) const {
     return objective_->cost_of(i, path.data(), static_cast<int>(path.size()));
   const Gold& gold = objective_->gold();
   const int wrong = wrong_tokens(path, gold.segments.data() + gold.ptr[i]);
-  if (rule_.kind == PathRule::kPassive) return std::sqrt(static_cast<double>(wrong));
+  if (rule_.kind == PathRule::kPassive)
+    return rule_.by_errors ? std::sqrt(static_cast<double>(wrong)) : 1.0;
   return rule_.kind == PathRule::kArow ? wrong : 0.0;
 }
 

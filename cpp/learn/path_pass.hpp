@@ -37,6 +37,7 @@ struct PathRule {
   enum Kind { kPerceptron, kPassive, kArow, kFrankWolfe } kind = kPerceptron;
   int pa_type = 1;
   double C = 1.0;          // passive-aggressive: how far one step may go
+  bool by_errors = true;   // without a loss its margin is sqrt(wrong tokens), and else 1
   double r = 1.0;          // AROW
   std::vector<double> c2;  // Frank-Wolfe: of all weights, or [size]
 };

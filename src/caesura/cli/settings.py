@@ -41,7 +41,7 @@ Switch = Literal["yes", "no"]
 if TYPE_CHECKING:
     LearnerName = str
 else:
-    LearnerName = Literal[tuple(dict.fromkeys((*LEARNERS, "perceptron")))]
+    LearnerName = Literal[tuple(LEARNERS)]
 
 
 def _presets() -> list[str]:
@@ -158,6 +158,24 @@ class Settings(NamedTuple):
     ] = None
     pa_c: Annotated[
         float | None, _option(LEARNING, "--pa-c", help="Of pa: how far a step may go, default 1.")
+    ] = None
+    pa_error_sensitive: Annotated[
+        Switch | None,
+        _option(
+            LEARNING,
+            "--pa-error-sensitive",
+            help="Whether the margin of pa without --loss is the square root of the number of "
+            "wrong tokens (yes, the default) or 1 (no).",
+        ),
+    ] = None
+    average: Annotated[
+        Switch | None,
+        _option(
+            LEARNING,
+            "--average",
+            help="Whether sgd, perceptron and pa end with the average of their weights (yes, the "
+            "default) or with the last ones (no).",
+        ),
     ] = None
     arow_variance: Annotated[
         float | None,

@@ -9,7 +9,7 @@
 Parameters, attributes and objectives mean the same.  What differs:
 
 - Model files are Caesura's own; files that CRFsuite wrote cannot be read, so train once more.
-- The algorithms are ``lbfgs`` and ``l2sgd``; perceptron-type learners are to come.
+- The algorithms are ``lbfgs``, ``l2sgd``, ``ap``, ``pa`` and ``arow``, with CRFsuite's parameters.
 - Data is checked: NaN and infinite values, and strings in the place of lists, are errors.
 - Everything else that a `caesura.ChainCRF` can do, `CRF.model_` and `Tagger.model` can do.
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from caesura.errors import InvalidInput, message
-from caesura.learning import LEARNERS
 
 __all__ = ["ALGORITHMS", "HELP", "Algorithm", "algorithm_of", "named_as", "options_of", "value_of"]
 
@@ -27,6 +26,7 @@ class Algorithm(NamedTuple):
     learner: str  # its name in `caesura.learning.LEARNERS`
     defaults: Mapping[str, Any]  # parameters by CRFsuite's names, in CRFsuite's order
     options: Mapping[str, str]  # CRFsuite's names to those of `ChainCRF`; the others are not used
+    fixed: Mapping[str, Any] = {}  # other arguments of `ChainCRF`
 
 
 _FEATURES: dict[str, Any] = {
@@ -40,6 +40,7 @@ _OPTIONS = {
     "feature.possible_transitions": "all_possible_transitions",
     "max_iterations": "max_iterations",
 }
+_ALL_PASSES = {"period": NO_LIMIT}  # CRFsuite does not stop where the loss no longer falls
 ALGORITHMS: dict[str, Algorithm] = {
     "lbfgs": Algorithm(
         "L-BFGS optimization",
@@ -82,6 +83,7 @@ ALGORITHMS: dict[str, Algorithm] = {
         "perceptron",
         {**_FEATURES, "max_iterations": 100, "epsilon": 0.0},
         _OPTIONS | {"epsilon": "epsilon"},
+        _ALL_PASSES,
     ),
     "pa": Algorithm(
         "Passive Aggressive",
@@ -96,14 +98,16 @@ ALGORITHMS: dict[str, Algorithm] = {
             "epsilon": 0.0,
         },
         _OPTIONS
-        | {"type": "pa_type", "c": "c", "error_sensitive": "error_sensitive"}
-        | {"averaging": "averaging", "epsilon": "epsilon"},
+        | {"type": "pa_type", "c": "pa_c", "error_sensitive": "pa_error_sensitive"}
+        | {"averaging": "average", "epsilon": "epsilon"},
+        _ALL_PASSES,
     ),
     "arow": Algorithm(
         "Adaptive Regularization of Weights (AROW)",
         "arow",
         {**_FEATURES, "variance": 1.0, "gamma": 1.0, "max_iterations": 100, "epsilon": 0.0},
-        _OPTIONS | {"variance": "variance", "gamma": "gamma", "epsilon": "epsilon"},
+        _OPTIONS | {"variance": "arow_variance", "gamma": "arow_r", "epsilon": "epsilon"},
+        _ALL_PASSES,
     ),
 }
 _ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
@@ -138,18 +142,12 @@ HELP = {
 
 
 def algorithm_of(name: Any) -> str:
-    """Return the short name of an algorithm whose learner is there, or raise."""
+    """Return the short name of an algorithm, or raise."""
     lowered = str(name).lower()
     lowered = _ALIASES.get(lowered, lowered)
-    here = [one for one, algorithm in ALGORITHMS.items() if algorithm.learner in LEARNERS]
-    if lowered in here:
-        return lowered
-    known = ", ".join(map(repr, here))
     if lowered in ALGORITHMS:
-        raise InvalidInput(
-            f"algorithm: got {name!r}, expected one of {known}; perceptron-type learners (ap, pa, "
-            "arow) are to come, so take 'lbfgs' now"
-        )
+        return lowered
+    known = ", ".join(map(repr, ALGORITHMS))
     raise InvalidInput(message("algorithm", name, f"one of {known}", "pass one of them"))
 
 
@@ -159,7 +157,7 @@ def options_of(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     options = {ours: settings[name] for name, ours in found.options.items()}
     if options["max_iterations"] == NO_LIMIT:
         options["max_iterations"] = None
-    return {"learner": found.learner, **options}
+    return {"learner": found.learner, **options, **found.fixed}
 
 
 def value_of(name: str, value: Any, default: Any) -> Any:

@@ -57,6 +57,7 @@ LEARNERS: dict[str, Learner] = {
         True,
         "l2sgd",
         "stochastic gradient descent with averaged weights",
+        settings=(("average", "average"),),
     ),
     "adagrad": Learner(
         AdaGrad,
@@ -74,6 +75,7 @@ LEARNERS: dict[str, Learner] = {
         "ap",
         "averaged perceptron",
         MARGINS,
+        (("average", "average"), ("epsilon", "epsilon")),
     ),
     "pa": Learner(
         PassiveAggressive,
@@ -83,7 +85,10 @@ LEARNERS: dict[str, Learner] = {
         "pa",
         "passive-aggressive",
         MARGINS,
-        (("pa_type", "pa_type"), ("pa_c", "c")),
+        (
+            *(("average", "average"), ("epsilon", "epsilon"), ("pa_type", "pa_type")),
+            *(("pa_c", "c"), ("pa_error_sensitive", "error_sensitive")),
+        ),
     ),
     "arow": Learner(
         AROW,
@@ -93,7 +98,7 @@ LEARNERS: dict[str, Learner] = {
         "arow",
         "adaptive regularisation of weights",
         MARGINS,
-        (("arow_variance", "variance"), ("arow_r", "r")),
+        (("epsilon", "epsilon"), ("arow_variance", "variance"), ("arow_r", "r")),
     ),
     "svm": Learner(
         FrankWolfe,

@@ -45,6 +45,7 @@ class PathRule(NamedTuple):
     name: str  # "perceptron", "pa", "arow" or "svm"
     pa_type: int = 1
     c: float = 1.0  # of passive-aggressive steps
+    by_errors: bool = True  # their margin is sqrt(wrong tokens), and else 1, without a loss
     r: float = 1.0  # of AROW
     c2: Floats = NONE  # of the SVM: one number, or one for each weight
 
@@ -114,12 +115,16 @@ class Perceptron:
     ----------
     objective : PathObjective
         The sequences.
+    average : bool
+        Use the average of the weights after every step, not the last ones.
+    epsilon : float
+        Stop when the mean of the objective over the sequences is at most this.
     period, delta : int, float
         Stop when the objective has fallen by less than `delta`, relatively, in `period` passes.
     max_iterations : int
-        Passes.
+        Maximum number of passes.
     seed : int
-        Of the order of sequences.
+        Seed of the order of sequences.
     n_threads : int, optional
         For what measures the weights of now; steps follow each other.
 
@@ -149,13 +154,15 @@ class Perceptron:
         self,
         objective: PathObjective,
         *,
+        average: bool = True,
+        epsilon: float = 0.0,
         period: int = 10,
         delta: float = 1e-4,
         max_iterations: int = 100,
         seed: int = 0,
         n_threads: int | None = None,
     ) -> None:
-        self.objective = objective
+        self.objective, self.average, self.epsilon = objective, average, epsilon
         self.period, self.delta = whole("period", period, 1), delta
         self.max_iterations = whole("max_iterations", max_iterations, 0)
         self.seed = whole("seed", seed, 0)
@@ -170,11 +177,13 @@ class Perceptron:
     def settings(self, n: int) -> dict[str, Any]:
         """Return what a state depends on, to be compared before going on from one."""
         found = {"optimiser": self.name, "sequences": len(self.objective), "seed": self.seed}
+        if not self.average and self._averages:
+            found["average"] = False
         rule = self.rule(n)
         return found | {key: getattr(rule, key) for key in self._own}
 
     _own: ClassVar[tuple[str, ...]] = ()  # fields of the rule that this learner has
-    _averages: ClassVar[bool] = True
+    _averages: ClassVar[bool] = True  # its weights can be averaged
 
     def start(self, w0: npt.ArrayLike) -> PathState:
         """Return the state before the first pass."""
@@ -182,7 +191,7 @@ class Perceptron:
         none = np.empty(0, np.int64)
         return PathState(
             w,
-            np.zeros(len(w) if self._averages else 0),
+            np.zeros(len(w) if self._averages and self.average else 0),
             self._variances(len(w)),
             *(none, none, none, np.empty(0), np.empty(0), np.empty(0), math.nan, None, math.nan),
             *(int(np.count_nonzero(w)), np.empty(0), 0, 0, 0, 0, math.nan),
@@ -220,6 +229,8 @@ class Perceptron:
             status = "diverged"
         elif state.mistakes == 0:
             status = "separated"
+        elif state.objective <= self.epsilon * len(self.objective):
+            status = "objective"
         elif len(recent) == self.period:
             fell = (recent[0] - state.objective) / max(abs(state.objective), 1e-300)
             status = "objective" if fell < self.delta else ""
@@ -242,6 +253,8 @@ class PassiveAggressive(Perceptron):
         Steps of any length, of at most `c`, or damped by ``1 / (2 c)``.
     c : float
         How far one sequence may move the weights.
+    error_sensitive : bool
+        Whether the margin without a loss is ``sqrt(wrong tokens)``, or else 1.
     **settings
         As for `Perceptron`.
 
@@ -252,17 +265,24 @@ class PassiveAggressive(Perceptron):
     """
 
     name: ClassVar[str] = "pa"
-    _own: ClassVar[tuple[str, ...]] = ("pa_type", "c")
+    _own: ClassVar[tuple[str, ...]] = ("pa_type", "c", "by_errors")
 
     def __init__(
-        self, objective: PathObjective, *, pa_type: int = 1, c: float = 1.0, **settings: Any
+        self,
+        objective: PathObjective,
+        *,
+        pa_type: int = 1,
+        c: float = 1.0,
+        error_sensitive: bool = True,
+        **settings: Any,
     ) -> None:
         super().__init__(objective, **settings)
+        self.error_sensitive = bool(error_sensitive)
         self.pa_type, self.c = whole("pa_type", pa_type, 0, 2), positive("c", c)
 
     def rule(self, n: int) -> PathRule:
         """Return the steps that it takes over n weights."""
-        return PathRule(self.name, pa_type=self.pa_type, c=self.c)
+        return PathRule(self.name, pa_type=self.pa_type, c=self.c, by_errors=self.error_sensitive)
 
 
 class AROW(Perceptron):

@@ -62,7 +62,7 @@ class ChainCRF(Answers):
     loss : {None, "hamming", "segments", "zero-one", "log"}
         As in `SemiCRF`, where "hamming" counts wrong tags; "segments" needs a scheme, and is not
         offered by eg.
-    pa_type, pa_c, arow_variance, arow_r
+    pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
         As in `SemiCRF`, of tags.
@@ -121,10 +121,12 @@ class ChainCRF(Answers):
         loss: str | None = None,
         pa_type: int = 1,
         pa_c: float = 1.0,
+        pa_error_sensitive: bool = True,
         arow_variance: float = 1.0,
         arow_r: float = 1.0,
         beam: int | None = None,
         update: str = "max-violation",
+        average: bool = True,
     ) -> None:
         self._keep(locals())
 

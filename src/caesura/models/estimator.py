@@ -71,10 +71,12 @@ class Estimator(Parameters):
     loss: str | None
     pa_type: int
     pa_c: float
+    pa_error_sensitive: bool
     arow_variance: float
     arow_r: float
     beam: int | None
     update: str
+    average: bool
 
     kind: ClassVar[str]
     features_: Features

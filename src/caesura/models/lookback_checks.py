@@ -34,6 +34,7 @@ def check_span_model(model: Model, features: Sequence[Any]) -> None:
         "penalties": None,
         "patterns": None,
         "constraints": None,
+        "average": True,
     }
     for name, value in plain.items():
         given = getattr(model, name)

@@ -113,7 +113,7 @@ class Corpora:
         blocks: Any = tuple(getattr(state, name) for name in BLOCKS)
         return _kernels.PathPass(
             self._objective,
-            *(rule.name, rule.pa_type, rule.c, rule.r, c2, self._centre),
+            *(rule.name, rule.pa_type, rule.c, rule.by_errors, rule.r, c2, self._centre),
             *(state.w, _there(state.sums), _there(state.variance)),
             blocks if rule.name == "svm" else None,
             state.steps,

@@ -81,7 +81,8 @@ class SemiCRF(Answers):
         sequences, and else "double". `history_` has the precision of each iteration.
     memory, epsilon, period, delta, max_iterations
         As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
-        which count passes.  Where not given, delta is 1e-5, and 1e-4 for the others.  svm,
+        which count passes; perceptron, pa and arow also where the mean loss of a pass is at most
+        epsilon.  Where not given, delta is 1e-5, and 1e-4 for the others.  svm,
         cutting-plane and eg end when their duality gap is below delta (1e-3) of the objective.
     batch_size : int
         Sequences in a step of sgd and adagrad.
@@ -118,6 +119,9 @@ class SemiCRF(Answers):
         Of pa: steps of any length, of at most `pa_c`, or damped by ``1 / (2 pa_c)``.
     pa_c : float
         Of pa: how far one sequence may move the weights.
+    pa_error_sensitive : bool
+        Of pa without a loss: whether the margin is the square root of the number of wrong tokens,
+        or else 1.
     arow_variance, arow_r : float
         Of arow: the variance of each weight to begin with, and how much it distrusts one sequence.
     beam : int, optional
@@ -127,6 +131,9 @@ class SemiCRF(Answers):
         Which prefix of a sequence a perceptron with a beam learns from: the one where the gold
         segmentation is worst off against the best of the agenda, the one where it leaves the
         agenda, or the whole sequence.  Exact search learns from whole sequences.
+    average : bool
+        Whether sgd, perceptron and pa end with the average of their weights over all steps, which
+        is mostly better, or with the last ones.
 
     Examples
     --------
@@ -180,10 +187,12 @@ class SemiCRF(Answers):
         loss: str | None = None,
         pa_type: int = 1,
         pa_c: float = 1.0,
+        pa_error_sensitive: bool = True,
         arow_variance: float = 1.0,
         arow_r: float = 1.0,
         beam: int | None = None,
         update: str = "max-violation",
+        average: bool = True,
     ) -> None:
         self._keep(locals())
 

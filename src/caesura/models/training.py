@@ -219,6 +219,7 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
     if learner.losses:
         return margin_optimiser(model, objective, c2, settings)
     settings["batch_size"] = model.batch_size
+    settings |= {name: getattr(model, parameter) for parameter, name in learner.settings}
     if learner.accepts_c1:
         return learner.optimiser(objective, c1, c2, **settings)
     if np.any(c1):
