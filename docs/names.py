@@ -106,7 +106,10 @@ def _below(module: Any, name: str) -> str:
     """Return the string that follows the assignment of a name in some file of a package."""
     for file in sorted(Path(module.__file__).parent.glob("*.py")):
         for one, two in pairwise(ast.parse(file.read_text(encoding="utf-8")).body):
-            names = [t.id for t in getattr(one, "targets", []) if isinstance(t, ast.Name)]
+            targets = (
+                [one.target] if isinstance(one, ast.AnnAssign) else getattr(one, "targets", [])
+            )
+            names = [t.id for t in targets if isinstance(t, ast.Name)]
             if name in names and isinstance(two, ast.Expr) and isinstance(two.value, ast.Constant):
                 return " ".join(str(two.value.value).split())
     return ""

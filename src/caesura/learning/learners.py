@@ -135,6 +135,7 @@ LEARNERS: dict[str, Learner] = {
         likelihood=("log",),
     ),
 }
+"""The learners by their names."""
 
 
 def learners_with(field: str) -> list[str]:
