@@ -213,7 +213,9 @@ void DualPass::step(int i) {
     const bool good = gain >= -1e-12 * size;
     if (good) {
       for (const std::int64_t place : touched_) add(place, inverse_[place] * delta_[place]);
-      next.eta = rule_.log ? std::min(1.05 * block.eta, 1.0) : 1.5 * block.eta;
+      // A distribution that is all but certain gains nothing, however far its scores move.
+      if (gain > 1e-12 * size)
+        next.eta = rule_.log ? std::min(1.05 * block.eta, 1.0) : 1.5 * block.eta;
       block = std::move(next);
     } else {
       block.eta *= 0.5;

@@ -229,7 +229,9 @@ def _solver() -> Any:
     def solve(gram: Floats, offsets: Floats) -> Floats:
         """Maximise ``offsets . x - x' gram x / 2`` for ``x >= 0``, ``sum of x <= 1``."""
         k = len(offsets)
-        scale = max(float(np.abs(gram).max()), 1e-300)
+        scale = max(float(np.abs(gram).max()), float(np.abs(offsets).max()))
+        if scale == 0.0:  # nothing is to be gained
+            return np.zeros(k)
         ridged = gram / scale + RIDGE * np.eye(k)
         limits = np.hstack([np.eye(k), -np.ones((k, 1))])
         found = quadprog.solve_qp(ridged, offsets / scale, limits, np.append(np.zeros(k), -1.0))[0]
