@@ -7,6 +7,7 @@
           +-- InvalidInput        an argument is wrong                 (also a ValueError)
           +-- Impossible          no segmentation has a finite score   (also a ValueError)
           +-- TooLarge            the exact answer would cost too much (also a ValueError)
+          +-- MissingPackage      an optional package is not installed (also an ImportError)
 
 A message names the argument, what came, what was expected and what to do; `message` builds it.
 Errors carry these as fields.  A layer that knows more about an error, such as the file that a
@@ -18,7 +19,7 @@ from __future__ import annotations
 import reprlib
 from typing import Any, Self
 
-__all__ = ["CaesuraError", "Impossible", "InvalidInput", "TooLarge", "message"]
+__all__ = ["CaesuraError", "Impossible", "InvalidInput", "MissingPackage", "TooLarge", "message"]
 
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = 80
@@ -155,6 +156,31 @@ class TooLarge(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
     >>> issubclass(TooLarge, ValueError)
     True
     """
+
+
+class MissingPackage(CaesuraError, ImportError):  # noqa: N818 - a condition, not a bug
+    """Say that a package which only some parts need is not installed, and how to install it.
+
+    Parameters
+    ----------
+    package : str
+        The package.
+    extra : str
+        The extra of Caesura that brings it.
+    user : str
+        What needs it.
+
+    Examples
+    --------
+    >>> print(MissingPackage("torch", "neural", "caesura.neural"))
+    caesura.neural needs torch, which is not installed; run pip install 'caesura[neural]'
+    """
+
+    def __init__(self, package: str, extra: str, user: str) -> None:
+        super().__init__(
+            f"{user} needs {package}, which is not installed; run pip install 'caesura[{extra}]'"
+        )
+        self.name = package
 
 
 def message(argument: str, came: object, expected: str, remedy: str) -> str:
