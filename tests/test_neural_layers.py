@@ -474,3 +474,20 @@ def test_without_torch_an_error_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("MissingPackage caesura.neural.ChainCRFLayer needs torch")
     assert issubclass(MissingPackage, ImportError)
+
+
+@pytest.mark.parametrize("question", ["loss", "log_partition"])
+def test_backward_twice_gives_the_same_gradient(question: str) -> None:
+    torch.manual_seed(0)
+    layer, scores = ChainCRFLayer(3), torch.randn(2, 4, 3, requires_grad=True)
+    value = (
+        layer(scores, [4, 2], torch.zeros(2, 4, dtype=torch.int64))
+        if question == "loss"
+        else layer.log_partition(scores, [4, 2]).mean()
+    )
+    inputs = [scores, layer.transition]
+    first = torch.autograd.grad(3 * value, inputs, retain_graph=True)
+    again = torch.autograd.grad(3 * value, inputs)
+    for a, b in zip(first, again, strict=True):
+        assert torch.allclose(a, b, atol=1e-7)
+        assert a.abs().max() > 0

@@ -96,9 +96,9 @@ class _LogPartition(torch.autograd.Function):
         (grad,), inputs = grads, ctx.saved_tensors
         if torch.is_grad_enabled():  # create_graph=True: second derivatives will be asked for
             return None, None, *_again(lattice.log_partition, ctx, inputs, (grad,))
-        if bool((grad == grad[:1]).all()):  # one factor for all, as with the sum or the mean
-            factor = grad[0] if len(grad) else 1.0
-            return None, None, *(count * factor for count in ctx.counts)
+        counts, ctx.counts = ctx.counts, None  # handed over once, see _scaled
+        if counts is not None and bool((grad == grad[:1]).all()):  # as with the sum or the mean
+            return None, None, *_scaled(counts, float(grad[0]) if len(grad) else 1.0)
         weights = grad.detach().cpu().double().numpy()
         found = batch_posterior(ctx.batch, weights=weights, n_threads=threads())
         return None, None, *_counts(found, ctx.names, inputs)
@@ -112,6 +112,15 @@ def _again(function: Any, ctx: Any, inputs: Sequence[Tensor], grads: Sequence[Te
         value = function(ctx.structure, dict(zip(ctx.names, given, strict=True)))
         values = list(value.values()) if isinstance(value, dict) else [value]
         return torch.autograd.grad(values, given, grads, create_graph=graph, allow_unused=True)
+
+
+def _scaled(counts: list[Tensor], factor: float) -> list[Tensor]:
+    """Return counts times a factor, in place.
+
+    Nothing else may hold the counts: torch then makes them the gradient of a leaf without a copy,
+    which took as long as the sums where the scores are many.
+    """
+    return counts if factor == 1.0 else [count.mul_(factor) for count in counts]
 
 
 class _Marginals(torch.autograd.Function):
@@ -159,21 +168,28 @@ class _Loss(torch.autograd.Function):
     def forward(
         ctx: Any, structure: Structure, gold: Gold, weights: Any, names: Any, *inputs: Tensor
     ) -> Tensor:
-        batch = batch_of(structure, dict(zip(names, inputs, strict=True)))
+        ctx.structure, ctx.gold, ctx.weights, ctx.names = structure, gold, weights, names
+        ctx.save_for_backward(*inputs)
+        total, ctx.counts = _Loss.computed(ctx, inputs)
+        return inputs[0].new_tensor(total)
+
+    @staticmethod
+    def computed(ctx: Any, inputs: Sequence[Tensor]) -> tuple[float, list[Tensor]]:
+        """Return the loss and its gradient."""
+        names, gold, weights = ctx.names, ctx.gold, ctx.weights
+        batch = batch_of(ctx.structure, dict(zip(names, inputs, strict=True)))
         found = batch_posterior(batch, weights=weights, n_threads=threads())
         total = float(found.log_partition.astype(np.float64) @ weights)
         counts = _counts(found, names, inputs)
-        for name, x, count in zip(names, inputs, counts, strict=True):
+        for name, count in zip(names, counts, strict=True):
             if name not in gold.places:
                 continue
+            scores = getattr(batch, "pattern_scores" if name == "patterns" else name)
             sequences, index = gold.places[name]
             own = weights[sequences]
-            total -= float(_array(x).reshape(-1)[index].astype(np.float64) @ own)
+            total -= float(scores.reshape(-1)[index].astype(np.float64) @ own)
             _subtract(count.numpy().reshape(-1), index, own, name)
-        ctx.structure, ctx.gold, ctx.names = structure, gold, names
-        ctx.weights, ctx.counts = weights, counts
-        ctx.save_for_backward(*inputs)
-        return inputs[0].new_tensor(total)
+        return total, counts
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
@@ -187,9 +203,10 @@ class _Loss(torch.autograd.Function):
 
         if torch.is_grad_enabled():
             return *nothing, *_again(plain, ctx, ctx.saved_tensors, grads)
-        if float(grads[0]) == 1.0:
-            return *nothing, *ctx.counts
-        return *nothing, *(count * grads[0] for count in ctx.counts)
+        counts, ctx.counts = ctx.counts, None  # handed over once, see _scaled
+        if counts is None:
+            counts = _Loss.computed(ctx, ctx.saved_tensors)[1]
+        return *nothing, *_scaled(counts, float(grads[0]))
 
 
 def _subtract(flat: Any, index: Ints, values: Any, name: str) -> None:
