@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 from caesura.errors import MissingPackage
 
 if TYPE_CHECKING:
+    from caesura.neural.filtered import FilteredSemiCRF
     from caesura.neural.layers import ChainCRFLayer, OverlappingSemiCRFLayer, SemiCRFLayer
 
-__all__ = ["ChainCRFLayer", "OverlappingSemiCRFLayer", "SemiCRFLayer"]
+__all__ = ["ChainCRFLayer", "FilteredSemiCRF", "OverlappingSemiCRFLayer", "SemiCRFLayer"]
 
 _LATER = {
     **dict.fromkeys(("ChainCRFLayer", "OverlappingSemiCRFLayer", "SemiCRFLayer"), "layers"),
+    "FilteredSemiCRF": "filtered",
 }
 
 
