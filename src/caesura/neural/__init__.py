@@ -16,12 +16,21 @@ from caesura.errors import MissingPackage
 if TYPE_CHECKING:
     from caesura.neural.filtered import FilteredSemiCRF
     from caesura.neural.layers import ChainCRFLayer, OverlappingSemiCRFLayer, SemiCRFLayer
+    from caesura.neural.segmenter import NeuralSegmenter
 
-__all__ = ["ChainCRFLayer", "FilteredSemiCRF", "OverlappingSemiCRFLayer", "SemiCRFLayer"]
+__all__ = [
+    "ChainCRFLayer",
+    "FilteredSemiCRF",
+    "NeuralSegmenter",
+    "OverlappingSemiCRFLayer",
+    "SemiCRFLayer",
+]
 
 _LATER = {
     **dict.fromkeys(("ChainCRFLayer", "OverlappingSemiCRFLayer", "SemiCRFLayer"), "layers"),
     "FilteredSemiCRF": "filtered",
+    "NeuralSegmenter": "segmenter",
+    "built": "files",  # for caesura.load
 }
 
 

@@ -51,6 +51,9 @@ class SegmentalLayer(torch.nn.Module):
     transition: torch.nn.Parameter
     start: torch.nn.Parameter
     end: torch.nn.Parameter
+    barred: Tensor | None
+    barred_start: Tensor
+    barred_end: Tensor
 
     def __init__(
         self,
@@ -75,6 +78,32 @@ class SegmentalLayer(torch.nn.Module):
         self.transition, self.start, self.end = zeros(Y, Y), zeros(Y), zeros(Y)
         # patterns[i] has the scores of histories of i + 3 labels
         self.patterns = torch.nn.ParameterList(zeros(*(Y,) * k) for k in range(3, order + 2))
+
+        self.register_buffer("barred", None)
+        self.register_buffer("barred_start", None)
+        self.register_buffer("barred_end", None)
+
+    def forbid(self, pairs: Any, start: Any, end: Any) -> None:
+        """Forbid labels to follow each other, to be the first or to be the last.
+
+        Parameters
+        ----------
+        pairs : array of shape (Y, Y)
+            True where the second label may not follow the first.
+        start, end : arrays of shape (Y,)
+            True where a label may not be the first, or the last.
+        """
+        Y = self.n_labels
+        for name, value, shape in (
+            ("barred", pairs, (Y, Y)),
+            ("barred_start", start, (Y,)),
+            ("barred_end", end, (Y,)),
+        ):
+            given = torch.as_tensor(np.asarray(value, bool))
+            if tuple(given.shape) != shape:
+                expected = f"the shape {shape}"
+                raise InvalidInput(message(name, tuple(given.shape), expected, "reshape it"))
+            setattr(self, name, given.to(self.transition.device))
 
     def extra_repr(self) -> str:
         """Return the arguments, for the display of a network."""
@@ -321,6 +350,11 @@ class SegmentalLayer(torch.nn.Module):
             "start": self.start,
             "end": self.end,
         }
+        if self.barred is not None:
+            for name, bars in zip(
+                own, (self.barred, self.barred_start, self.barred_end), strict=True
+            ):
+                own[name] = own[name].masked_fill(bars, -torch.inf)
         if self.order > 1:
             own["patterns"] = torch.cat([one.reshape(-1) for one in self.patterns])
         return {name: x.to(dtype) for name, x in {**scores, **own}.items()}

@@ -94,7 +94,7 @@ class FilteredSemiCRF(nn.Module):
         input_size: int,
         n_labels: int,
         max_width: int,
-        representation: str = "endpoints",
+        representation: str = "sum",
         *,
         null_weight: float = 0.4,
         global_loss: bool = True,

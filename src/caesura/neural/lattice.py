@@ -21,7 +21,7 @@ from torch import Tensor
 from caesura.neural.histories import histories
 from caesura.neural.structure import Structure
 
-__all__ = ["dense_scores", "entropy", "log_partition", "logsum", "marginals"]
+__all__ = ["dense_scores", "entropy", "log_partition", "logsum", "marginals", "summed"]
 
 BY_PLACE = ("tokens", "segments", "starts", "ends", "span_scores")  # scores that depend on places
 
@@ -112,7 +112,7 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
     else:
         total = given.new_zeros(B, T, L, Y)
     if "tokens" in scores:
-        total = total + _summed(clean("tokens"), L)
+        total = total + summed(clean("tokens"), L)
     if "starts" in scores:
         total = total + clean("starts")[:, :, None]
     if "ends" in scores:
@@ -129,7 +129,7 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
     return total.masked_fill(barred, -torch.inf)
 
 
-def _summed(tokens: Tensor, L: int) -> Tensor:
+def summed(tokens: Tensor, L: int) -> Tensor:
     """Return the sums over the tokens of all segments; nothing is ever subtracted."""
     T = tokens.shape[1]
     padded = torch.nn.functional.pad(tokens, (0, 0, 0, L))
