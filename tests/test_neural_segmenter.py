@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from cli_data import bad, good
 from oracle import close
 
 import caesura
 from caesura import features
+from caesura.cli.neural import NEURAL
 from caesura.errors import InvalidInput
 from caesura.neural import NeuralSegmenter
 from caesura.neural.embeddings import Sizes, TokenEncoder, Vocabulary, read_vectors
@@ -326,3 +329,44 @@ def test_bad_data(train: Any) -> None:
     with pytest.raises(InvalidInput, match="precision: needs a calibrated model"):
         made.predict_confident([["a"]], precision=0.9)
     assert made.predict([[]]) == [[]]
+
+
+# -- answers and the command line ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_n_best(model: str, train: Any) -> None:
+    made = NeuralSegmenter(model, n_threads=1, **{**SMALL, "epochs": 4}).fit(*train)
+    x = ["mr", "Ann", "Lee", "ran"]
+    (ranked,) = made.predict_n_best([x], 4)
+    assert ranked[0][0] == made.predict([x])[0]
+    chances = [p for _, p in ranked]
+    assert chances == sorted(chances, reverse=True)
+    assert 0 < sum(chances) <= 1 + 1e-6
+    assert len({tuple(cut) for cut, _ in ranked}) == len(ranked)
+    with pytest.raises(InvalidInput, match="constraints: NeuralSegmenter does not support"):
+        made.predict([x], {"at_most_once": ["name"]})  # type: ignore[arg-type]
+
+
+def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Path) -> None:
+    file, config, model = (tmp_path / name for name in ("train.jsonl", "neural.toml", "it.model"))
+    rows = [{"tokens": x, "segments": cut} for x, cut in zip(*train, strict=True)]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    config.write_text('network = "semi"\nepochs = 8\nrate = 0.02\nhidden = 12\ndropout = 0.0\n')
+    ran = good(
+        "train", file, "--model", "neural", "-c", config, "--dev", file, "-o", model, "--json"
+    )
+    assert ran.json["kind"] == "neural"
+    assert ran.json["dev"]["micro"]["f1"] > 0.9
+    assert not model.with_name("it.model.checkpoint").exists()
+    out = tmp_path / "out.jsonl"
+    good("segment", model, file, "-o", out, "--probabilities")
+    first = json.loads(out.read_text().splitlines()[0])
+    assert [one[:3] for one in first["segments"]] == [list(s) for s in train[1][0]]
+    assert good("evaluate", file, model, "--json").json["micro"]["f1"] > 0.9
+    assert "leave it out" in bad("train", file, "--model", "neural", "--c2", 1, "-o", model)
+
+
+def test_the_command_line_knows_all_choices() -> None:
+    names = {"network" if n == "model" else n for n in NeuralSegmenter._names()}
+    assert set(NEURAL) == names - {"verbose"}

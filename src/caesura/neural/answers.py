@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.models.base import Model
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.reading import documents_of, sequences
-from caesura.neural.network import Network
+from caesura.neural.network import Network, threads
 from caesura.segments import Segment
 
 __all__ = ["Answers"]
@@ -43,7 +44,7 @@ class Answers(Model):
         order = sorted(range(len(documents)), key=lambda i: len(documents[i]))
         out: dict[int, tuple[list[Segment], list[float]]] = {}
         head: Any = network.head
-        with torch.no_grad():
+        with torch.no_grad(), threads(self.n_threads):
             for k in range(0, len(order), 32):
                 some = order[k : k + 32]
                 given = network.states([documents[i] for i in some])
@@ -55,20 +56,54 @@ class Answers(Model):
     def _documents(self, X: Any) -> list[Document]:
         return documents_of(list(sequences(X)), self.tokeniser, "X", 0)
 
-    def predict(self, X: Iterable[Any]) -> list[list[Segment]]:
+    def predict(self, X: Iterable[Any], constraints: None = None) -> list[list[Segment]]:
         """Return the best segments of each sequence.
 
         Parameters
         ----------
         X : iterable of sequences
             Token lists, texts or documents.
+        constraints
+            Not supported; the layers take them.
 
         Returns
         -------
         list of list of Segment
         """
-        network = self._fitted_network()
+        network = self._asked(constraints)
         return [cut for cut, _ in self._found(network, self._documents(X), False)]
+
+    def _asked(self, constraints: object) -> Network:
+        if constraints is not None:
+            raise InvalidInput(
+                "constraints: NeuralSegmenter does not support them; leave them out, or ask the "
+                "layer for constrained segmentations"
+            )
+        return self._fitted_network()
+
+    def predict_n_best(
+        self, X: Iterable[Any], n: int = 5, constraints: None = None
+    ) -> list[list[tuple[list[Segment], float]]]:
+        """Return the n best lists of segments of each sequence, with their probabilities.
+
+        Parameters
+        ----------
+        X, constraints
+            See `predict`.
+        n : int
+            How many; there are fewer where fewer are possible.
+
+        Returns
+        -------
+        list of list of (segments, probability)
+        """
+        network, documents = self._asked(constraints), self._documents(X)
+        whole("n", n, 1)
+        out: list[list[tuple[list[Segment], float]]] = []
+        with torch.no_grad(), threads(self.n_threads):
+            for k in range(0, len(documents), 32):
+                out += network.head.n_best(*network.states(documents[k : k + 32]), n)
+        return out
 
     def score(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> float:
         """Return the segment F1.
@@ -116,7 +151,11 @@ class Answers(Model):
         return self
 
     def predict_confident(
-        self, X: Iterable[Any], precision: float | None = None, threshold: float | None = None
+        self,
+        X: Iterable[Any],
+        precision: float | None = None,
+        threshold: float | None = None,
+        constraints: None = None,
     ) -> list[list[Confident]]:
         """Return the best segments with the probability that each is exactly right.
 
@@ -129,12 +168,14 @@ class Answers(Model):
             data of `calibrate` tells.
         threshold : float, optional
             Segments below this probability are marked for review.
+        constraints
+            Not supported.
 
         Returns
         -------
         list of list of Confident
         """
-        network, known = self._fitted_network(), self._calibration
+        network, known = self._asked(constraints), self._calibration
         least = 0.0 if threshold is None else float(threshold)
         if precision is not None:
             if known is None:

@@ -277,6 +277,34 @@ class FilteredSemiCRF(nn.Module):
             found.append([(*row, p) for row, p in zip(places, likely, strict=True)])
         return found
 
+    def n_best(
+        self, states: Tensor, lengths: Any = None, n: int = 5
+    ) -> list[list[tuple[list[tuple[int, int, int]], float]]]:
+        """Return the n best paths of each sequence with their probabilities.
+
+        Parameters
+        ----------
+        states, lengths
+            See `forward`.
+        n : int
+            Number of paths; there are fewer where fewer are possible.
+
+        Returns
+        -------
+        list of lists of (spans, probability)
+        """
+        with torch.no_grad():
+            local, path = self.span_scores(states, lengths)
+        sizes = self._sizes(local, path, lengths)
+        rows = self.candidates(local, sizes)
+        graphs = graph.graphs_of(rows, sizes, _picked(path, rows), self.transition)
+        found = []
+        for _, one in graphs:
+            log_z = one.log_partition()
+            paths = one.n_best(n)
+            found.append([(p.segments, float(np.exp(min(0.0, p.score - log_z)))) for p in paths])
+        return found
+
     def candidates(self, local: Tensor, lengths: Ints) -> Ints:
         """Return the spans that the filter keeps, as rows (sequence, start, end, label).
 

@@ -7,6 +7,7 @@ of tokens, such as those of declared features, or None.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,6 +47,22 @@ class Head(nn.Module):
         ]
         return torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
 
+    def n_best(
+        self, states: Tensor, lengths: Any, extra: Tensor | None, n: int
+    ) -> list[list[tuple[list[Segment], float]]]:
+        """Return the n best lists of segments of each sequence, with their probabilities."""
+        given: Any = self._scores(states, extra)  # type: ignore[operator]
+        scores, parts = given if isinstance(given, tuple) else (given, {})
+        layer: Any = self.layer
+        log_z = layer.log_partition(scores, lengths, **parts).double().tolist()
+        return [
+            [(self._read(path.segments), math.exp(min(0.0, path.score - z))) for path in paths]
+            for paths, z in zip(layer.n_best(scores, lengths, n, **parts), log_z, strict=True)
+        ]
+
+    def _read(self, cut: Sequence[tuple[int, int, int]]) -> list[Segment]:
+        return self._named([cut])[0]
+
     def _named(self, cuts: Sequence[Sequence[tuple[int, int, int]]]) -> list[list[Segment]]:
         return [[Segment(s, e, self.labels[y]) for s, e, y in cut if y] for cut in cuts]
 
@@ -79,9 +96,11 @@ class ChainHead(Head):
 
     def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
         """Return the best segments."""
+        return [self._read(cut) for cut in self.layer.decode(self._scores(states, extra), lengths)]
+
+    def _read(self, cut: Sequence[tuple[int, int, int]]) -> list[Segment]:
         known = tag_set(tuple(self.tags), SCHEME, self.outside)
-        cuts = self.layer.decode(self._scores(states, extra), lengths)
-        return [known.segments([y for _, _, y in cut]) for cut in cuts]
+        return known.segments([y for _, _, y in cut])
 
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
@@ -224,6 +243,15 @@ class FilteredHead(Head):
         return [
             [likely[b].get((s.start, s.end, s.label), 0.0) for s in cut]
             for b, cut in enumerate(found)
+        ]
+
+    def n_best(
+        self, states: Tensor, lengths: Any, extra: Tensor | None, n: int
+    ) -> list[list[tuple[list[Segment], float]]]:
+        """Return the n best paths of each sequence, with their probabilities."""
+        return [
+            [([Segment(s, e, self.labels[y + 1]) for s, e, y in cut], p) for cut, p in some]
+            for some in self.layer.n_best(states, lengths, n)
         ]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +15,18 @@ from caesura.neural.embeddings import TokenEncoder
 from caesura.neural.heads import ChainHead, Head
 from caesura.segments import Segment
 
-__all__ = ["Network"]
+__all__ = ["Network", "threads"]
+
+
+@contextmanager
+def threads(n_threads: int | None) -> Iterator[None]:
+    """Let torch and the kernels use so many threads for a while; None: as many as torch does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Network(nn.Module):

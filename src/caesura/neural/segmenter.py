@@ -28,7 +28,7 @@ from caesura.neural.embeddings import (
     read_vectors,
     shape_of,
 )
-from caesura.neural.network import Network
+from caesura.neural.network import Network, threads
 from caesura.neural.spans import REPRESENTATIONS
 from caesura.neural.training import Schedule, train
 from caesura.neural.transformer import Transformer
@@ -87,6 +87,8 @@ class NeuralSegmenter(Answers):
         Where torch computes.
     tokeniser
         How texts are cut into tokens.
+    n_threads : int, optional
+        Threads of torch and of the kernels; as many as torch uses where not given.
     random_state : int
         Seed of everything random.
     verbose : bool, optional
@@ -170,6 +172,7 @@ class NeuralSegmenter(Answers):
         patience: int | None = None,
         device: str = "cpu",
         tokeniser: Any = "words",
+        n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
     ) -> None:
@@ -190,8 +193,9 @@ class NeuralSegmenter(Answers):
             whole(name, getattr(self, name), least)
         for name in ("word_size", "character_size", "shape_size", "random_state"):
             whole(name, getattr(self, name), 0)
-        if self.patience is not None:
-            whole("patience", self.patience, 1)
+        for name in ("patience", "n_threads"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), 1)
         if self.max_length != "observed":
             whole("max_length", self.max_length, 1)
         for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
@@ -261,14 +265,21 @@ class NeuralSegmenter(Answers):
             found = [cut for cut, _ in self._found(network, development[0], False)]
             return segment_counts(development[1], found, self.outside).f1
 
-        shown = {k: v for k, v in self.get_params().items() if k not in ("verbose", "device")}
+        shown = {
+            k: v
+            for k, v in self.get_params().items()
+            if k not in ("verbose", "device", "n_threads")
+        }
         settings = repr((shown, None if development is None else development[1]))
         names = ("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip")
         schedule = Schedule(
             **{name: getattr(self, name) for name in (*names, "weight_decay", "patience")},
             seed=self.random_state,
         )
-        with ProgressLine(self.verbose, max_iterations=self.epochs) as line:
+        with (
+            ProgressLine(self.verbose, max_iterations=self.epochs) as line,
+            threads(self.n_threads),
+        ):
             asked = None if development is None else score
             shown_by: list[Callable[[Progress], bool | None]] = [*callbacks, line]
             run, status = train(
