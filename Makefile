@@ -36,7 +36,9 @@ $(VENV)/.installed-$(NAMES): $(VENV)/.built $(SOURCES)
 	rm -f $(VENV)/.installed-*
 	touch $@
 
+# torch first and by version: the neural part is tested with its build for the CPU.
 $(VENV)/.tested: $(VENV)/.made pyproject.toml
+	$(PIP) install torch==2.13.0
 	$(PIP) install --group test --group lint
 	touch $@
 
@@ -59,8 +61,7 @@ stubs: $(VENV)/.installed-$(NAMES)
 docs: $(VENV)/.documented
 	$(VENV)/bin/mkdocs build --strict
 
-bench: $(VENV)/.installed-$(NAMES)
-	$(PIP) install torch==2.13.0
+bench: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 	$(PIP) install --group bench
 	$(PYTHON) bench/run.py
 

@@ -24,6 +24,7 @@ MODULES = {
     "caesura.corpora": ("Files of labelled sequences", "[Models](models.md)"),
     "caesura.evaluation": ("How good predictions are", "[Models](models.md)"),
     "caesura.learning": ("Optimisers", "[Models](models.md)"),
+    "caesura.neural": ("Layers for torch", "[Neural models](neural.md)"),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),
 }
 HEAD = """# All names
@@ -70,7 +71,8 @@ def _methods(found: Any) -> Iterator[tuple[str, str]]:
     if not inspect.isclass(found) or issubclass(found, tuple | Exception):
         return
     for name, member in inspect.getmembers(found):
-        if not name.startswith("_") and inspect.isfunction(member):
+        own = (getattr(member, "__module__", None) or "").startswith("caesura")  # not of torch
+        if not name.startswith("_") and inspect.isfunction(member) and own:
             yield _called(name, member), _first_line(member)
 
 

@@ -2,6 +2,8 @@
 
 import os
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # of torch: small tensors, and a busy machine
+
 from hypothesis import HealthCheck, settings
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -25,7 +25,7 @@ from caesura.inference.batch import (
 )
 
 OPTIONAL = ["tokens", "segments", "starts", "ends", "spans", "transition", "start", "end"]
-OPTIONAL += ["allowed", "boundaries", "max_length", "own"]
+OPTIONAL += ["allowed", "boundaries", "max_length", "own", "patterns", "rules"]
 
 
 @st.composite
@@ -71,6 +71,15 @@ def batches(draw: Draw) -> tuple[dict[str, Any], list[Potentials]]:
         arguments["allowed"] = rng.random((B, T, Y)) < 0.9
     if "boundaries" in chosen:
         arguments["boundaries"] = rng.choice([-1, 0, 0, 0, 2], size=(B, T))
+    if "patterns" in chosen:
+        sizes = draw(st.lists(st.integers(2, 4), max_size=4))
+        drawn = {tuple(rng.integers(Y, size=size).tolist()) for size in sizes}
+        arguments["patterns"] = sorted(drawn)
+        arguments["pattern_scores"] = scores(len(drawn))
+    if "rules" in chosen:
+        rules = [("at most once", (0,)), ("exactly once", (Y - 1,)), ("ordered", (0, Y - 1))]
+        usable = rules if Y > 1 else rules[:2]
+        arguments["rules"] = draw(st.lists(st.sampled_from(usable), max_size=2, unique=True))
     if "spans" in chosen:
         places = [
             (b, *sorted(rng.choice(length + 1, size=2, replace=False)), int(rng.integers(Y)))
@@ -109,6 +118,12 @@ def potentials_of(arguments: dict[str, Any], Y: int) -> list[Potentials]:
         ):
             if c == b:
                 p.add(int(s), int(e), int(y), float(w))
+        for labels, w in zip(
+            arguments.get("patterns", ()), arguments.get("pattern_scores", ()), strict=True
+        ):
+            p.add_pattern(labels, float(w))
+        for name, labels in arguments.get("rules", ()):
+            p.constrain(**{name.replace(" ", "_"): labels})
         if "allowed" in arguments and T > 0:
             p._constraints.allowed = arguments["allowed"][b, :T].astype(np.uint8)
         if "boundaries" in arguments:
@@ -186,6 +201,9 @@ def test_posterior_equals_that_of_potentials(
         expected = np.array(own).reshape(B, *(Y,) * (2 if name == "transition" else 1))
         per_sequence = scores is not None and scores.ndim == expected.ndim
         assert close(getattr(found, name), expected if per_sequence else expected.sum(0), near)
+    if found.patterns is not None:
+        own = [w * m.patterns for w, m in zip(weights, marginals, strict=True)]
+        assert close(found.patterns, np.sum(own, axis=0) if own else 0 * found.patterns, near)
     for b, (p, m) in enumerate(zip(listed, marginals, strict=True)):
         T = p.length
         if found.tokens is not None:
@@ -320,6 +338,12 @@ def test_one_bad_score_is_named_with_its_sequence() -> None:
         ({"allowed": np.zeros((2, 3, 4))}, "allowed: got 'dtype float64', expected booleans"),
         ({"allowed": np.zeros((2, 3), bool)}, r"allowed: got \(2, 3\), expected the shape"),
         ({"boundaries": np.zeros((2, 3))}, "boundaries: got 'dtype float64', expected whole"),
+        ({"patterns": [(0, 1)]}, "patterns, pattern_scores: got one without the other"),
+        ({"patterns": [(0,)], "pattern_scores": [1.0]}, r"patterns\[0\]: got \(0,\), expected two"),
+        ({"patterns": [(0, 4)], "pattern_scores": [1.0]}, r"patterns\[0\]: got \(0, 4\)"),
+        ({"patterns": [(0, 1)], "pattern_scores": [np.nan]}, "pattern_scores: got NaN"),
+        ({"patterns": [(0, 1)] * 2, "pattern_scores": [1.0, 2.0]}, "patterns: a pattern occurs tw"),
+        ({"patterns": [(0, 1)], "pattern_scores": [1.0, 2.0]}, r"pattern_scores: got \(2,\)"),
     ],
 )
 def test_errors_name_the_argument(arguments: dict[str, Any], text: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import caesura
 from caesura import Partial
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, MissingPackage
 from caesura.features import attributes
 from caesura.learning.learners import LEARNERS
 from caesura.models.structure import Labelling
@@ -206,7 +206,7 @@ def test_cutting_planes_need_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *arguments, **more)
 
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(InvalidInput, match=r"caesura\[margin\]"):
+    with pytest.raises(MissingPackage, match=r"caesura\[margin\]"):
         caesura.SemiCRF(learner="cutting-plane").fit(X, Y)
 
 

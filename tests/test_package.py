@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "learning"),
-    *("models", "compat", "demo", "cli", "__main__"),
+    *("models", "neural", "compat", "demo", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -37,7 +38,9 @@ void make_batch(OwnedBatch<Real>* self, int n_labels, std::int64_t n_rows,
                 In<Real> segments, int longest, In<Real> starts, In<Real> ends,
                 In<std::uint8_t> allowed, In<std::int8_t> boundaries, In<std::int32_t> span_index,
                 In<Real> span_scores, In<Real> transition, In<Real> start, In<Real> end,
-                Vector<std::int32_t> bounds, bool same_label_adjacent) {
+                Vector<std::int32_t> bounds, bool same_label_adjacent,
+                std::vector<std::vector<std::int32_t>> patterns, In<Real> pattern_scores,
+                const NamedRules& rules) {
   BatchInput<Real> in;
   in.B = static_cast<int>(lengths.shape(0));
   in.Y = n_labels;
@@ -80,6 +83,14 @@ void make_batch(OwnedBatch<Real>* self, int n_labels, std::int64_t n_rows,
     require(bound >= 0 && (!segments || (bound > 0 && bound <= longest)), "bounds: out of range");
   }
   in.same_label_adjacent = same_label_adjacent;
+  for (const auto& history : patterns) {
+    require(history.size() > 1, "patterns: too short");
+    for (const std::int32_t y : history) require(y >= 0 && y < in.Y, "patterns: out of range");
+  }
+  require(patterns.empty() == !pattern_scores, "patterns: no scores");
+  in.pattern_scores = view(pattern_scores, patterns.size(), "pattern_scores: wrong size");
+  in.patterns = std::move(patterns);
+  in.rules = rules_from(rules, in.Y, std::nullopt);
   for (std::int64_t i = 0; i < in.n_spans; ++i) {
     const std::int32_t* span = in.span_index + 4 * i;
     require(span[0] >= 0 && span[0] < in.B && span[1] >= 0 && span[1] < span[2] &&
@@ -118,8 +129,8 @@ void log_partition(const OwnedBatch<Real>& self, nb::ndarray<Real, nb::ndim<1>, 
 template <class Real>
 void posterior(const OwnedBatch<Real>& self, Out<Real> log_z, Out<Real> entropy, Out<Real> tokens,
                Out<Real> segments, Out<Real> starts, Out<Real> ends, Out<Real> spans,
-               Out<Real> transition, Out<Real> start, Out<Real> end, In<double> weights,
-               int n_threads) {
+               Out<Real> transition, Out<Real> start, Out<Real> end, Out<Real> patterns,
+               In<double> weights, int n_threads) {
   const BatchInput<Real>& in = self.batch->input();
   const std::size_t B = in.B, Y = in.Y, R = self.n_rows;
   auto view = [&](const Out<Real>& given, std::size_t size) {
@@ -137,6 +148,7 @@ void posterior(const OwnedBatch<Real>& self, Out<Real> log_z, Out<Real> entropy,
   out.transition = view(transition, (in.own_transition ? B : 1) * Y * Y);
   out.start = view(start, (in.own_start ? B : 1) * Y);
   out.end = view(end, (in.own_end ? B : 1) * Y);
+  out.patterns = view(patterns, in.patterns.size());
   require(!weights || weights->size() == B, "weights: wrong size");
   out.weights = weights ? weights->data() : nullptr;
   ask([&] {
@@ -183,7 +195,7 @@ void bind_one(nb::module_& m, const char* name) {
            "tokens"_a.none(), "segments"_a.none(), "longest"_a, "starts"_a.none(), "ends"_a.none(),
            "allowed"_a.none(), "boundaries"_a.none(), "span_index"_a.none(), "span_scores"_a.none(),
            "transition"_a.none(), "start"_a.none(), "end"_a.none(), "bounds"_a,
-           "same_label_adjacent"_a)
+           "same_label_adjacent"_a, "patterns"_a, "pattern_scores"_a.none(), "rules"_a)
       .def_static("zeros", &zeros<Real>, "shape"_a)
       .def("log_partition", &log_partition<Real>, "out"_a.noconvert(), "n_threads"_a)
       .def("posterior", &posterior<Real>, "log_z"_a.noconvert().none(),
@@ -191,7 +203,8 @@ void bind_one(nb::module_& m, const char* name) {
            "segments"_a.noconvert().none(), "starts"_a.noconvert().none(),
            "ends"_a.noconvert().none(), "spans"_a.noconvert().none(),
            "transition"_a.noconvert().none(), "start"_a.noconvert().none(),
-           "end"_a.noconvert().none(), "weights"_a.none(), "n_threads"_a)
+           "end"_a.noconvert().none(), "patterns"_a.noconvert().none(), "weights"_a.none(),
+           "n_threads"_a)
       .def(
           "best",
           [](const Owned& self, int n_threads) {

@@ -46,10 +46,13 @@ template <class Real>
 Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   const std::size_t Y = in_.Y;
   order_ = labels_by_length(in_.bounds);
-  automaton_ = automaton_for(order_, {}, {}, in_.same_label_adjacent);
+  automaton_ = automaton_for(order_, in_.patterns, in_.rules, in_.same_label_adjacent);
   transition_ = shared_scores(in_.transition, in_.own_transition, Y * Y);
   start_ = shared_scores(in_.start, in_.own_start, Y);
   end_ = shared_scores(in_.end, in_.own_end, Y);
+  pattern_scores_ = shared_scores(in_.pattern_scores, false, in_.patterns.size());
+  targets_.resize(in_.patterns.size());
+  std::iota(targets_.begin(), targets_.end(), in_.Y);
   // The spans of each sequence, in the order given: a counting sort.
   span_ptr_.assign(in_.B + 1, 0);
   for (std::int64_t i = 0; i < in_.n_spans; ++i) ++span_ptr_[in_.span_index[4 * i] + 1];
@@ -118,6 +121,10 @@ std::unique_ptr<Problem> Batch<Real>::problem_of(int b, Workspace& work) const {
   if (in_.allowed != nullptr) {
     problem.allowed.assign(in_.allowed + row * Y, in_.allowed + (row + T) * Y);
   }
+  problem.histories = in_.patterns;
+  problem.static_targets = targets_;
+  problem.static_scores = pattern_scores_;
+  problem.rules = in_.rules;
   add_potentials(b, problem);
   auto made = std::make_unique<Problem>(std::move(problem), automaton_, order_);
   made->prepare(Method::kOverlapping);
@@ -131,7 +138,9 @@ void Batch<Real>::for_sequences(int begin, int end, int n_threads, Work work) co
   std::vector<std::string> invalid(end - begin);
   for_each(end - begin, n_threads, [&](int i, Workspace& workspace) {
     try {
-      work(begin + i, *problem_of(begin + i, workspace), workspace);
+      Workspace own;  // answers within limits clear the scratch memory of the thread
+      Workspace& scores = in_.rules.limits() > 0 ? own : workspace;
+      work(begin + i, *problem_of(begin + i, scores), workspace);
     } catch (const InvalidScore& error) {
       invalid[i] = batch_name(error.what());
     }
@@ -175,7 +184,7 @@ void Batch<Real>::put(int b, const Posterior& found, const BatchCounts<Real>& ou
 // for any number of threads: each block of sequences keeps its own until all of it is done.
 template <class Real>
 void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
-  const std::size_t Y = in_.Y, size = Y * Y + 2 * Y;
+  const std::size_t Y = in_.Y, P = in_.patterns.size(), size = Y * Y + 2 * Y + P;
   std::vector<double> kept(std::min(in_.B, kBlock) * size), totals(size, 0.0);
   auto put_shared = [&](int b, const double* from, bool own, std::size_t count, Real* to) {
     if (to != nullptr && own) std::copy(from, from + count, to + b * count);
@@ -195,6 +204,7 @@ void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
       scaled(found.counts.transitions, Y * Y, factor, mine);
       scaled(found.counts.starts, Y, factor, mine + Y * Y);
       scaled(found.counts.ends, Y, factor, mine + Y * Y + Y);
+      scaled(found.patterns, P, factor, mine + Y * Y + 2 * Y);
     });
     for (int b = begin; b < end; ++b) {
       const double* mine = kept.data() + (b - begin) * size;
@@ -210,6 +220,7 @@ void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
   put_total(0, in_.own_transition, Y * Y, out.transition);
   put_total(Y * Y, in_.own_start, Y, out.start);
   put_total(Y * Y + Y, in_.own_end, Y, out.end);
+  put_total(Y * Y + 2 * Y, false, P, out.patterns);
 }
 
 // Ask each sequence for a list of answers, and join them.

@@ -39,6 +39,11 @@ struct BatchInput {
   bool own_transition = false, own_start = false, own_end = false;  // one for each sequence
   std::vector<std::int32_t> bounds;  // [Y] longest segment, 0 for none
   bool same_label_adjacent = true;
+  // Label histories of two labels or more, each with a score wherever it holds; and rules on the
+  // sequence of labels.  All sequences share them.
+  std::vector<std::vector<std::int32_t>> patterns;  // [P]
+  const Real* pattern_scores = nullptr;             // [P]
+  RuleSet rules;
 };
 
 // Where answers go; null where not wanted.  Shapes are those of the scores, padding is not written.
@@ -50,6 +55,7 @@ struct BatchCounts {
   Real *starts = nullptr, *ends = nullptr, *spans = nullptr;     // as the scores
   Real *transition = nullptr, *start = nullptr, *end = nullptr;  // summed over the batch
                                                                  // where shared
+  Real* patterns = nullptr;                                      // summed over the batch
   const double* weights = nullptr;  // [B] factors of the counts of each sequence, or null
 };
 
@@ -97,6 +103,8 @@ class Batch {
   std::shared_ptr<const Automaton> automaton_;
   std::vector<std::int32_t> order_;               // Lattice::order
   std::vector<double> transition_, start_, end_;  // shared scores, widened or zero
+  std::vector<double> pattern_scores_;            // widened
+  std::vector<std::int32_t> targets_;             // of the patterns
   std::vector<std::int64_t> span_ptr_, span_at_;  // spans of each sequence
 };
 

@@ -79,7 +79,7 @@ __all__ = [
 
 _PARTS = (
     *("compat", "corpora", "demo", "documents", "evaluation", "features", "inference", "models"),
-    *("potentials", "render", "segments"),
+    *("neural", "potentials", "render", "segments"),
 )
 _INFERENCE = (
     *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),

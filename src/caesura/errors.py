@@ -8,6 +8,7 @@
           |    +-- NotFitted      a model has not been fitted          (also an AttributeError)
           +-- Impossible          no segmentation has a finite score   (also a ValueError)
           +-- TooLarge            the exact answer would cost too much (also a ValueError)
+          +-- MissingPackage      an optional package is not installed (also an ImportError)
 
 A message names the argument, what came, what was expected and what to do; `message` builds it.
 Errors carry these as fields.  A layer that knows more about an error, such as the file that a
@@ -25,6 +26,7 @@ __all__ = [
     "CaesuraError",
     "Impossible",
     "InvalidInput",
+    "MissingPackage",
     "NotFitted",
     "TooLarge",
     "message",
@@ -200,6 +202,31 @@ class TooLarge(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
     >>> issubclass(TooLarge, ValueError)
     True
     """
+
+
+class MissingPackage(CaesuraError, ImportError):  # noqa: N818 - a condition, not a bug
+    """Say that a package which only some parts need is not installed, and how to install it.
+
+    Parameters
+    ----------
+    package : str
+        The package.
+    extra : str
+        The extra of Caesura that brings it.
+    user : str
+        What needs it.
+
+    Examples
+    --------
+    >>> print(MissingPackage("torch", "neural", "caesura.neural"))
+    caesura.neural needs torch, which is not installed; run pip install 'caesura[neural]'
+    """
+
+    def __init__(self, package: str, extra: str, user: str) -> None:
+        super().__init__(
+            f"{user} needs {package}, which is not installed; run pip install 'caesura[{extra}]'"
+        )
+        self.name = package
 
 
 def message(argument: str, came: object, expected: str, remedy: str) -> str:

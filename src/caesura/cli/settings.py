@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
+from caesura.cli.neural import NEURAL, neural_estimator
 from caesura.cli.reading import tokeniser_of
 from caesura.cli.values import parsed
 from caesura.errors import InvalidInput, message
@@ -61,8 +62,10 @@ class Settings(NamedTuple):
         Path | None, _option(MODEL, "--config", "-c", help="TOML file with any of these choices.")
     ] = None
     model: Annotated[
-        Literal["semi", "chain"] | None,
-        _option(MODEL, "--model", "-m", help="Score whole segments (semi, the default) or tokens."),
+        Literal["semi", "chain", "neural"] | None,
+        _option(
+            MODEL, "--model", "-m", help="Whole segments (semi, the default), tokens or neural."
+        ),
     ] = None
     preset: Annotated[
         str | None,
@@ -354,7 +357,7 @@ def known_choices() -> list[str]:
     names = [*OWN]
     for kind in (SemiCRF, ChainCRF):
         names += [name for name in inspect.signature(kind).parameters if name not in NEVER]
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys([*names, *NEURAL]))
 
 
 # ---- estimators ----------------------------------------------------------------------------------
@@ -363,8 +366,8 @@ def known_choices() -> list[str]:
 def kind_of(choices: Mapping[str, Any]) -> str:
     """Return the kind of model that was chosen."""
     kind = choices.get("model", "semi")
-    if kind not in ("semi", "chain"):
-        raise InvalidInput(message("model", kind, "semi or chain", "pass one of them"))
+    if kind not in ("semi", "chain", "neural"):
+        raise InvalidInput(message("model", kind, "semi, chain or neural", "pass one of them"))
     return str(kind)
 
 
@@ -383,6 +386,8 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     from caesura.models import ChainCRF, SemiCRF
 
     kind = kind_of(choices)
+    if kind == "neural":
+        return neural_estimator({**choices, **changed}, verbose)
     other = "chain" if kind == "semi" else "semi"
     made: Any = SemiCRF if kind == "semi" else ChainCRF
     names = inspect.signature(made).parameters

@@ -103,7 +103,8 @@ def train(
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
         with naming(run.calibrate):
             model.calibrate(labelled(held_out, run.calibrate))
-    model.set_params(verbose=False, n_threads=None, warm_start=False)
+    plain = {"verbose": False, "n_threads": None, "warm_start": False}
+    model.set_params(**{name: plain[name] for name in plain if name in model.get_params()})
     with written(output):
         model.save(output)
     if run.checkpoint is None:
@@ -291,6 +292,8 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
 
 
 def _nonzero(model: Any) -> int:
+    if model.kind == "neural":
+        return int(model.n_features_)
     return sum(weight != 0 for weight in fitted_of(model).w.tolist())
 
 

@@ -51,6 +51,7 @@ class BatchPosterior(NamedTuple):
     transition: Array  #: (Y, Y), summed over the batch; (B, Y, Y) where the scores are
     start: Array  #: (Y,), summed over the batch; (B, Y) where the scores are
     end: Array  #: (Y,), summed over the batch; (B, Y) where the scores are
+    patterns: Array | None  #: (n,), summed over the batch; None where none were given
 
 
 class BatchPaths(NamedTuple):
@@ -180,6 +181,7 @@ def batch_posterior(
         transition=shared(batch.transition, (Y, Y)),
         start=shared(batch.start, (Y,)),
         end=shared(batch.end, (Y,)),
+        patterns=like(batch.pattern_scores),
     )
     called(
         batch._kernel.posterior,
@@ -226,7 +228,7 @@ def batch_entropy(batch: Batch, *, n_threads: int | None = None) -> Array:
         batch._kernel.posterior,
         log_z,
         entropy,
-        *[None] * 9,
+        *[None] * 10,
         threads_of(n_threads),
     )
     _require_possible(log_z > -np.inf)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import whole
+from caesura.checks import check_scores, whole
 from caesura.errors import InvalidInput, message
+from caesura.inference.problems import Rule
 
 __all__ = ["MOST_INDEX", "Array", "Batch", "float_array", "with_shape"]
 
@@ -52,6 +54,14 @@ class Batch:
         possible.  The entry of the first token is not read.
     same_label_adjacent : bool
         Whether two adjacent segments may carry the same label.
+    patterns : sequence of label tuples, optional
+        Different label histories, each of two labels or more.
+    pattern_scores : array of shape (n,), optional
+        The scores of `patterns`: each is added for every segment whose label, with those of the
+        segments before it, ends in the pattern.
+    rules : sequence of (str, tuple of int), optional
+        Rules on the labels of every sequence: ``("at most once", (y,))``, ``("exactly once",
+        (y,))`` and ``("ordered", (a, b, ...))``, see `caesura.Potentials.constrain`.
 
     Notes
     -----
@@ -90,6 +100,9 @@ class Batch:
         allowed: npt.ArrayLike | None = None,
         boundaries: npt.ArrayLike | None = None,
         same_label_adjacent: bool = True,
+        patterns: Sequence[Sequence[int]] | None = None,
+        pattern_scores: npt.ArrayLike | None = None,
+        rules: Sequence[Rule] = (),
     ) -> None:
         main = _main_array(tokens, segments)
         self.dtype = main.dtype
@@ -117,6 +130,12 @@ class Batch:
         self.span_scores: Array | None = optional(
             "span_scores", span_scores, (0 if index is None else len(index),)
         )
+        histories = _histories(patterns, pattern_scores is not None, Y)
+        self.pattern_scores: Array | None = optional(
+            "pattern_scores", pattern_scores if histories else None, (len(histories),)
+        )
+        if self.pattern_scores is not None:  # they are read here, not by the kernel
+            check_scores("pattern_scores", self.pattern_scores)
         self.n_labels = Y
         kernel = _kernels.Batch32 if self.dtype == np.float32 else _kernels.Batch64
         self._kernel = kernel(
@@ -138,6 +157,9 @@ class Batch:
             end=self.end,
             bounds=_bounds(max_length, Y, L),
             same_label_adjacent=bool(same_label_adjacent),
+            patterns=histories,
+            pattern_scores=self.pattern_scores,
+            rules=list(rules),
         )
 
     def _layout(
@@ -220,6 +242,26 @@ class Batch:
                 message(f"spans[{i}]", tuple(index[i].tolist()), expected, "correct the place")
             )
         return np.ascontiguousarray(index, np.int32)
+
+
+def _histories(
+    patterns: Sequence[Sequence[int]] | None, has_scores: bool, Y: int
+) -> list[list[int]]:
+    """Check the label histories."""
+    if (patterns is not None) != has_scores:
+        raise InvalidInput(
+            "patterns, pattern_scores: got one without the other; give both, or none"
+        )
+    histories = [[int(y) for y in pattern] for pattern in patterns or ()]
+    for i, history in enumerate(histories):
+        if len(history) < 2 or not all(0 <= y < Y for y in history):
+            expected = f"two labels or more, each below {Y}"
+            raise InvalidInput(
+                message(f"patterns[{i}]", tuple(history), expected, "correct the pattern")
+            )
+    if len({tuple(history) for history in histories}) < len(histories):
+        raise InvalidInput("patterns: a pattern occurs twice; add up its scores")
+    return histories
 
 
 def _main_array(tokens: npt.ArrayLike | None, segments: npt.ArrayLike | None) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.checks import whole
-from caesura.errors import InvalidInput, message
+from caesura.errors import MissingPackage
 from caesura.learning.objectives import evaluate, weights
 from caesura.learning.paths import dual_penalty
 
@@ -217,14 +217,7 @@ def _solver() -> Any:
     try:
         import quadprog
     except ImportError:
-        raise InvalidInput(
-            message(
-                "learner",
-                CuttingPlane.name,
-                "the package quadprog, which is not installed",
-                "run pip install 'caesura[margin]', or take the learner svm",
-            )
-        ) from None
+        raise MissingPackage("quadprog", "margin", f"learner={CuttingPlane.name!r}") from None
 
     def solve(gram: Floats, offsets: Floats) -> Floats:
         """Maximise ``offsets . x - x' gram x / 2`` for ``x >= 0``, ``sum of x <= 1``."""

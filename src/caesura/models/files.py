@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -154,6 +155,9 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
 
 def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
     """Return the model in a file."""
+    if header["model"] == "neural":  # a later part, which needs torch
+        built: Answers = import_module("caesura.neural").built(header, arrays, trust)
+        return built
     kind = KINDS[header["model"]]
     features = _features(arrays, trust)
     known = set(kind._names())

@@ -1,0 +1,38 @@
+"""The choices of ``--model neural``, which stand in the file that --config names."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["NEURAL", "neural_estimator"]
+
+# The parameters of NeuralSegmenter; its `model` is called network here.  They are listed so that
+# other models do not wait for torch; a test holds the list current.
+NEURAL = (
+    *("network", "context", "word_size", "character_size", "shape_size", "characters", "hidden"),
+    *("dropout", "vectors", "transformer", "frozen", "features", "order", "max_length"),
+    *("representation", "hybrid", "transitions", "null_weight", "global_loss", "outside"),
+    *("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip", "weight_decay"),
+    *("patience", "device", "tokeniser", "n_threads", "random_state"),
+)
+
+
+def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
+    """Return the neural segmenter of some choices, not fitted."""
+    from caesura.neural import NeuralSegmenter
+
+    params = {name: value for name, value in choices.items() if name != "model"}
+    for name in params:
+        if name not in NEURAL:
+            near = difflib.get_close_matches(name, NEURAL, 1)
+            expected = f"one of its choices, such as {near[0] if near else 'epochs'}"
+            raise InvalidInput(message("neural", name, expected, "leave it out"))
+    if "network" in params:
+        params["model"] = params.pop("network")
+    model = NeuralSegmenter(**params, verbose=verbose)
+    model._check()  # names a wrong choice before time is spent
+    return model

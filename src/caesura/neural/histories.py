@@ -1,0 +1,113 @@
+"""Label histories as an automaton in tensors, for the plain torch path.
+
+A state is the last labels of a segmentation, as many as the order of the model, together with what
+the rules on labels must remember.  This is the automaton of the kernels, built in plain Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from caesura.errors import TooLarge
+from caesura.inference.problems import Rule
+from caesura.neural.structure import Ints
+
+__all__ = ["Histories", "histories"]
+
+MOST_ARCS = 2_000_000
+State = tuple[tuple[int, ...], tuple[int, ...]]  # the last labels, and a memory for each rule
+
+
+class Histories(NamedTuple):
+    """States and arcs; state 0 is the beginning, and only it has no label.
+
+    The score of an arc is the sum of entries of one flat array: start (Y,), transition (Y, Y),
+    the patterns of each order, and a last entry that is 0.
+    """
+
+    label: Ints  # (Q,) the last label; 0 for the beginning
+    accepting: Ints  # (Q,) whether a segmentation may end here
+    arcs_in: Ints  # (Q, most) arcs that lead to a state; padded with the number of arcs
+    source: Ints  # (arcs,) the state that an arc leaves
+    scores: Ints  # (arcs, order) entries whose sum is the score of an arc
+
+
+@lru_cache(maxsize=64)
+def histories(Y: int, order: int, same_label_adjacent: bool, rules: tuple[Rule, ...]) -> Histories:
+    """Build the automaton."""
+    least = Y * max(Y - 1, 1) ** order if not rules else 0  # known before any of it is built
+    begin: State = ((), tuple(0 for _ in rules))
+    number = {begin: 0}
+    queue, arcs = [begin], []
+    for state in queue:  # grows while it is walked
+        for y, after in _steps(state, Y, order, same_label_adjacent, rules):
+            if after not in number:
+                number[after] = len(queue)
+                queue.append(after)
+            arcs.append((number[state], number[after], _entries(state[0], y, Y, order)))
+            if max(least, len(arcs)) > MOST_ARCS:
+                raise TooLarge(
+                    f"order: label histories with {Y} labels have more than {MOST_ARCS:,} arcs; "
+                    "lower the order, or use the kernels on the CPU"
+                )
+    into: list[list[int]] = [[] for _ in queue]
+    for a, (_, to, _) in enumerate(arcs):
+        into[to].append(a)
+    most = max(1, *(len(some) for some in into))
+    return Histories(
+        label=np.array([labels[-1] if labels else 0 for labels, _ in queue], np.int64),
+        accepting=np.array([_accepts(memory, rules) for _, memory in queue], np.int64),
+        arcs_in=np.array([some + [len(arcs)] * (most - len(some)) for some in into], np.int64),
+        source=np.array([source for source, _, _ in arcs], np.int64),
+        scores=np.array([entries for _, _, entries in arcs], np.int64).reshape(len(arcs), order),
+    )
+
+
+def _steps(
+    state: State, Y: int, order: int, same_label_adjacent: bool, rules: tuple[Rule, ...]
+) -> Iterator[tuple[int, State]]:
+    """Yield each label that may follow, with the state after it."""
+    labels, memory = state
+    for y in range(Y):
+        if labels and labels[-1] == y and not same_label_adjacent:
+            continue
+        after = [_remember(rule, known, y) for rule, known in zip(rules, memory, strict=True)]
+        if -1 not in after:
+            yield y, ((*labels, y)[-order:], tuple(after))
+
+
+def _remember(rule: Rule, known: int, y: int) -> int:
+    """Return the memory of a rule after a label; -1: the label breaks it."""
+    name, labels = rule
+    if y not in labels:
+        return known
+    if name == "ordered":  # the memory is the place of the last of these labels
+        place = labels.index(y)
+        return place if place >= known else -1
+    return -1 if known else 1  # how often the label has occurred
+
+
+def _accepts(memory: tuple[int, ...], rules: tuple[Rule, ...]) -> bool:
+    return all(
+        known == 1 for (name, _), known in zip(rules, memory, strict=True) if name == "exactly once"
+    )
+
+
+def _entries(labels: tuple[int, ...], y: int, Y: int, order: int) -> list[int]:
+    """Return the entries of the flat array that an arc scores: one for each order."""
+    nothing = Y + sum(Y**k for k in range(2, order + 2))
+    if not labels:
+        return [y] + [nothing] * (order - 1)
+    found, offset = [], Y
+    for k in range(2, order + 2):
+        history = (*labels, y)[-k:]
+        value = 0
+        for one in history:
+            value = value * Y + one
+        found.append(offset + value if len(history) == k else nothing)
+        offset += Y**k
+    return found

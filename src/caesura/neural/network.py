@@ -1,0 +1,102 @@
+"""The whole network of a segmenter: tokens, and features where declared, to losses and segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from caesura.documents import Document
+from caesura.encoding import Encoder
+from caesura.errors import InvalidInput
+from caesura.neural.embeddings import TokenEncoder
+from caesura.neural.heads import ChainHead, Head
+from caesura.segments import Segment
+
+__all__ = ["Network", "threads"]
+
+
+@contextmanager
+def threads(n_threads: int | None) -> Iterator[None]:
+    """Let torch and the kernels use so many threads for a while; None: as many as torch does."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads or before)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class Network(nn.Module):
+    """An encoder of tokens, a head, and optionally weights of features and a second head.
+
+    Parameters
+    ----------
+    encoder : TokenEncoder
+        Vectors of tokens.
+    head : Head
+        What makes segments of them.
+    features : Encoder, optional
+        Declared features; each has a weight for each label, which is trained with the network.
+    chain : ChainHead, optional
+        A second head whose loss is added, for hybrid training.
+    chain_weight : float
+        Weight of its loss.
+    """
+
+    def __init__(
+        self,
+        encoder: TokenEncoder,
+        head: Head,
+        features: Encoder | None = None,
+        chain: ChainHead | None = None,
+        chain_weight: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.encoder, self.head, self.chain = encoder, head, chain
+        self.features, self.chain_weight = features, chain_weight
+        if features is not None:
+            self.weights = nn.EmbeddingBag(max(1, len(features)), head.n_scores, mode="sum")
+            nn.init.zeros_(self.weights.weight)
+
+    def states(self, documents: Sequence[Document]) -> tuple[Tensor, list[int], Tensor | None]:
+        """Return vectors of tokens, lengths, and the scores of features."""
+        states, lengths = self.encoder([document.tokens for document in documents])
+        extra = None
+        if self.features is not None:
+            extra = self._feature_scores(documents, lengths, states)
+        return states, lengths, extra
+
+    def _feature_scores(
+        self, documents: Sequence[Document], lengths: Sequence[int], states: Tensor
+    ) -> Tensor:
+        """Return the sums of the weights of the features that fire at each token, (B, T, Y)."""
+        assert self.features is not None
+        corpus = self.features.encode(list(documents), False)
+        out = states.new_zeros(*states.shape[:2], self.head.n_scores)
+        for b, n in enumerate(lengths):
+            if not n:
+                continue
+            ptr, attributes, values, *_ = corpus.row_attributes(b)
+            edges = corpus.edge_attributes(b)
+            if len(ptr) != n + 1 or len(edges[0]):
+                raise InvalidInput(
+                    "features: got features of segments, places or edges, expected features of "
+                    "tokens, such as word or suffix(3); leave out the others"
+                )
+            if len(attributes):
+                index = torch.tensor(attributes, dtype=torch.int64, device=out.device)
+                offsets = torch.tensor(ptr[:-1], dtype=torch.int64, device=out.device)
+                factors = torch.tensor(values, dtype=out.dtype, device=out.device)
+                out[b, :n] = self.weights(index, offsets, per_sample_weights=factors)
+        return out
+
+    def loss(self, documents: Sequence[Document], gold: Sequence[Sequence[Segment]]) -> Tensor:
+        """Return the mean loss of some sequences."""
+        states, lengths, extra = self.states(documents)
+        total: Tensor = self.head.loss(states, lengths, gold, extra)  # type: ignore[operator]
+        if self.chain is not None:
+            total = total + self.chain_weight * self.chain.loss(states, lengths, gold, None)
+        return total.mean()

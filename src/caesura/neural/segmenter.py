@@ -1,0 +1,376 @@
+"""`NeuralSegmenter`: an estimator over the layers of this package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Self
+
+import torch
+
+from caesura.checks import whole
+from caesura.documents import Document
+from caesura.encoding import Encoder
+from caesura.errors import InvalidInput, message
+from caesura.evaluation import segment_counts
+from caesura.features import declared, preset
+from caesura.learning import Progress
+from caesura.learning.progress import ProgressLine
+from caesura.models.base import _checked_run
+from caesura.neural import heads
+from caesura.neural.answers import Answers
+from caesura.neural.embeddings import (
+    CHARACTERS,
+    CONTEXTS,
+    Sizes,
+    TokenEncoder,
+    Vocabulary,
+    read_vectors,
+    shape_of,
+)
+from caesura.neural.network import Network, threads
+from caesura.neural.spans import REPRESENTATIONS
+from caesura.neural.training import Schedule, train
+from caesura.neural.transformer import Transformer
+from caesura.segments import Segment
+
+__all__ = ["NeuralSegmenter"]
+
+MODELS = ("chain", "semi", "overlapping", "filtered")
+
+
+class NeuralSegmenter(Answers):
+    """A segmenter whose scores a neural network computes.
+
+    Parameters
+    ----------
+    model : {"chain", "semi", "overlapping", "filtered"}
+        A chain over tags; a semi-CRF with vectors of segments of up to `max_length` tokens; a
+        semi-CRF without a bound; or a filtered semi-CRF.
+    context : {"lstm", "cnn", "none"}
+        What connects the vectors of tokens.
+    word_size, character_size, shape_size : int
+        Sizes of the embeddings of words, of characters and of shapes; 0 for none.
+    characters : {"cnn", "lstm", "none"}
+        How characters make a vector of a word.
+    hidden : int
+        Size of the context, in each direction.
+    dropout : float
+        Probability of dropping an entry of a vector in training.
+    vectors : path, optional
+        Text file with static vectors, as GloVe has them; they are not trained.
+    transformer : str, optional
+        Name or folder of a Hugging Face transformer, whose vectors are added.
+    frozen : bool
+        Whether the transformer stays as it is.
+    features : list or str, optional
+        Features of tokens, or the name of a preset, whose weights are trained with the network; not
+        with the filtered model.
+    order : int
+        Number of previous labels that the score of a label depends on.
+    max_length : int or "observed"
+        Longest segment of the semi-CRF and of the filtered one.
+    representation : str
+        How vectors of segments are made, see `caesura.neural.spans.SpanRepresentation`.
+    hybrid : float
+        Weight of the loss of a chain that is trained with the model.
+    transitions, null_weight, global_loss
+        See `FilteredSemiCRF`; all models have `transitions`.
+    outside : str
+        Label of text outside segments.
+    epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
+        Of training with AdamW: `encoder_rate` is the learning rate of the transformer and `rate`
+        that of everything else; `warm_up` is the share of all steps in which rates rise.
+    patience : int, optional
+        Epochs without a better score on development data before training ends.
+    device : str
+        Where torch computes.
+    tokeniser
+        How texts are cut into tokens.
+    n_threads : int, optional
+        Threads of torch and of the kernels; as many as torch uses where not given.
+    random_state : int
+        Seed of everything random.
+    verbose : bool, optional
+        Whether to show progress; where not given, if there is a terminal.
+
+    Attributes
+    ----------
+    labels_ : list of str
+        Labels of segments.
+    history_ : list of Progress
+        One entry for each epoch.
+    n_features_ : int
+        Number of weights.
+
+    Examples
+    --------
+    >>> from caesura.neural import NeuralSegmenter
+    >>> X = [["see", "Ann", "Lee"], ["Ann", "Lee", "ran"]] * 4
+    >>> y = [[(1, 3, "name")], [(0, 2, "name")]] * 4
+    >>> model = NeuralSegmenter(epochs=15, rate=0.02, hidden=8).fit(X, y)
+    >>> model.predict([["see", "Ann", "Lee"]])
+    [[Segment(start=1, end=3, label='name')]]
+    """
+
+    kind = "neural"
+    model: str
+    context: str
+    word_size: int
+    character_size: int
+    shape_size: int
+    characters: str
+    hidden: int
+    dropout: float
+    vectors: str | os.PathLike[str] | None
+    transformer: str | None
+    frozen: bool
+    max_length: int | str
+    representation: str
+    hybrid: float
+    transitions: bool
+    null_weight: float
+    global_loss: bool
+    epochs: int
+    rate: float
+    encoder_rate: float
+    warm_up: float
+    clip: float
+    weight_decay: float
+    device: str
+    _longest: int
+
+    def __init__(
+        self,
+        model: str = "chain",
+        context: str = "lstm",
+        word_size: int = 50,
+        character_size: int = 25,
+        shape_size: int = 10,
+        characters: str = "cnn",
+        hidden: int = 100,
+        dropout: float = 0.3,
+        vectors: str | os.PathLike[str] | None = None,
+        transformer: str | None = None,
+        frozen: bool = False,
+        features: Any = None,
+        order: int = 1,
+        max_length: int | str = "observed",
+        representation: str = "sum",
+        hybrid: float = 0.0,
+        transitions: bool = True,
+        null_weight: float = 0.4,
+        global_loss: bool = True,
+        outside: str = "O",
+        epochs: int = 20,
+        batch_size: int = 8,
+        rate: float = 1e-3,
+        encoder_rate: float = 2e-5,
+        warm_up: float = 0.1,
+        clip: float = 5.0,
+        weight_decay: float = 0.0,
+        patience: int | None = None,
+        device: str = "cpu",
+        tokeniser: Any = "words",
+        n_threads: int | None = None,
+        random_state: int = 0,
+        verbose: bool | None = False,
+    ) -> None:
+        self._keep(locals())
+
+    def _check(self) -> None:
+        for name, some in (
+            ("model", MODELS),
+            ("context", CONTEXTS),
+            ("characters", CHARACTERS),
+            ("representation", REPRESENTATIONS),
+        ):
+            if getattr(self, name) not in some:
+                raise InvalidInput(
+                    message(name, getattr(self, name), f"one of {list(some)}", "choose one")
+                )
+        for name, least in (("epochs", 1), ("batch_size", 1), ("order", 1), ("hidden", 1)):
+            whole(name, getattr(self, name), least)
+        for name in ("word_size", "character_size", "shape_size", "random_state"):
+            whole(name, getattr(self, name), 0)
+        for name in ("patience", "n_threads"):
+            if getattr(self, name) is not None:
+                whole(name, getattr(self, name), 1)
+        if self.max_length != "observed":
+            whole("max_length", self.max_length, 1)
+        for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
+            self._check_number(name, most)
+        for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
+            self._check_number(name, float("inf"))
+        if self.features is not None and self.model == "filtered":
+            remedy = "leave them out, or choose another model"
+            raise InvalidInput(message("features", "features", "none with 'filtered'", remedy))
+
+    def _check_number(self, name: str, most: float) -> None:
+        value = getattr(self, name)
+        good = isinstance(value, int | float) and not isinstance(value, bool)
+        if not good or not 0.0 <= value <= most:
+            limit = "0 or more" if most == float("inf") else f"from 0 to {most:g}"
+            raise InvalidInput(message(name, value, f"a number, {limit}", "correct it"))
+
+    # -- fitting -----------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Iterable[Any],
+        y: Iterable[Any] | None = None,
+        X_dev: Iterable[Any] | None = None,
+        y_dev: Iterable[Any] | None = None,
+        sample_weight: Any = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Sequence[Callable[[Progress], bool | None]] = (),
+    ) -> Self:
+        """Learn from labelled sequences.
+
+        Parameters
+        ----------
+        X, y
+            As `caesura.SemiCRF.fit` takes them; X must have tokens, and y all segments.
+        X_dev, y_dev : optional
+            Development data: the weights of the epoch with the best segment F1 on it are kept.
+        sample_weight
+            Not supported.
+        checkpoint : path, optional
+            Written after every epoch; if it is there, fitting goes on from it.
+        callbacks : sequence of callables
+            Each is called with a `Progress` after every epoch; True ends fitting.
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        if sample_weight is not None:
+            raise InvalidInput("sample_weight: NeuralSegmenter does not support it; leave it out")
+        callbacks = _checked_run(X_dev, y_dev, checkpoint, callbacks)
+        documents, gold = self._gold(X, y, ("X", "y"))
+        if not any(gold):
+            raise InvalidInput("y: got no segment at all, expected some to learn from")
+        labels = sorted({segment.label for cut in gold for segment in cut})
+        development = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
+        if development is not None and not any(development[1]):
+            raise InvalidInput("y_dev: got no segment at all, expected some to compare with")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.random_state)
+            network = self._built(documents, gold, labels)
+        self._check_longest(gold, network)
+
+        def score() -> float:
+            assert development is not None
+            found = [cut for cut, _ in self._found(network, development[0], False)]
+            return segment_counts(development[1], found, self.outside).f1
+
+        shown = {
+            k: v
+            for k, v in self.get_params().items()
+            if k not in ("verbose", "device", "n_threads")
+        }
+        settings = repr((shown, None if development is None else development[1]))
+        names = ("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip")
+        schedule = Schedule(
+            **{name: getattr(self, name) for name in (*names, "weight_decay", "patience")},
+            seed=self.random_state,
+        )
+        with (
+            ProgressLine(self.verbose, max_iterations=self.epochs) as line,
+            threads(self.n_threads),
+        ):
+            asked = None if development is None else score
+            shown_by: list[Callable[[Progress], bool | None]] = [*callbacks, line]
+            run, status = train(
+                network, documents, gold, schedule, asked, checkpoint, shown_by, settings
+            )
+        self._network, self.labels_, self.history_ = network, labels, run.history
+        self.status_, self._calibration = status, None
+        self.n_features_ = sum(p.numel() for p in network.parameters())
+        return self
+
+    def _built(
+        self, documents: Sequence[Document], gold: Sequence[Sequence[Segment]], labels: list[str]
+    ) -> Network:
+        """Return a new network for some training data."""
+        words = [word for document in documents for word in document.tokens]
+        features = None
+        if self.features is not None:
+            listed = preset(self.features) if isinstance(self.features, str) else self.features
+            features = Encoder(declared(listed))
+            features.encode(documents, True)
+        longest = max(s.end - s.start for cut in gold for s in cut)
+        if self.max_length != "observed":
+            longest = int(self.max_length)
+        vocabularies = (
+            Vocabulary.of(word.lower() for word in words),
+            Vocabulary.of(letter for word in words for letter in word),
+            Vocabulary.of(map(shape_of, words)),
+        )
+        vectors = None if self.vectors is None else read_vectors(self.vectors)
+        return self._network_of(vocabularies, vectors, features, labels, longest)
+
+    def _network_of(
+        self, vocabularies: Any, vectors: Any, features: Encoder | None, labels: list[str], L: int
+    ) -> Network:
+        sizes = Sizes(
+            *(self.word_size, self.character_size, self.shape_size, self.hidden),
+            *(self.characters, self.context, self.dropout),
+        )
+        inner = None
+        if self.transformer is not None:
+            inner = Transformer(self.transformer, self.frozen)
+        words, characters, shapes = vocabularies
+        encoder = TokenEncoder(sizes, words, characters, shapes, vectors, inner)
+        common = (encoder.size, labels, self.outside)
+        if self.model == "filtered":
+            head: heads.Head = heads.FilteredHead(
+                *common,
+                max_width=L,
+                representation=self.representation,
+                null_weight=self.null_weight,
+                global_loss=self.global_loss,
+                transitions=self.transitions,
+                dropout=self.dropout,
+            )
+        elif self.model == "semi":
+            head = heads.SemiHead(
+                *(*common, self.order, self.transitions),
+                max_length=L,
+                representation=self.representation,
+                dropout=self.dropout,
+            )
+        else:
+            kind = heads.ChainHead if self.model == "chain" else heads.OverlappingHead
+            head = kind(*common, self.order, self.transitions)
+        chain = None
+        if self.hybrid > 0.0:
+            chain = heads.ChainHead(*common, 1, True)
+        network = Network(encoder, head, features, chain, self.hybrid).to(self.device)
+        self._longest = L
+        return network.eval()
+
+    def _check_longest(self, gold: Sequence[Sequence[Segment]], network: Network) -> None:
+        if self.model not in ("semi", "filtered"):
+            return
+        for i, cut in enumerate(gold):
+            for segment in cut:
+                if segment.end - segment.start > self._longest:
+                    expected = f"a segment of {self._longest} tokens or fewer, as max_length says"
+                    raise InvalidInput(
+                        message(f"y[{i}]", tuple(segment), expected, "raise max_length")
+                    )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, which `caesura.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file: safetensors and JSON, no code.  The weights of a frozen transformer are not in
+            it; its name or folder is.
+        """
+        from caesura.neural.files import save
+
+        save(self, path)

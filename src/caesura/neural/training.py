@@ -1,0 +1,249 @@
+"""How a network is trained: epochs, batches by length, warm-up, early stopping, checkpoints.
+
+Everything random in epoch e depends only on the seed and e, so a run that goes on from a checkpoint
+gives what an uninterrupted one gives.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from caesura import persistence
+from caesura.documents import Document
+from caesura.errors import InvalidInput
+from caesura.learning import Progress
+from caesura.neural.network import Network
+from caesura.segments import Segment
+
+__all__ = ["Run", "Schedule", "arrays_of", "batches", "put_arrays", "train"]
+
+Arrays = dict[str, npt.NDArray[Any]]
+KIND = "neural checkpoint"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The settings of training."""
+
+    epochs: int = 20
+    batch_size: int = 8
+    rate: float = 1e-3  # of everything but a transformer
+    encoder_rate: float = 2e-5  # of a transformer
+    warm_up: float = 0.1  # share of all steps in which rates rise
+    clip: float = 5.0  # largest norm of a gradient
+    weight_decay: float = 0.0
+    patience: int | None = None  # epochs without a better score on development data
+    seed: int = 0
+
+
+@dataclass
+class Run:
+    """Where training is; what a checkpoint holds."""
+
+    epoch: int = 0
+    best_score: float = -1.0
+    best_epoch: int = 0
+    seconds: float = 0.0
+    history: list[Progress] = field(default_factory=list)
+    best: Arrays = field(default_factory=dict)
+
+
+def batches(
+    lengths: Sequence[int], size: int, generator: np.random.Generator
+) -> Iterator[list[int]]:
+    """Yield mini-batches of sequences with similar lengths, in random order."""
+    order = generator.permutation(len(lengths))
+    pool = 50 * size  # similar lengths, but not the same neighbours in each epoch
+    groups = []
+    for i in range(0, len(order), pool):
+        part = sorted(order[i : i + pool].tolist(), key=lambda k: lengths[k])
+        groups += [part[k : k + size] for k in range(0, len(part), size)]
+    for k in generator.permutation(len(groups)).tolist():
+        yield groups[k]
+
+
+def train(
+    network: Network,
+    documents: Sequence[Document],
+    gold: Sequence[Sequence[Segment]],
+    schedule: Schedule,
+    score: Callable[[], float] | None,
+    checkpoint: str | os.PathLike[str] | None,
+    callbacks: Sequence[Callable[[Progress], bool | None]],
+    settings: str,
+) -> tuple[Run, str]:
+    """Train a network, and leave it with its best weights; return the run and why it ended."""
+    optimiser = _optimiser(network, schedule)
+    run, mark = Run(), _fingerprint(settings, documents, gold)
+    if checkpoint is not None and Path(checkpoint).exists():
+        run = _resumed(checkpoint, mark, network, optimiser)
+    per_epoch = math.ceil(len(documents) / schedule.batch_size)
+    status = "epochs"
+    while run.epoch < schedule.epochs:
+        began, run.epoch = time.perf_counter(), run.epoch + 1
+        objective = _epoch(network, documents, gold, schedule, optimiser, run.epoch, per_epoch)
+        found = None if score is None else score()
+        if found is None or found > run.best_score:
+            run.best_score, run.best_epoch = (run.best_score if found is None else found), run.epoch
+            run.best = {name: a.copy() for name, a in arrays_of(network).items()}
+        run.seconds += time.perf_counter() - began
+        rate = schedule.rate * _factor(run.epoch * per_epoch, per_epoch, schedule)
+        n = sum(p.numel() for p in network.parameters())
+        run.history.append(
+            Progress(run.epoch, objective, math.nan, rate, run.epoch, n, run.seconds, found)
+        )
+        if checkpoint is not None:
+            _keep(checkpoint, mark, run, network, optimiser)
+        asked = [callback(run.history[-1]) for callback in callbacks]  # all of them, also after one
+        if any(asked):
+            status = "callback"
+            break
+        patience = schedule.patience
+        if score is not None and patience and run.epoch - run.best_epoch >= patience:
+            status = "early stopping"
+            break
+    put_arrays(network, run.best)
+    return run, status
+
+
+def _epoch(
+    network: Network,
+    documents: Sequence[Document],
+    gold: Sequence[Sequence[Segment]],
+    schedule: Schedule,
+    optimiser: torch.optim.Optimizer,
+    epoch: int,
+    per_epoch: int,
+) -> float:
+    """Train for one epoch and return the mean loss of a sequence."""
+    network.train()
+    lengths, total = [len(document) for document in documents], 0.0
+    order = np.random.default_rng([schedule.seed, epoch])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed((schedule.seed * 1_000_003 + epoch) % 2**63)
+        for k, some in enumerate(batches(lengths, schedule.batch_size, order)):
+            factor = _factor((epoch - 1) * per_epoch + k + 1, per_epoch, schedule)
+            for group in optimiser.param_groups:
+                group["lr"] = group["base"] * factor
+            optimiser.zero_grad(set_to_none=True)
+            loss = network.loss([documents[i] for i in some], [gold[i] for i in some])
+            loss.backward()  # type: ignore[no-untyped-call]
+            torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
+            optimiser.step()
+            total += float(loss.detach()) * len(some)
+    network.eval()
+    return total / len(documents)
+
+
+def _factor(step: int, per_epoch: int, schedule: Schedule) -> float:
+    """Return the share of the learning rate: up linearly, then down along a cosine."""
+    steps = schedule.epochs * per_epoch
+    rising = max(1.0, schedule.warm_up * steps)
+    if step <= rising:
+        return step / rising
+    return 0.5 * (1.0 + math.cos(math.pi * (step - rising) / max(1.0, steps - rising + 1.0)))
+
+
+def _optimiser(network: Network, schedule: Schedule) -> torch.optim.Optimizer:
+    inner = network.encoder.transformer
+    fine = set() if inner is None else set(inner.parameters())
+    trained = [p for p in network.parameters() if p.requires_grad]
+    groups: list[dict[str, Any]] = [
+        {"params": [p for p in trained if p not in fine], "base": schedule.rate},
+        {"params": [p for p in trained if p in fine], "base": schedule.encoder_rate},
+    ]
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=schedule.rate,
+        weight_decay=schedule.weight_decay,
+    )
+
+
+# -- states as arrays ------------------------------------------------------------------------------
+
+
+def arrays_of(network: Network) -> Arrays:
+    """Return the weights as arrays, but for those of a frozen transformer."""
+    inner = network.encoder.transformer
+    frozen = "encoder.transformer." if inner is not None and inner.frozen else None
+    return {
+        name: x.detach().cpu().numpy()
+        for name, x in network.state_dict().items()
+        if frozen is None or not name.startswith(frozen)
+    }
+
+
+def put_arrays(network: Network, arrays: Arrays) -> None:
+    """Set the weights; raise if they are not those of such a network."""
+    state = {name: torch.from_numpy(np.array(a)) for name, a in arrays.items()}
+    wanted = arrays_of(network)
+    shapes = {name: tuple(x.shape) for name, x in state.items()}
+    if shapes != {name: a.shape for name, a in wanted.items()}:
+        raise InvalidInput("weights: got other names or shapes than the network has")
+    network.load_state_dict(state, strict=False)
+
+
+def _fingerprint(settings: str, documents: Sequence[Document], gold: Any) -> str:
+    """Return what a checkpoint depends on."""
+    crc = zlib.crc32(settings.encode())
+    for document, cut in zip(documents, gold, strict=True):
+        crc = zlib.crc32(repr((list(document.tokens), [tuple(s) for s in cut])).encode(), crc)
+    return f"{len(documents)} crc32 {crc:08x}"
+
+
+def _keep(path: Any, mark: str, run: Run, network: Network, optimiser: Any) -> None:
+    header = {
+        "run": mark,
+        "epoch": run.epoch,
+        "best_score": run.best_score,
+        "best_epoch": run.best_epoch,
+        "seconds": run.seconds,
+        "history": [[None if x != x else x for x in progress] for progress in run.history],
+    }
+    arrays = {f"weights.{name}": a for name, a in arrays_of(network).items()}
+    arrays |= {f"best.{name}": a for name, a in run.best.items()}
+    for i, state in optimiser.state_dict()["state"].items():
+        arrays |= {f"optimiser.{i}.{name}": x.cpu().numpy() for name, x in state.items()}
+    persistence.write(path, KIND, header, arrays)
+
+
+def _resumed(path: Any, mark: str, network: Network, optimiser: Any) -> Run:
+    header, arrays = persistence.read(path, KIND)
+    if header["run"] != mark:
+        raise InvalidInput(
+            f"checkpoint: got {path} of a run with other data or settings, expected one of this "
+            "run; give the same data and settings, or delete the file to start anew"
+        )
+
+    def part(prefix: str) -> Arrays:
+        return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+    put_arrays(network, part("weights."))
+    states: dict[int, dict[str, torch.Tensor]] = {}
+    for name, a in part("optimiser.").items():
+        i, _, key = name.partition(".")
+        states.setdefault(int(i), {})[key] = torch.from_numpy(np.array(a))
+    optimiser.load_state_dict(optimiser.state_dict() | {"state": states})
+    history = []
+    for row in header["history"]:
+        known: list[Any] = [math.nan if x is None and k < 7 else x for k, x in enumerate(row)]
+        history.append(Progress(*known))
+    return Run(
+        epoch=header["epoch"],
+        best_score=header["best_score"],
+        best_epoch=header["best_epoch"],
+        seconds=header["seconds"],
+        history=history,
+        best=part("best."),
+    )
