@@ -34,6 +34,7 @@ from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
 from caesura.features.history import SegmentHistory
 from caesura.learning import LEARNERS, Progress
+from caesura.models import lookback_checks
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
@@ -45,7 +46,6 @@ from caesura.models.lookback import (
     own_features,
     span_fitted,
 )
-from caesura.models.lookback_checks import check_bounds, check_span_model, check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.rules import StateRules, model_rules
@@ -143,9 +143,10 @@ class Model(Estimator):
     ) -> Self:
         """Learn with features that look back, or with a beam."""
         lengths = read.corpus.lengths.tolist()
-        check_targets(read.targets)
+        lookback_checks.check_targets(read.targets)
         labelling = self._labelling(read.targets, lengths, None)
-        check_bounds(self, labelling.structure)
+        lookback_checks.check_bounds(self, labelling.structure)
+        lookback_checks.check_sizes(read.corpus.lengths, labelling.structure)
         bars = self._training_bars(labelling.structure)
         rows = [
             self._rows(target, length, labelling, f"y[{i}]")
@@ -188,7 +189,7 @@ class Model(Estimator):
         spans = is_span_model(self, features)
         encoder = before.encoder.copy() if before else (SpanEncoder if spans else Encoder)(features)
         if spans:
-            check_span_model(self, features)
+            lookback_checks.check_span_model(self, features)
         elif self.learner not in LEARNERS:
             expected = " or ".join(map(repr, LEARNERS)) + ", without features that look back"
             remedy = "pass beam=16, or add a feature like previous.text & this.text"

@@ -18,6 +18,7 @@ from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
 from caesura.models.lookback import SpanAnswers, own_features
+from caesura.models.lookback_checks import check_sizes
 from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
 from caesura.models.rules import (
     OF_LABELS,
@@ -104,6 +105,7 @@ class Predictor(Model):
         encoder, structure, kernel = cast(Any, fitted.encoder), fitted.structure, fitted.parameters
         untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser, first)
         corpus, lengths = untyped
+        check_sizes(lengths, structure, first)
         bias = None
         if self._checked_bias():
             bias = np.zeros(len(structure.states))
