@@ -16,7 +16,7 @@ from lookback_cases import ONE, THREE, TWO, Case, random_case, restored, rows_of
 
 import caesura
 from caesura import _kernels
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, TooLarge
 from caesura.features import Incremental, edge, previous, this, window, word
 from caesura.inference.agenda import beam_search
 
@@ -275,9 +275,11 @@ def test_settings_that_do_not_go_together(options: dict[str, Any], expected: str
         caesura.SemiCRF(**settings).fit(X, Y)
 
 
-def test_perceptron_without_beam_or_pairs() -> None:
-    with pytest.raises(InvalidInput, match="learner: got 'perceptron'"):
-        caesura.SemiCRF([word[0]], learner="perceptron").fit(["a"], [[(0, 1, "x")]])
+def test_too_many_spans() -> None:
+    options = OPTIONS | {"max_length": 10**9}
+    model = caesura.SemiCRF([this.text], max_iterations=1, **options).fit(X, Y)
+    with pytest.raises(TooLarge, match=r"X\[1\]: 5,000 tokens have 25,000,000 spans"):
+        model.predict([X[0], "a" * 5000])
 
 
 ASKED: dict[str, Any] = {

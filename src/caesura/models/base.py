@@ -35,6 +35,7 @@ from caesura.features.batch import Batch, Words
 from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
+from caesura.models import lookback_checks
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
@@ -46,7 +47,6 @@ from caesura.models.lookback import (
     own_features,
     span_fitted,
 )
-from caesura.models.lookback_checks import check_bounds, check_span_model, check_span_targets
 from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
@@ -149,9 +149,10 @@ class Model(Estimator):
     ) -> Self:
         """Learn with features that look back, or with a beam."""
         lengths = read.corpus.lengths.tolist()
-        check_span_targets(read.targets)
+        lookback_checks.check_targets(read.targets)
         labelling = self._labelling(read.targets, lengths, None)
-        check_bounds(self, labelling.structure)
+        lookback_checks.check_bounds(self, labelling.structure)
+        lookback_checks.check_sizes(read.corpus.lengths, labelling.structure)
         bars = self._training_bars(labelling.structure)
         rows = [
             self._rows(target, length, labelling, f"y[{i}]")
@@ -194,7 +195,7 @@ class Model(Estimator):
         spans = is_span_model(self, features)
         encoder = before.encoder.copy() if before else (SpanEncoder if spans else Encoder)(features)
         if spans:
-            check_span_model(self, features)
+            lookback_checks.check_span_model(self, features)
         corpus = encoder.corpus_kind()
         targets: list[Target] = []
         kept: list[Document] = []  # for features that are functions of all segments so far

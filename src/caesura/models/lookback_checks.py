@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from caesura.documents import Partial
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, TooLarge, message
 from caesura.features import Template
 from caesura.models.structure import Structure
 
 if TYPE_CHECKING:
     from caesura.models.base import Model
 
-__all__ = ["check_bounds", "check_span_model", "check_span_targets"]
+__all__ = ["check_bounds", "check_sizes", "check_span_model", "check_targets"]
 
 LEARNERS = ("lbfgs", "perceptron")
+MOST_SPANS = 1 << 24  # of one sequence
 
 
 def check_span_model(model: Model, features: Sequence[Any]) -> None:
@@ -71,7 +75,18 @@ def check_bounds(model: Model, structure: Structure) -> None:
             raise InvalidInput(message("max_length", given, expected, remedy))
 
 
-def check_span_targets(targets: Sequence[Any]) -> None:
+def check_sizes(lengths: npt.NDArray[np.int64], structure: Structure, first: int = 0) -> None:
+    """Raise for a sequence with more spans than there is memory for."""
+    longest = np.minimum(lengths, int(structure.bounds.max()))
+    for i in np.flatnonzero(lengths * longest > MOST_SPANS)[:1].tolist():
+        raise TooLarge(
+            f"X[{first + i}]: {lengths[i]:,} tokens have {lengths[i] * longest[i]:,} spans of up "
+            f"to {longest[i]:,} tokens, expected at most {MOST_SPANS:,}; lower max_length, or cut "
+            "the sequence"
+        )
+
+
+def check_targets(targets: Sequence[Any]) -> None:
     """Raise for a sequence that is labelled only in part."""
     for i, target in enumerate(targets):
         if isinstance(target, Partial):

@@ -19,6 +19,7 @@ from caesura.models.base import Model
 from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
+from caesura.models.lookback_checks import check_sizes
 from caesura.models.ragged import Ragged
 from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
 from caesura.models.rules import (
@@ -124,6 +125,7 @@ class Predictor(Model):
         encoder, structure, kernel = cast(Any, fitted.encoder), fitted.structure, fitted.parameters
         untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser, first)
         corpus, lengths = untyped
+        check_sizes(lengths, structure, first)
         bias = None
         if self._checked_bias():
             bias = np.zeros(len(structure.states))
