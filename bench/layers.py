@@ -149,26 +149,26 @@ def pytorch_crf(scores: Scores, dtype: str) -> Contender:
     return Contender("pytorch-crf", dtype, call, answer)
 
 
-def contenders(case: Case, dtypes: list[str]) -> Iterator[Contender | str]:
+def contenders(case: Case, dtypes: list[str], without: list[str]) -> Iterator[Contender | str]:
     scores = draw(case.T, case.L, case.Y, case.L > 1, case.B)
     makers: list[Callable[[Scores, str], Contender]] = [pytorch_crf]
     if case.L > 1:
         makers = [overlapping, struct, flash_edges, flash_streaming]
     for dtype in dtypes:
         yield layer(scores, dtype)
-        for maker in makers:
+        for maker in (one for one in makers if one.__name__ not in without):
             try:
                 yield maker(scores, dtype)
             except (ImportError, MemoryError) as problem:
                 yield f"{maker.__name__} {dtype}: not run ({problem})"
 
 
-def run(case: Case, dtypes: list[str], seconds: float) -> None:
+def run(case: Case, dtypes: list[str], seconds: float, without: list[str]) -> None:
     title = f"{case.name}: T={case.T} L={case.L} Y={case.Y}, {case.B} sequences"
     print(f"\n{title}\n{HEAD}", flush=True)
     expected: Answer | None = None
     ours = 0.0
-    for contender in contenders(case, dtypes):
+    for contender in contenders(case, dtypes, without):
         if isinstance(contender, str):
             print(contender, flush=True)
             continue
@@ -188,12 +188,15 @@ def main() -> None:
     parser.add_argument("--case", choices=[case.name for case in CASES], action="append")
     parser.add_argument("--dtype", choices=list(TOLERANCE), action="append")
     parser.add_argument("--seconds", type=float, default=5.0, help="to repeat a call for")
+    slow = ("torch_struct", "flash_edges")
+    parser.add_argument("--without", choices=slow, action="append", help="leave out a slow peer")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     for case in CASES:
         if case.name in (options.case or [case.name]):
-            run(case, options.dtype or ["float64", "float32"], options.seconds)
+            dtypes = options.dtype or ["float64", "float32"]
+            run(case, dtypes, options.seconds, options.without or [])
 
 
 if __name__ == "__main__":
