@@ -67,6 +67,8 @@ class Answers(Predictor):
         """Yield predicted segments, the probabilities that each is exactly right, and whether they
         were free of constraints.
         """
+        if self.kind == "chain":  # the probability of a run of tags sums over paths
+            refuse(self._known, "probabilities of segments of a chain")
         names, reading = self._segmenting(self._known)
         for some in self._encoded(X, constraints):
             found = some.scorer.confident(some.design, reading, some.threads, some.conditions)
