@@ -271,11 +271,24 @@ QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_potentials_of_few_sequences_are_there_at_a_time(
+def test_constrained_questions_make_no_potentials(
     model: Any, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ask, living, most = QUESTIONS[question], weakref.WeakSet[Potentials](), 0
+    ask = QUESTIONS[question]
     expected = ask(model, X)
+
+    def refused(*arguments: Any) -> Potentials:
+        raise AssertionError("the kernels answer without them")
+
+    monkeypatch.setattr(encoded, "potentials_of", refused)
+    assert ask(model, iter(X)) == expected
+
+
+def test_potentials_of_few_sequences_are_there_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where several tag paths spell one segmentation, the n best are asked of potentials."""
+    model = caesura.ChainCRF(forbid_invalid="never", max_iterations=5).fit(X, Y)
+    living, most = weakref.WeakSet[Potentials](), 0
+    expected = model.predict_n_best(X, 2)
 
     def counted(*arguments: Any) -> Potentials:
         nonlocal most
@@ -286,7 +299,7 @@ def test_potentials_of_few_sequences_are_there_at_a_time(
 
     monkeypatch.setattr(encoded, "potentials_of", counted)
     monkeypatch.setattr(prediction, "MOST_TOKENS", 30)
-    assert ask(model, iter(X)) == expected
+    assert model.predict_n_best(iter(X), 2) == expected
     assert 1 <= most <= 20 < len(X)
 
 

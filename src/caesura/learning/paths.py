@@ -118,7 +118,7 @@ class Perceptron:
     average : bool
         Use the average of the weights after every step, not the last ones.
     epsilon : float
-        Stop when the mean of the objective over the sequences is at most this.
+        Stop when the share of sequences that changed the weights in a pass is at most this.
     period, delta : int, float
         Stop when the objective has fallen by less than `delta`, relatively, in `period` passes.
     max_iterations : int
@@ -229,7 +229,7 @@ class Perceptron:
             status = "diverged"
         elif state.mistakes == 0:
             status = "separated"
-        elif state.objective <= self.epsilon * len(self.objective):
+        elif state.mistakes <= self.epsilon * len(self.objective):
             status = "objective"
         elif len(recent) == self.period:
             fell = (recent[0] - state.objective) / max(abs(state.objective), 1e-300)

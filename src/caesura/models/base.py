@@ -19,7 +19,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -36,6 +35,7 @@ from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.models import lookback_checks
+from caesura.models.arguments import checked_run, weights_of
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
@@ -116,7 +116,7 @@ class Model(Estimator):
         starts, which is at zero weights, or at those of the fit before with ``warm_start``.
         """
         self._check()
-        callbacks = _checked_run(X_dev, y_dev, checkpoint, callbacks)
+        callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._known if self.warm_start and self._fitted is not None else None
         if before is not None and self._temperature is not None:
             before = before._replace(w=before.w * self._temperature)
@@ -363,40 +363,3 @@ def _warn_of_many(states: int, tokens: int) -> None:
             "labels if you can",
             stacklevel=4,
         )
-
-
-def _checked_run(
-    X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any
-) -> tuple[Callable[[Progress], bool | None], ...]:
-    """Return the callbacks, or raise if fitting would fail only after it has begun."""
-    if X_dev is None and y_dev is not None:
-        raise InvalidInput("X_dev: got None with y_dev, expected the sequences too; give X_dev")
-    if checkpoint is not None:
-        named = isinstance(checkpoint, str | os.PathLike) and str(checkpoint)
-        path = Path(checkpoint).absolute() if named else None
-        if path is None or path.is_dir() or not path.parent.is_dir():
-            expected = "the path of a file in a folder that exists"
-            remedy = "correct the path, or make the folder"
-            raise InvalidInput(message("checkpoint", checkpoint, expected, remedy))
-    listed = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
-    for one in listed if isinstance(callbacks, Iterable) else (None,):
-        if not callable(one):
-            came = one if isinstance(callbacks, Iterable) else callbacks
-            remedy = "pass a list of functions of a Progress"
-            raise InvalidInput(message("callbacks", came, "functions", remedy))
-    return listed
-
-
-def weights_of(given: npt.ArrayLike | None, n: int) -> Floats:
-    """Return the weight of each sequence."""
-    if given is None:
-        return np.ones(n)
-    try:
-        weight = np.ascontiguousarray(given, np.float64)
-    except (TypeError, ValueError):
-        weight = np.zeros(0)
-    good = weight.shape == (n,) and (np.isfinite(weight) & (weight >= 0)).all() and weight.any()
-    if not good:
-        expected = f"{n} finite numbers, 0 or more and not all 0, one for each sequence"
-        raise InvalidInput(message("sample_weight", given, expected, "correct them"))
-    return weight

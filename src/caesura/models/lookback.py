@@ -122,12 +122,12 @@ class SpanAnswers:
     def n_best(self, design: Any, *arguments: Any) -> Any:
         """Return the best segmentations of each sequence with their probabilities."""
         self._check_sums("predict_n_best")
-        return self.kernel.n_best(design, *arguments)
+        return self.kernel.n_best(design, *arguments[:-1])
 
     def sample(self, design: Any, *arguments: Any) -> Any:
         """Return segmentations drawn for each sequence."""
         self._check_sums("sample")
-        return self.kernel.sample(design, *arguments)
+        return self.kernel.sample(design, *arguments[:-1])
 
     def _check_sums(self, what: str) -> None:
         if self.kernel.depth > 1 or self.own is not None:

@@ -89,7 +89,8 @@ class Predictor(Model):
         fitted = self._known
         threads = threads_of(self.n_threads)
         self._checked_bias()
-        free = spoken(constraints, X) is None
+        constraints = spoken(constraints, X)  # what can be read once is read here
+        free = constraints is None
         if fitted.spans and not free:
             raise unconstrained()
         reader = None if free else ConditionReader(each_rules(constraints, X), self._bare)

@@ -16,7 +16,7 @@ from caesura.evaluation import segment_counts
 from caesura.features import declared, preset
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
-from caesura.models.base import _checked_run
+from caesura.models.arguments import checked_run
 from caesura.neural import heads
 from caesura.neural.answers import Answers
 from caesura.neural.embeddings import (
@@ -247,7 +247,7 @@ class NeuralSegmenter(Answers):
         self._check()
         if sample_weight is not None:
             raise InvalidInput("sample_weight: NeuralSegmenter does not support it; leave it out")
-        callbacks = _checked_run(X_dev, y_dev, checkpoint, callbacks)
+        callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         documents, gold = self._gold(X, y, ("X", "y"))
         if not any(gold):
             raise InvalidInput("y: got no segment at all, expected some to learn from")
