@@ -245,7 +245,8 @@ def test_settings_of_pa_reach_the_learner() -> None:
 def test_settings_of_arow_and_epsilon_reach_the_learner() -> None:
     xs, ys = noisy_corpus(3)
     plain = CRF(algorithm="arow", max_iterations=4).fit(xs, ys).model_.weights_
-    for other in ({"variance": 0.1}, {"gamma": 10.0}):
+    others: list[dict[str, Any]] = [{"variance": 0.1}, {"gamma": 10.0}]
+    for other in others:
         made = CRF(algorithm="arow", max_iterations=4, **other).fit(xs, ys).model_.weights_
         assert np.abs(made - plain).max() > 1e-6, other
     quick = CRF(algorithm="ap", max_iterations=50, epsilon=1e9).fit(xs, ys)
