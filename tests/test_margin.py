@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from learning_cases import Case
 from test_losses import Read
@@ -18,7 +18,8 @@ from caesura.inference import reference
 from caesura.learning import LBFGS, minimise
 from caesura.learning.cutting import CuttingPlane
 from caesura.learning.exponentiated import ExponentiatedGradient
-from caesura.learning.paths import AROW, FrankWolfe, PassiveAggressive, PathState, Perceptron
+from caesura.learning.frank_wolfe import FrankWolfe
+from caesura.learning.paths import AROW, PassiveAggressive, PathState, Perceptron
 from caesura.models.objective import Corpora
 
 Floats = npt.NDArray[np.float64]
@@ -175,6 +176,7 @@ def test_both_solvers_of_the_svm_agree(seed: int, order: int, loss: str, each: b
     case = Case(seed, order=order)
     objective = case.objective()
     objective.set_loss(loss, Read(case, False).reading, None)
+    assume(len(case.w) > 0)
     c2: Any = case.rng.choice([0.3, 1.0], len(case.w)) if each else 0.5
     results = [
         minimise(kind(Corpora(objective, 1), c2, delta=1e-5, max_iterations=3000), 0 * case.w)

@@ -10,11 +10,12 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from caesura.cli.choices import OWN, Choices, chosen, estimator
 from caesura.cli.declare import command
 from caesura.cli.output import Json, Ticker, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.reading import Reading, labelled, naming, read_all
-from caesura.cli.settings import OWN, Choices, Settings, chosen, estimator
+from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message

@@ -1,43 +1,17 @@
-"""The choices of the estimators: as options, and in a TOML file, in which options win."""
+"""The options of the commands that train models."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.cli.neural import NEURAL, neural_estimator
-from caesura.cli.reading import tokeniser_of
-from caesura.cli.values import parsed
-from caesura.errors import InvalidInput, message
 from caesura.learning.learners import LEARNERS, learners_with
 
-__all__ = [
-    "ALIASES",
-    "Choices",
-    "Settings",
-    "chosen",
-    "estimator",
-    "kind_of",
-    "known_choices",
-]
+__all__ = ["Settings"]
 
 MODEL, LEARNING, WEIGHTS = "Model", "Learning", "Weights"
-ALIASES = {
-    "threads": "n_threads",
-    "seed": "random_state",
-    "preset": "features",
-    "penalty": "penalties",
-    "gazetteers": "gazetteer",
-}
-OWN = ("model", "gazetteer")  # choices that are no parameters of the estimators
-NEVER = ("verbose", "warm_start")  # parameters that commands decide
-Choices = dict[str, Any]
 Switch = Literal["yes", "no"]
 if TYPE_CHECKING:
     LearnerName = str
@@ -288,147 +262,3 @@ class Settings(NamedTuple):
             help="Weights for the first and the last label.",
         ),
     ] = None
-
-
-# ---- putting them together -----------------------------------------------------------------------
-
-
-def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
-    """Return all that was chosen, by the names of the parameters: options, else the file.
-
-    Examples
-    --------
-    >>> chosen(Settings(c2=0.1, max_length=["author=20"], seed=3))
-    {'max_length': {'author': 20}, 'c2': 0.1, 'random_state': 3}
-    """
-    choices: Choices = {} if settings.config is None else _from_file(settings.config)
-    for name, value in settings._asdict().items():
-        if name != "config" and value not in (None, []):
-            choices[ALIASES.get(name, name)] = parsed(name, value)
-    if tokeniser is not None:
-        choices["tokeniser"] = tokeniser_of(tokeniser)
-    return choices
-
-
-def _from_file(path: Path) -> Choices:
-    """Return the choices in a TOML file."""
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path}: not TOML: {error}; write lines such as c2 = 0.1") from None
-    known = known_choices()
-    choices: Choices = {}
-    for key, value in table.items():
-        name = key.replace("-", "_")
-        name = ALIASES.get(name, name)
-        if name not in known:
-            near = difflib.get_close_matches(key.replace("-", "_"), [*known, *ALIASES], 1)
-            expected = f"a choice such as {near[0]}" if near else "a choice"
-            raise InvalidInput(message(str(path), key, expected, "see caesura train --help"))
-        choices[name] = _of_toml(name, value, path)
-    return choices
-
-
-def _of_toml(name: str, value: Any, path: Path) -> Any:
-    if name == "gazetteer":
-        listed = [value] if isinstance(value, str) else value
-        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
-            raise InvalidInput(message(f"{path}: {name}", value, "names of files", "quote them"))
-        return [path.parent / one for one in listed]
-    if name == "tokeniser" and isinstance(value, str):
-        return tokeniser_of(value)
-    if name in ("outside_length", "scheme", "max_length", "patterns") and value == "none":
-        return None
-    if name == "penalties" and isinstance(value, Mapping):
-        return {key: tuple(one) if isinstance(one, list) else one for key, one in value.items()}
-    return value
-
-
-def known_choices() -> list[str]:
-    """Return the names of all choices: those of both estimators, and of the program itself.
-
-    Examples
-    --------
-    >>> {"model", "gazetteer", "features", "c2", "scheme"} <= set(known_choices())
-    True
-    """
-    from caesura.models import ChainCRF, SemiCRF
-
-    names = [*OWN]
-    for kind in (SemiCRF, ChainCRF):
-        names += [name for name in inspect.signature(kind).parameters if name not in NEVER]
-    return list(dict.fromkeys([*names, *NEURAL]))
-
-
-# ---- estimators ----------------------------------------------------------------------------------
-
-
-def kind_of(choices: Mapping[str, Any]) -> str:
-    """Return the kind of model that was chosen."""
-    kind = choices.get("model", "semi")
-    if kind not in ("semi", "chain", "neural"):
-        raise InvalidInput(message("model", kind, "semi, chain or neural", "pass one of them"))
-    return str(kind)
-
-
-def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **changed: Any) -> Any:
-    """Return the estimator of some choices, not fitted.
-
-    Examples
-    --------
-    >>> estimator({"model": "chain", "c2": 0.1, "features": "ner"})
-    ChainCRF(features='ner', c2=0.1)
-    >>> estimator({"scheme": "BIO"})
-    Traceback (most recent call last):
-    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such choice; leave
-    it out, or take the model chain
-    """
-    from caesura.models import ChainCRF, SemiCRF
-
-    kind = kind_of(choices)
-    if kind == "neural":
-        return neural_estimator({**choices, **changed}, verbose)
-    other = "chain" if kind == "semi" else "semi"
-    made: Any = SemiCRF if kind == "semi" else ChainCRF
-    names = inspect.signature(made).parameters
-    params = {name: value for name, value in choices.items() if name not in OWN} | changed
-    for name, value in params.items():
-        if name not in names:
-            raise InvalidInput(
-                f"{name}: got {value!r} for a {kind} model, which has no such choice; leave it "
-                f"out, or take the model {other}"
-            )
-    _check_preset(params.get("features"))
-    if choices.get("gazetteer"):
-        params["features"] = _with_gazetteers(choices, kind == "semi")
-    model = made(**params, verbose=verbose)
-    model._check()  # names a wrong choice before time is spent
-    return model
-
-
-def _check_preset(name: Any) -> None:
-    from caesura.features import PRESETS
-
-    if name is not None and name not in PRESETS:
-        near = difflib.get_close_matches(str(name), PRESETS, 1)
-        remedy = f"did you mean {near[0]}?" if near else "pass one of these names"
-        raise InvalidInput(message("preset", name, ", ".join(PRESETS), remedy))
-
-
-def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
-    """Return the features of a preset and those of lexicons."""
-    from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
-
-    name = choices.get("features", "generic")
-    cutter = choices.get("tokeniser", "words")
-    lexicons = [Lexicon.read(path, tokenise=cutter) for path in choices["gazetteer"]]
-    try:
-        return list(preset(name, segments=segments, gazetteers=lexicons))
-    except InvalidInput:  # a preset that takes none
-        features: list[Any] = list(preset(name, segments=segments))
-    for lexicon in lexicons:
-        features += window(matched(lexicon, casefold=True, loose=True), -1, 1)
-        features.append(in_lexicon(lexicon, casefold=True, part=True)[0])
-        if segments:
-            features.append(Dictionary(lexicon, casefold=True, loose=True, length=True))
-    return features

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from caesura.cli.settings import ALIASES, Choices, Settings, chosen
+from caesura.cli.choices import ALIASES, Choices, chosen
+from caesura.cli.settings import Settings
 from caesura.errors import CaesuraError
 
 __all__ = ["files_of", "naming_config"]

@@ -12,10 +12,11 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli import data, measuring
+from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
 from caesura.cli.reading import Reading, Trust, labelled, load_model, naming, read_all
-from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message

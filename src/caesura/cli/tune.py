@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.declare import command
 from caesura.cli.output import (
     Json,
@@ -23,7 +24,7 @@ from caesura.cli.output import (
     written,
 )
 from caesura.cli.reading import Reading, labelled, naming, read_all
-from caesura.cli.settings import Choices, Settings, chosen, estimator
+from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.cli.space import candidates, parse, toml
 from caesura.corpora.files import writing

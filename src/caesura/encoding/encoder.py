@@ -19,7 +19,7 @@ from caesura.encoding.values import UNSEEN, Ints, Longs, Values, check_offsets, 
 from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
-from caesura.features.given import AttributesColumn, DenseColumn
+from caesura.features.given import DenseColumn, given_alone
 from caesura.features.templates import AFTER, BEFORE, PLACES
 
 __all__ = ["Encoder"]
@@ -308,7 +308,7 @@ class Encoder:
                 continue
             parts = self._plans[source][0]
             texts = [self._text(c, n) for (c, _), n in zip(parts, numbers, strict=True)]
-            out.append(texts[0] if _given_alone(feature) else feature.attribute(texts))
+            out.append(texts[0] if given_alone(feature) else feature.attribute(texts))
         return out
 
     def _text(self, column: int, number: int) -> str:
@@ -382,7 +382,7 @@ class Encoder:
 def _unlock_in_child() -> None:
     """Replace the locks that other threads held at a fork: these threads do not exist any more.
 
-    A lock that says it is free may still be taken, by a thread that waits for the GIL.
+    A lock that looks free may still be taken, by a thread that waits for the GIL.
     """
     for encoder in list(_ALL):
         if encoder._lock.locked():
@@ -392,10 +392,3 @@ def _unlock_in_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_unlock_in_child)
-
-
-def _given_alone(template: Template) -> bool:
-    """Say whether a template is just the attributes that users gave for a token."""
-    (column, offset), *others = template.parts
-    alone = not others and offset == 0 and template.place == "token" and not template.order
-    return alone and isinstance(column, AttributesColumn)

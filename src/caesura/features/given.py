@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.bags import bag, plain
-from caesura.features.templates import Column
+from caesura.features.templates import Column, Template
 
 __all__ = [
     "AttributesColumn",
@@ -22,6 +22,7 @@ __all__ = [
     "column",
     "dense",
     "function",
+    "given_alone",
     "position",
     "repeats",
 ]
@@ -339,3 +340,10 @@ attributes = AttributesColumn()
 """The attributes that the documents carry, in the form of python-crfsuite."""
 dense = DenseColumn()
 """The rows of the documents' dense arrays: values x0, x1, ... with their numbers."""
+
+
+def given_alone(template: Template) -> bool:
+    """Say whether a template is just the attributes that users gave for a token."""
+    (column, offset), *others = template.parts
+    here = not others and offset == 0 and template.place == "token" and not template.order
+    return here and isinstance(column, AttributesColumn)

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from caesura.checks import whole
 from caesura.errors import MissingPackage
+from caesura.learning.frank_wolfe import dual_penalty
 from caesura.learning.objectives import evaluate, weights
-from caesura.learning.paths import dual_penalty
 
 __all__ = ["CutState", "CuttingPlane", "HingeObjective"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.learning.paths import dual_penalty
+from caesura.learning.frank_wolfe import dual_penalty
 
 __all__ = ["DualObjective", "DualRule", "DualState", "ExponentiatedGradient"]
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from caesura.learning.cutting import CuttingPlane
 from caesura.learning.exponentiated import ExponentiatedGradient
+from caesura.learning.frank_wolfe import FrankWolfe
 from caesura.learning.lbfgs import LBFGS
-from caesura.learning.paths import AROW, FrankWolfe, PassiveAggressive, Perceptron
+from caesura.learning.paths import AROW, PassiveAggressive, Perceptron
 from caesura.learning.sgd import SGD, AdaGrad
 
 __all__ = ["LEARNERS", "Learner", "is_probabilistic", "learners_with"]

@@ -1,4 +1,4 @@
-"""Learners that look at best paths: the perceptron and its relatives, and Frank-Wolfe for the SVM.
+"""Learners that look at best paths: the perceptron and its relatives.
 
 Each takes a step for one sequence after the other, in a random order that is new for each pass.
 The objective runs a whole pass by itself, and touches only the weights that a step changes.
@@ -16,11 +16,10 @@ import numpy.typing as npt
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
-from caesura.learning.objectives import penalty, weights
+from caesura.learning.objectives import weights
 
 __all__ = [
     "AROW",
-    "FrankWolfe",
     "PassiveAggressive",
     "PathObjective",
     "PathRule",
@@ -328,82 +327,6 @@ class AROW(Perceptron):
 
     def _variances(self, n: int) -> Floats:
         return np.full(n, self.variance)
-
-
-class FrankWolfe(Perceptron):
-    """Block-coordinate Frank-Wolfe for the structured SVM (Lacoste-Julien et al. 2013).
-
-    Minimises ``c2 |w|^2 + sum of hinge losses`` through its dual, whose value bounds the objective
-    from below: the gap between both says how far the weights are from the best.
-
-    Parameters
-    ----------
-    objective : PathObjective
-        The sequences, with a loss.
-    c2 : float or array-like
-        Penalty, for all parameters or for each; above 0.
-    delta : float
-        Stop when the gap is below this share of the objective.
-    **settings
-        As for `Perceptron`.  It always starts from zero, since not every weight vector is that of
-        a point of the dual; what is found does not depend on the start.
-
-    Examples
-    --------
-    >>> FrankWolfe.name
-    'svm'
-    """
-
-    name: ClassVar[str] = "svm"
-    _own: ClassVar[tuple[str, ...]] = ("c2",)
-    _averages: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        objective: PathObjective,
-        c2: npt.ArrayLike = 1.0,
-        *,
-        delta: float = 1e-3,
-        **settings: Any,
-    ) -> None:
-        super().__init__(objective, delta=delta, **settings)
-        self.c2 = c2
-        self._c2: Floats | None = None
-
-    def rule(self, n: int) -> PathRule:
-        """Return the steps that it takes over n weights."""
-        if self._c2 is None:
-            self._c2 = dual_penalty(self.c2, n)
-        return PathRule(self.name, c2=self._c2)
-
-    def start(self, w0: npt.ArrayLike) -> PathState:
-        """Return the state before the first pass."""
-        state = super().start(np.zeros(np.size(w0)))
-        none = np.zeros(len(self.objective) + 1, np.int64)
-        return state._replace(first=none, ptr=np.zeros(1, np.int64))
-
-    def _judged(self, state: PathState) -> PathState:
-        assert state.gap is not None
-        close = state.gap <= self.delta * abs(state.objective)
-        status = "gap" if close else ""
-        if not status and state.iteration >= self.max_iterations:
-            status = "max_iterations"
-        return state._replace(status=status, evaluations=2 * state.iteration)
-
-
-def dual_penalty(c2: npt.ArrayLike, n: int) -> Floats:
-    """Return c2 as the kernels take it, or raise where the dual does not exist.
-
-    Examples
-    --------
-    >>> dual_penalty(0.5, 3)
-    array([0.5])
-    """
-    found = penalty("c2", c2, n)
-    if not found.size or not (found > 0.0).all():
-        expected = "numbers above 0: without a penalty the dual has no solution"
-        raise InvalidInput(message("c2", c2, expected, "pass 0.01, for example"))
-    return found
 
 
 def positive(name: str, value: float) -> float:

@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from caesura import _kernels
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
@@ -67,9 +68,7 @@ class Answers(Predictor):
         """Yield predicted segments, the probabilities that each is exactly right, and whether they
         were free of constraints.
         """
-        if self.kind == "chain":  # the probability of a run of tags sums over paths
-            refuse(self._known, "probabilities of segments of a chain")
-        names, reading = self._segmenting(self._known)
+        names, reading = self._confident_reading()
         for some in self._encoded(X, constraints):
             found = some.scorer.confident(some.design, reading, some.threads, some.conditions)
             ends = found.ptr.tolist()
@@ -80,6 +79,12 @@ class Answers(Predictor):
                     raise impossible(some.first + i)
                 free = not some.rules or some.rules[i] == Rules()
                 yield segments, chances[ends[i] : ends[i + 1]], free
+
+    def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
+        """Return how paths over states are read as segments that have probabilities."""
+        if self.kind == "chain":  # the probability of a run of tags sums over paths
+            refuse(self._known, "probabilities of segments of a chain")
+        return self._segmenting(self._known)
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         """Return the probabilities of segments."""
@@ -205,7 +210,7 @@ class Answers(Predictor):
     def _free_confident(
         self, X: Any, calibration: Calibration | None, least: float
     ) -> list[list[Confident]]:
-        names, reading = self._segmenting(self._known)
+        names, reading = self._confident_reading()
         known, out = calibration is not None, []
         for some in self._encoded(X):
             found = some.scorer.confident(some.design, reading, some.threads)
