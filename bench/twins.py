@@ -164,8 +164,7 @@ def main() -> None:
         (learn, sweeps), (posterior, log_z, log_z_sweep) = sums(chain, True)
         line(f"chain counts, Y={Y}", "E3 / E1+E2", posterior, sweeps)
         line(f"chain ln Z, Y={Y}", "E3 / E1", log_z, log_z_sweep)
-        line(f"chain counts, Y={Y}", "L2+L4 / E1+E2", learn, sweeps)
-        line(f"chain counts, Y={Y}", "E3 / L2+L4", posterior, learn)
+        line(f"chain counts in learning, Y={Y}", "E3 / E1+E2", learn, sweeps)
         line(f"chain best, Y={Y}", "L5 / E1", *best(chain))
     for name, longest in (("bounded", 6), ("unbounded", 0)):
         segments = Twin(100, 30, 10, longest=longest, spans=True)

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "automaton/program.hpp"
+#include "lattice/label_weights.hpp"
 
 namespace caesura {
 
@@ -138,33 +139,17 @@ struct Design {
   }
 };
 
-// The columns [begin, begin + width) of a matrix of labels, in vectors, and the rows that are not
-// zero there.
-struct Panel {
-  int begin, width;
-  const std::int32_t* sources;
-  int count;
-  bool dense;  // all rows
-};
-
 // The weights of one evaluation, in the precision of the kernel.
 template <class Real>
-struct Weights {
-  int Y = 0, stride = 0;
+struct Weights : LabelWeights<Real> {
   int wide = 0;                  // [planes][Y] in whole vectors; stride where there is one plane
   const Real* dense = nullptr;   // [n_dense][wide]
   const Real* sparse = nullptr;  // [n_sparse]
   const Real* edge = nullptr;    // [n_edges]
   Real scale = 1;                // what weights of rows and single weights are multiplied by
 
-  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
-  const Real* transposed = nullptr;  // [stride][stride]
-  const Panel* panels = nullptr;     // of transition
-  const Panel* back_panels = nullptr;
   const Panel* best_panels = nullptr;  // of transition too, but narrower
-  int n_panels = 0, n_back_panels = 0, n_best_panels = 0;
-  const Real* first = nullptr;           // [stride] exp of the start scores
-  const Real* last = nullptr;            // [stride] exp of the end scores
+  int n_best_panels = 0;
   const Real* log_transition = nullptr;  // [stride][stride] the scores themselves, -inf around
   const Real* log_first = nullptr;       // [stride]
   const Real* log_last = nullptr;        // [stride]

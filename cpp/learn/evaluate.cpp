@@ -151,10 +151,10 @@ struct Evaluator : FeatureRows {
     const Known nothing;
     Segmental kernel(*w.tags, T, nullptr, 0, nothing, work);
     double log_z;
-    if (!kernel.forward(x, nullptr, &log_z)) return false;
+    Gradient<real>* counts = gradient == nullptr ? nullptr : gradient->tags;
+    if (!kernel.run(x, nullptr, &log_z, static_cast<real>(weight), counts)) return false;
     *objective += weight * (log_z - score);
     if (gradient == nullptr) return true;
-    kernel.backward(static_cast<real>(weight), *gradient->tags);
     two ? from_tags<2>(T, x, wide) : from_tags<0>(T, x, wide);
     tagged_path(known, static_cast<real>(-weight), wide);
     count_path_labels(known, static_cast<real>(-weight));
@@ -177,10 +177,9 @@ struct Evaluator : FeatureRows {
     const double score = path_labels(known) + path_rows(i, known, 0, x) + path_edges(i, known, 0);
     Segmental kernel(w, T, d.site.data() + d.sites[i], d.n_sites(i), known, work);
     double log_z;
-    if (!kernel.forward(x, m, &log_z)) return false;
+    if (!kernel.run(x, m, &log_z, static_cast<real>(weight), gradient)) return false;
     *objective += weight * (log_z - score);
     if (gradient == nullptr) return true;
-    kernel.backward(static_cast<real>(weight), *gradient);
     path_rows(i, known, static_cast<real>(-weight), x);
     path_edges(i, known, static_cast<real>(-weight));
     count_path_labels(known, static_cast<real>(-weight));

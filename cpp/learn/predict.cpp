@@ -115,8 +115,7 @@ struct Asking : FeatureRows {
              double* log_z, Use use) const {
     std::memcpy(counts, x, sizeof(real) * n_rows() * n);
     Segmental kernel(w, length(), sites(), d.n_sites(i), known, work);
-    if (!kernel.forward(counts, m, log_z)) return false;
-    kernel.backward(1, gradient, &asked);
+    if (!kernel.run(counts, m, log_z, 1, &gradient, &asked)) return false;
     use(kernel);
     return true;
   }
@@ -250,7 +249,7 @@ bool log_partition(const Design& d, const Weights<real>& w, int i, const Known& 
   bool far = false;
   real* m = asking.edges(i, &far);
   Segmental kernel(w, d.length(i), asking.sites(), d.n_sites(i), known, work);
-  return !far && kernel.forward(x, m, log_z);
+  return !far && kernel.run(x, m, log_z);
 }
 
 bool best_tables(const Design& d, const Weights<real>& w, int i, const Known& known,
@@ -266,7 +265,7 @@ bool best_tables(const Design& d, const Weights<real>& w, int i, const Known& kn
   real* m = asking.edges(i, &far);
   Segmental kernel(w, T, asking.sites(), d.n_sites(i), known, work);
   double log_z;
-  if (far || !kernel.forward(copy, m, &log_z)) return false;
+  if (far || !kernel.run(copy, m, &log_z)) return false;
   const real* scores = asking.edge_scores();
   const std::ptrdiff_t apart = scores == w.log_transition ? 0 : static_cast<std::ptrdiff_t>(n) * n;
   LabelledSegment* best = reinterpret_cast<LabelledSegment*>(work.ints(3 * T));

@@ -2,8 +2,9 @@
 // out.
 //
 // The general sweeps keep logarithms and serve every question; here all labels share one span, rows
-// are plain numbers with a running scale, and no exp is taken but one for each score.  A chain is
-// the case of longest segment 1.  With g[e] the product of what all open segments gain at e:
+// are plain numbers with a running scale, and no exp is taken but one for each score.  Where all
+// segments have length 1 and rows are of tokens only, scaled_chain.hpp answers.  With g[e] the
+// product of what all open segments gain at e:
 //
 //   live[s, e] = hat[s] * (all that a segment from s has gained up to e, going on)
 //   term[s, e] = live[s, e] * (what it gains by ending at e)
@@ -13,15 +14,15 @@
 //
 // A(e) is the last start whose rows have all ended at e: from there on it is like all earlier ones,
 // so that at most m starts are live at a time.  A step is short where only the start e - 1 is live
-// and joins at once, as it is in a chain and where no feature looks at two tokens.  The way back
+// and joins at once, as it is where no feature looks at two tokens.  The way back
 // carries probabilities:
 //
 //   P(s, e) = term[s, e] back[e],   back[e] = transition (begun[e] / hat[e]),   begun[s] = sum over
 //   e P(s, e)
 //
 // Returns false where a number leaves the safe range; then the general sweeps must answer.  With
-// features gathered and gradients added up it is 4.2 to 5.0 times as fast as they are (lines "chain
-// counts", L2+L4, and "segments counts", L1+L3, of bench/twins.py).
+// features gathered and gradients added up it is 4.2 to 5.0 times as fast as they are (lines
+// "segments counts", L1+L3, of bench/twins.py).
 #pragma once
 
 #include <cmath>
@@ -30,11 +31,11 @@
 
 #include "base/vector.hpp"
 #include "base/workspace.hpp"
+#include "infer/scaled_chain.hpp"
 #include "lattice/lattice.hpp"
 #include "lattice/problem.hpp"
 #include "learn/design.hpp"
 #include "learn/live_starts.hpp"
-#include "learn/matrix_panels.hpp"
 
 namespace caesura::CAESURA_ISA {
 
@@ -42,14 +43,7 @@ namespace caesura::CAESURA_ISA {
 // sweeps.
 constexpr real kFarthest = kDouble ? 100 : 60;
 constexpr real kFarthestSite = kDouble ? 30 : 15;
-constexpr real kLeast = kDouble ? 1e-100 : 1e-30f;
-constexpr real kInfinity = std::numeric_limits<real>::infinity();
 constexpr real kNothing = kDouble ? 1e-300 : 1e-37f;  // instead of 0 in a division
-constexpr real kMost = kDouble ? 1e200 : 1e25f;  // of what no start can reach: times 0 it must be 0
-
-inline real* reals(Workspace& work, std::size_t count) {
-  return reinterpret_cast<real*>(work.doubles((count * sizeof(real) + 7) / 8));
-}
 
 inline void fill(real* row, std::ptrdiff_t n, real x) {
   for (std::ptrdiff_t q = 0; q < n; q += W) store(row + q, splat(x));
@@ -123,32 +117,29 @@ class Segmental {
         known(known),
         work(workspace) {}
 
-  // rows: [T + n_sites][stride] scores, replaced by exps; edges: [T][stride * stride] the
-  // transitions at each boundary, or null where they are the same everywhere.
-  bool forward(real* rows, real* edges, double* log_z) {
+  // ln Z and, where there is a gradient, `weight` times the expected counts: those of rows take
+  // their place, those of pairs, starts and ends are added to the gradient.  Where gradient.outer
+  // is null, pairs are not counted.  False, and nothing added: a number left the safe range.
+  // rows: [T + n_sites][stride] scores; edges: [T][stride * stride] the transitions at each
+  // boundary, which become expected counts too, or null where they are the same everywhere.
+  bool run(real* rows, real* edges, double* log_z, real weight = 1,
+           Gradient<real>* gradient = nullptr, const Asked* asked = nullptr) {
     x = rows;
     edge = edges;
-    chain = w.longest == 1 && !w.has_open && n_sites == 0;
-    if (chain) {
-      const std::size_t size = static_cast<std::size_t>(T + 1) * n;
-      alpha = reals(work, size);
-      hat = reals(work, size);
-      return exps() && sweep_chain() && finish(log_z);
-    }
+    if (w.longest == 1 && !w.has_open && n_sites == 0)
+      return run_chain(log_z, weight, gradient, asked);
     prepare();
-    return exps() && sweep() && finish(log_z);
+    if (!exps() || !sweep() || !finish(log_z)) return false;
+    if (gradient != nullptr) backward(weight, *gradient, asked);
+    return true;
   }
 
-  // Replaces the rows by expected counts times `weight`, and adds those of pairs, starts and ends.
-  // Edges too become expected counts.
-  // Where gradient.outer is null, pairs are not counted.
-  void backward(real weight, Gradient<real>& gradient, const Asked* asked = nullptr);
-
   // Whether all segments have length 1 and rows are of tokens only.
-  bool is_chain() const { return chain; }
+  bool is_chain() const { return chain.has_value(); }
 
-  // After backward over a chain of tags: the probability that tags of one group say a segment [s,
-  // e). joined: [Y][Y] whether the second of two tags goes on with the segment of the first
+  // After run() with a gradient over a chain of tags: the probability that tags of one group say a
+  // segment [s, e). joined: [Y][Y] whether the second of two tags goes on with the segment of the
+  // first
   double run_probability(int s, int e, const std::vector<std::int32_t>& group,
                          const std::uint8_t* joined) const;
 
@@ -178,9 +169,8 @@ class Segmental {
   double masses = 1.0;  // their product since log_scale was last added to
   ivec small = ivec{};  // lanes with an entry that is too small
   real last_mass = 1;   // alpha[T] . last
-  bool chain = false;   // segments of length 1 and rows of tokens only: the loops are much shorter
-
-  real* ratios = nullptr;  // [T][n] begun / hat, of a chain after the way back
+  // Segments of length 1 and rows of tokens only: the loops are much shorter.
+  std::optional<ScaledChain> chain;
 
   real* row(real* table, std::int64_t t) const { return table + t * n; }
   const real* row(const real* table, std::int64_t t) const { return table + t * n; }
@@ -200,15 +190,16 @@ class Segmental {
   Alone alone(int e) const;
 
   void prepare();
+  void apply_known();
   bool exps();
   bool sweep();
-  bool sweep_chain();
+  bool run_chain(double* log_z, real weight, Gradient<real>* gradient, const Asked* asked);
   void long_step(int e, real* a, real* o);
   template <bool kOpen>
   void short_step(int e, real* a, real* o);
   bool carry(const real* a, const real* o, int e);
   void start_back(real weight, Gradient<real>& gradient, real* back) const;
-  void backward_chain(real weight, Gradient<real>& gradient);
+  void backward(real weight, Gradient<real>& gradient, const Asked* asked);
   bool finish(double* log_z);
   void long_back(int e, const real* back, real* open_back, real* gathered, real* sums, real* ratio);
   template <bool kOpen>
@@ -241,8 +232,12 @@ inline void Segmental::prepare() {
   }
 }
 
-inline bool Segmental::exps() {
+inline void Segmental::apply_known() {
   for (int t = 0; t < T && known.any(); ++t) apply(known, t, w.Y, row(x, t));
+}
+
+inline bool Segmental::exps() {
+  apply_known();
   return exponentials(x, T, n_sites, n, w.Y, &log_scale);
 }
 
@@ -363,23 +358,6 @@ inline void Segmental::long_step(int e, real* a, real* o) {
       store(o + q, load(o + q) + value);
     }
   }
-}
-
-inline bool Segmental::sweep_chain() {
-  std::memcpy(hat, w.first, sizeof(real) * n);
-  for (int e = 1; e <= T; ++e) {
-    const real scale = 1 / mass;
-    const real* before = row(hat, e - 1);
-    real *token = row(x, e - 1), *a = row(alpha, e);
-    for (int q = 0; q < n; q += W) {
-      const vec g = load(token + q) * scale;
-      store(token + q, g);
-      store(a + q, load(before + q) * g);
-    }
-    if (known.boundary != nullptr && e < T && barred(e)) fill(a, n, 0);
-    if (e < T && !carry(a, nullptr, e)) return false;
-  }
-  return !any(small);
 }
 
 // From alpha[e] (and open[e]) to hat[e], and the scale of what comes after.

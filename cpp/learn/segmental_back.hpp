@@ -5,10 +5,6 @@
 
 namespace caesura::CAESURA_ISA {
 
-// What no start can reach may be anything, but times 0 it must be 0.  It is negative where a weight
-// is.
-inline vec within(vec value) { return max(min(value, splat(kMost)), splat(-kMost)); }
-
 // Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
 inline void Segmental::long_back(int e, const real* back, real* open_back, real* gathered,
                                  real* sums, real* ratio) {
@@ -136,25 +132,32 @@ inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* b
   }
 }
 
-inline void Segmental::backward_chain(real weight, Gradient<real>& gradient) {
-  real* back = reals(work, n);
-  real* ratio = ratios = reals(work, static_cast<std::size_t>(T) * n);
-  start_back(weight, gradient, back);
-  for (int e = T; e >= 1; --e) {
-    if (e < T && barred(e)) fill(back, n, 0);
-    const real* h = row(hat, e - 1);
-    real *token = row(x, e - 1), *r = row(ratio, e - 1);
-    for (int q = 0; q < n; q += W) {
-      const vec begun =
-          load(token + q) * within(load(back + q));  // begun / hat, without a division
-      store(r + q, begun);
-      store(token + q, load(h + q) * begun);
-    }
-    if (e > 1) pass_back(e - 1, r, back, gradient.pairs);
+inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gradient,
+                                 const Asked* asked) {
+  for (int e = 1; e < T; ++e) {
+    if (barred(e)) return false;
   }
-  add(gradient.starts, row(x, 0), n);
-  if (T > 1 && edge == nullptr && gradient.outer != nullptr)
-    outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+  chain.emplace(w, T, work, gradient != nullptr);
+  apply_known();
+  Total total;
+  if (!RowExps<true>{w.Y, n}.all(T, [&](int t) { return row(x, t); }, chain->exps(), &total))
+    return false;
+  auto put = [&](int t, int q, vec count) { store(row(x, t) + q, count); };
+  if (gradient == nullptr ? !chain->forward(edge, &total) : !chain->both(edge, weight, &total, put))
+    return false;
+  *log_z = total.value();
+  if (gradient == nullptr) return true;
+  add(gradient->starts, row(x, 0), n);
+  add(gradient->ends, row(x, T - 1), n);
+  if (edge != nullptr)
+    chain->count_edges(edge, gradient->pairs);
+  else if (gradient->outer != nullptr)
+    chain->add_pairs(gradient->outer);
+  for (int k = 0; asked != nullptr && k < asked->count; ++k) {
+    const LabelledSegment& segment = asked->segments[k];
+    asked->probabilities[k] = row(x, segment.start)[segment.label];
+  }
+  return true;
 }
 
 // The probability of a segment [s, e), from the rows of the way up and from back[e].  A start that
@@ -181,8 +184,7 @@ inline real Segmental::probability(int s, int e, int y, const real* back) const 
 
 // P(tag p of token e - 1 and tag q of token e).
 inline double Segmental::pair_probability(int e, int p, int q) const {
-  if (edge != nullptr) return pairs(e)[p * n + q];
-  return row(alpha, e)[p] * w.transition[p * n + q] * row(ratios, e)[q];
+  return edge != nullptr ? pairs(e)[p * n + q] : chain->pair(e, p, q);
 }
 
 // Tags are taken from the last to the first: P(tag of t - 1 | tag of t) is known from both sweeps,
@@ -227,14 +229,6 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
 }
 
 inline void Segmental::backward(real weight, Gradient<real>& gradient, const Asked* asked) {
-  if (chain) {
-    backward_chain(weight, gradient);
-    for (int k = 0; asked != nullptr && k < asked->count; ++k) {
-      const LabelledSegment& segment = asked->segments[k];
-      asked->probabilities[k] = row(x, segment.start)[segment.label];
-    }
-    return;
-  }
   int next = asked == nullptr ? 0 : asked->count;
   real* back = reals(work, n);
   real* open_back = reals(work, n);
@@ -274,7 +268,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
     pass_back(e - 1, r, back, gradient.pairs);
   }
   if (T > 1 && edge == nullptr && gradient.outer != nullptr)
-    outer(w, row(alpha, 1), row(ratio, 1), T - 1, gradient.outer);
+    outer(w.panels, w.n_panels, row(alpha, 1), row(ratio, 1), T - 1, n, gradient.outer);
 }
 
 }  // namespace caesura::CAESURA_ISA

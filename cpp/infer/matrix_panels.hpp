@@ -1,8 +1,10 @@
 // Products with matrices of labels, over the panels that are not zero.
 #pragma once
 
+#include <type_traits>
+
 #include "base/vector.hpp"
-#include "learn/design.hpp"
+#include "lattice/label_weights.hpp"
 
 namespace caesura::CAESURA_ISA {
 
@@ -37,29 +39,73 @@ inline void panel_product(const Panel& panel, const real* x, const real* m, int 
   for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
 }
 
+// Calls use(the width as a constant), so that the vectors of a panel are held in registers.
+template <class Use>
+inline void with_width(int width, Use use) {
+  switch (width) {
+    case 1:
+      return use(std::integral_constant<int, 1>{});
+    case 2:
+      return use(std::integral_constant<int, 2>{});
+    case 3:
+      return use(std::integral_constant<int, 3>{});
+    case 4:
+      return use(std::integral_constant<int, 4>{});
+    case 5:
+      return use(std::integral_constant<int, 5>{});
+    default:
+      return use(std::integral_constant<int, 6>{});
+  }
+}
+
+// y[j] = sum over i of x[i] m[i][j]
 inline void product(const Panel* panels, int n_panels, const real* x, const real* m, int stride,
                     real* y) {
   for (int p = 0; p < n_panels; ++p) {
-    switch (panels[p].width) {
-      case 1:
-        panel_product<1>(panels[p], x, m, stride, y);
-        break;
-      case 2:
-        panel_product<2>(panels[p], x, m, stride, y);
-        break;
-      case 3:
-        panel_product<3>(panels[p], x, m, stride, y);
-        break;
-      case 4:
-        panel_product<4>(panels[p], x, m, stride, y);
-        break;
-      case 5:
-        panel_product<5>(panels[p], x, m, stride, y);
-        break;
-      default:
-        panel_product<6>(panels[p], x, m, stride, y);
-        break;
+    with_width(panels[p].width,
+               [&](auto width) { panel_product<width()>(panels[p], x, m, stride, y); });
+  }
+}
+
+// A row, a matrix with its panels, and where their product goes.
+struct Factor {
+  const Panel* panels;
+  const real *x, *m;
+  real* y;
+};
+
+// Two products at once, y = x' m each.  Neither waits for the other, so that one sum for each
+// vector is enough where both panels have all rows.
+template <int B>
+inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p2, const Factor& f2,
+                               int stride) {
+  if (!p1.dense || !p2.dense) {
+    panel_product<B>(p1, f1.x, f1.m, stride, f1.y);
+    panel_product<B>(p2, f2.x, f2.m, stride, f2.y);
+    return;
+  }
+  vec first[B], second[B];
+  for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
+  const real *m1 = f1.m + p1.begin * W, *m2 = f2.m + p2.begin * W;
+  for (int i = 0; i < p1.count; ++i, m1 += stride, m2 += stride) {
+    const vec u = splat(f1.x[i]), v = splat(f2.x[i]);
+    for (int b = 0; b < B; ++b) {
+      first[b] += u * load(m1 + b * W);
+      second[b] += v * load(m2 + b * W);
     }
+  }
+  for (int b = 0; b < B; ++b) {
+    store(f1.y + (p1.begin + b) * W, first[b]);
+    store(f2.y + (p2.begin + b) * W, second[b]);
+  }
+}
+
+// Both matrices have the same size, and panels of the same widths.
+inline void two_products(const Factor& f1, const Factor& f2, int n_panels, int stride) {
+  for (int p = 0; p < n_panels; ++p) {
+    with_width(f1.panels[p].width, [&](auto width) {
+      two_panel_products<width()>(f1.panels[p], f1, f2.panels[p], f2, stride);
+    });
   }
 }
 
@@ -88,29 +134,12 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
   }
 }
 
-inline void outer(const Weights<real>& w, const real* left, const real* right, int count,
-                  real* out) {
-  for (int p = 0; p < w.n_panels; ++p) {
-    switch (w.panels[p].width) {
-      case 1:
-        panel_outer<1>(w.panels[p], left, right, count, w.stride, out);
-        break;
-      case 2:
-        panel_outer<2>(w.panels[p], left, right, count, w.stride, out);
-        break;
-      case 3:
-        panel_outer<3>(w.panels[p], left, right, count, w.stride, out);
-        break;
-      case 4:
-        panel_outer<4>(w.panels[p], left, right, count, w.stride, out);
-        break;
-      case 5:
-        panel_outer<5>(w.panels[p], left, right, count, w.stride, out);
-        break;
-      default:
-        panel_outer<6>(w.panels[p], left, right, count, w.stride, out);
-        break;
-    }
+inline void outer(const Panel* panels, int n_panels, const real* left, const real* right, int count,
+                  int stride, real* out) {
+  for (int p = 0; p < n_panels; ++p) {
+    with_width(panels[p].width, [&](auto width) {
+      panel_outer<width()>(panels[p], left, right, count, stride, out);
+    });
   }
 }
 

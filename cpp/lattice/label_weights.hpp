@@ -1,0 +1,29 @@
+// Weights of pairs of labels, as plain numbers in whole vectors.
+#pragma once
+
+#include <cstdint>
+
+namespace caesura {
+
+// The columns [begin, begin + width) of a matrix of labels, in vectors, and the rows that are not
+// zero there.
+struct Panel {
+  int begin, width;
+  const std::int32_t* sources;
+  int count;
+  bool dense;  // all rows
+};
+
+template <class Real>
+struct LabelWeights {
+  int Y = 0, stride = 0;
+  const Real* transition = nullptr;  // [stride][stride] exp, previous label first, zeros around
+  const Real* transposed = nullptr;  // [stride][stride]
+  const Panel* panels = nullptr;     // of transition
+  const Panel* back_panels = nullptr;
+  int n_panels = 0, n_back_panels = 0;
+  const Real* first = nullptr;  // [stride] exp of the start scores
+  const Real* last = nullptr;   // [stride] exp of the end scores
+};
+
+}  // namespace caesura
