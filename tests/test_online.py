@@ -137,8 +137,8 @@ def test_the_clock_changes_nothing(seconds: float) -> None:
         w, average, squares = case.w.copy(), case.w.copy(), np.zeros(n)
         one = np.ones(1)
         run = _kernels.OnlinePass(
-            objective, True, True, 0.1, 0.0, 1.0, np.zeros(n, np.uint8), 0 * one, one, None,
-            w, average, squares, 5,
+            objective, True, True, 0.1, 0.0, 1.0, len(order), np.zeros(n, np.uint8), 0 * one, one,
+            None, w, average, squares, 5,
         )  # fmt: skip
         at, calls = 0, 0
         while at < len(order):

@@ -30,8 +30,8 @@ from caesura.features import (
     within,
     word,
 )
+from caesura.models.penalties import penalties
 from caesura.models.structure import blocks_of
-from caesura.models.training import penalties
 from caesura.models.warm import carried, merged
 
 X, Y = addresses(40, seed=1)

@@ -281,6 +281,10 @@ void bind_encoding(nb::module_& m) {
           },
           "templates"_a, "orders"_a.none() = nb::none())
       .def("__len__", [](const Extractor& self) { return self.attributes.size(); })
+      .def_prop_rw(
+          "limit", [](const Extractor& self) { return self.attributes.limit; },
+          [](Extractor& self, std::int32_t limit) { self.attributes.limit = limit; },
+          "How many attributes there may be: those that come later are not known.")
       .def("extract", &extract_arrays, "corpus"_a, "offsets"_a, "columns"_a, "starts"_a, "ends"_a,
            "flags"_a, "sources"_a, "ids"_a, "values"_a, "grow"_a)
       .def("extract", &extract, "corpus"_a, "offsets"_a, "columns"_a, "firings"_a, "grow"_a,

@@ -45,18 +45,20 @@ OnlinePass::State state_of(const Floats& w, const Floats& average, const Floats&
   return {w.data(), average.data(), rule.adagrad ? squares.data() : nullptr};
 }
 
-// kinds: [size] which of the penalties c1, c2 a weight has.
+// kinds: [size] which of the penalties c1, c2 a weight has.  n_sequences: those that the penalties
+// are shared among, which may be more than the objective has.
 void make_pass(OnlinePass* self, const BoundObjective& bound, bool adagrad, bool average,
-               double rate, double slowing, double power, Vector<std::uint8_t> kinds,
-               Vector<double> c1, Vector<double> c2, const std::optional<Vector<double>>& centre,
-               Floats w, Floats averages, Floats squares, std::int64_t done) {
+               double rate, double slowing, double power, double n_sequences,
+               Vector<std::uint8_t> kinds, Vector<double> c1, Vector<double> c2,
+               const std::optional<Vector<double>>& centre, Floats w, Floats averages,
+               Floats squares, std::int64_t done) {
   const std::int64_t n = bound.objective->layout().size();
   require(c1.shape(0) == c2.shape(0) && c1.shape(0) < 255 &&
               static_cast<std::int64_t>(kinds.shape(0)) == n,
           "kinds, c1, c2: wrong length");
   require(!centre || static_cast<std::int64_t>(centre->shape(0)) == n, "centre: wrong length");
-  OnlineRule rule{adagrad, average, rate, slowing, power, static_cast<double>(bound.n_sequences()),
-                  {0.0},   {0.0}};
+  require(n_sequences >= 1.0, "n_sequences: out of range");
+  OnlineRule rule{adagrad, average, rate, slowing, power, n_sequences, {0.0}, {0.0}};
   rule.c1.insert(rule.c1.end(), c1.data(), c1.data() + c1.shape(0));
   rule.c2.insert(rule.c2.end(), c2.data(), c2.data() + c2.shape(0));
   std::vector<std::uint8_t> kind = copied(kinds);
@@ -111,8 +113,8 @@ void bind_objective(nb::module_& m) {
   nb::class_<OnlinePass>(m, "OnlinePass",
                          "A pass of SGD or AdaGrad, which touches the weights of each batch only.")
       .def("__init__", &make_pass, "objective"_a, "adagrad"_a, "average"_a, "rate"_a, "slowing"_a,
-           "power"_a, "kinds"_a, "c1"_a, "c2"_a, "centre"_a.none(), "w"_a, "averages"_a,
-           "squares"_a, "done"_a)
+           "power"_a, "n_sequences"_a, "kinds"_a, "c1"_a, "c2"_a, "centre"_a.none(), "w"_a,
+           "averages"_a, "squares"_a, "done"_a)
       .def(
           "run",
           [](OnlinePass& self, Vector<std::int32_t> order, int begin, int batch_size,

@@ -36,7 +36,7 @@ std::int32_t Attributes::id(int source, const std::int32_t* values, int count, b
     std::vector<std::int32_t>& known = single_[source];
     const auto at = static_cast<std::size_t>(values[0] + 2);
     if (at < known.size() && known[at] != kMissing) return known[at];
-    if (!grow) return kMissing;
+    if (!grow || size() >= limit) return kMissing;
     if (at >= known.size()) known.resize(std::max(at + 1, 2 * known.size()), kMissing);
     return known[at] = push(source, values, 1);
   }
@@ -44,7 +44,7 @@ std::int32_t Attributes::id(int source, const std::int32_t* values, int count, b
   const std::uint64_t h = hash(member.family, values);
   std::uint32_t entry = find_entry(member.family, values, h);
   std::int32_t a = of_entry(entry, member);
-  if (a != kMissing || !grow) return a;
+  if (a != kMissing || !grow || size() >= limit) return a;
   if (entry == kNoEntry) entry = add_entry(member.family, values, h);
   return blocks_[entry + member.place] = push(source, values, count);
 }

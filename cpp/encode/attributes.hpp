@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace caesura {
@@ -80,6 +81,8 @@ class Attributes {
   }
 
   std::int32_t size() const { return static_cast<std::int32_t>(source_.size()); }
+  // No attribute is added from this number on: those that come later are not known.
+  std::int32_t limit = std::numeric_limits<std::int32_t>::max();
   const std::vector<std::int32_t>& sources() const { return source_; }  // [size] templates
   const std::vector<std::int64_t>& ptr() const { return ptr_; }         // [size + 1]
   const std::vector<std::int32_t>& values() const { return values_; }

@@ -118,7 +118,7 @@ def _lexicons(model: Any) -> dict[str, int]:
 
 def _families(model: Any) -> list[Family]:
     """Count weights by the feature that they come from."""
-    from caesura.models.training import feature_name
+    from caesura.models.penalties import feature_name
 
     fitted = fitted_of(model)
     if fitted.spans:

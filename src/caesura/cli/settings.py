@@ -231,6 +231,23 @@ class Settings(NamedTuple):
             help=f"Sequences in a step of {', '.join(learners_with('mini_batches'))}.",
         ),
     ] = None
+    stream: Annotated[
+        bool | None,
+        _option(
+            LEARNING,
+            "--stream",
+            help="Read the file anew for each pass, and never all of it into memory; with "
+            f"{', '.join(learners_with('online'))}.",
+        ),
+    ] = None
+    max_attributes: Annotated[
+        int | None,
+        _option(
+            WEIGHTS,
+            "--max-attributes",
+            help="Keep only so many attributes, the first that come; later ones are left out.",
+        ),
+    ] = None
     seed: Annotated[int | None, _option(LEARNING, "--seed", help="Of all that is drawn.")] = None
     threads: Annotated[
         int | None, _option(LEARNING, "--threads", help="Threads; all cores where not given.")

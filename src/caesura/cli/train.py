@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,7 +16,16 @@ from caesura.cli import data, measuring
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
-from caesura.cli.reading import Reading, Trust, labelled, load_model, naming, read_all
+from caesura.cli.reading import (
+    Reading,
+    Trust,
+    labelled,
+    load_model,
+    naming,
+    read,
+    read_all,
+    report_notes,
+)
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document, Tokeniser
@@ -24,6 +34,7 @@ from caesura.models.estimator import fitted_of
 
 __all__ = ["train"]
 
+SHOWN = 1000  # sequences of a corpus that is streamed whose summary is shown
 MEANING = {  # of what a checkpoint depends on
     "n": "number of weights",
     "weights": "number and checksum of the weights",
@@ -65,7 +76,8 @@ class Run(NamedTuple):
 
 @command(
     "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
-    "caesura train train.conll --model chain --config best.toml -o ner.model"
+    "caesura train train.conll --model chain --config best.toml -o ner.model\n"
+    "caesura train big.jsonl --learner sgd --stream --max-attributes 2000000 -o big.model"
 )
 def train(
     train: Annotated[
@@ -100,6 +112,8 @@ def train(
     with naming_config(settings):
         _fit(model, corpora, (train, dev), checkpoint)
     seconds = time.perf_counter() - began
+    if model.stream:
+        report_notes(corpora.train, train)
     if run.calibrate is not None:
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
         with naming(run.calibrate):
@@ -116,7 +130,8 @@ def train(
 class _Corpora(NamedTuple):
     """The data, and what is in it."""
 
-    train: list[Document]
+    train: Iterable[Document]
+    first: list[Document]  # of the training data: all, or some where it is streamed
     dev: list[Document] | None
     summaries: list[tuple[str, data.Summary]]
     warnings: list[str]
@@ -127,9 +142,14 @@ def _read(
 ) -> _Corpora:
     """Read the data, and show what is in it."""
     cutter, outside = choices.get("tokeniser"), str(choices.get("outside", "O"))
-    documents = labelled(read_all(train, reading, tokeniser=cutter), train)
-    summaries = [("train", data.summarise(documents, outside))]
-    if not summaries[0][1].segments:
+    streamed = _streamed(train, reading, cutter) if choices.get("stream") else None
+    if streamed is None:
+        documents = labelled(read_all(train, reading, tokeniser=cutter), train)
+    else:
+        documents = labelled(list(islice(streamed, SHOWN)), train)
+    name = "train" if streamed is None else f"train, first {len(documents):,}"
+    summaries = [(name, data.summarise(documents, outside))]
+    if streamed is None and not summaries[0][1].segments:
         raise InvalidInput(f"{train}: got no segments at all, expected some to learn from")
     held_out = None
     if dev is not None:
@@ -141,13 +161,23 @@ def _read(
         for line in s.warnings
         if name == "train" or "rare" not in line
     ]
-    if held_out is not None:
+    if held_out is not None and streamed is None:
         warnings += _between(documents, held_out, *(s for _, s in summaries))
     if not quietly:
         data.show(summaries)
     for line in warnings:
         warn(line)
-    return _Corpora(documents, held_out, summaries, warnings)
+    return _Corpora(streamed or documents, documents, held_out, summaries, warnings)
+
+
+def _streamed(path: str, reading: Reading, tokeniser: Any) -> Iterable[Document]:
+    """Return a corpus that can be read again for each pass."""
+    if path == "-":
+        raise InvalidInput(
+            "--stream: got the standard input, which can be read only once, expected a file; write "
+            "the sequences to a file first"
+        )
+    return read(path, reading, tokeniser=tokeniser)
 
 
 def _between(
@@ -288,7 +318,7 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
     if report is not None:
         say(f"\non the development data\n{report}")
     say("\nwhat to do next")
-    for line in _next(output, report, corpora.train):
+    for line in _next(output, report, corpora.first):
         say(f"  {line}")
 
 

@@ -12,7 +12,7 @@ from caesura.compat.items import each
 from caesura.compat.settings import ALGORITHMS, algorithm_of, named_as
 from caesura.compat.trainer import BaseTrainer, Trainer
 from caesura.errors import InvalidInput, message
-from caesura.models.arguments import weights_of
+from caesura.models.examples import weights_of
 
 if TYPE_CHECKING:
     from caesura.compat.crf import CRF

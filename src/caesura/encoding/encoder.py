@@ -113,6 +113,10 @@ class Encoder:
         twin.restore(self.state(np.arange(len(self), dtype=np.int32)))
         return twin
 
+    def keep_first(self, limit: int | None) -> None:
+        """Let no more than so many attributes become known: the first that come; None: all."""
+        self._extractor.limit = 2**31 - 1 if limit is None else limit
+
     def forget(self) -> None:
         """Forget the words seen, but not the numbers of their values."""
         self._words.forget()
@@ -229,6 +233,7 @@ class Encoder:
         corpus = _kernels.Corpus() if corpus is None else corpus
         words = words if self._of_words else None  # no column looks at words
         with self._lock:
+            grow = grow and len(self) < self._extractor.limit
             full = len(self._words) > MOST_WORDS or (words and words.bytes > MOST_BYTES)
             if full or (grow and self._frozen):
                 self.forget()  # a word that was not known may become known

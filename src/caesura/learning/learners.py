@@ -39,6 +39,7 @@ class Learner(NamedTuple):
     needs_c2: bool = False  # it has no solution without a penalty
     loss: str | None = None  # the one that it has where none is given
     likelihood: tuple[str, ...] = ()  # losses with which scores are logarithms of probabilities
+    online: bool = False  # it can learn from sequences as they come
 
 
 MARGINS = ("hamming", "segments", "zero-one")
@@ -59,6 +60,7 @@ LEARNERS: dict[str, Learner] = {
         "l2sgd",
         "stochastic gradient descent with averaged weights",
         settings=(("average", "average"),),
+        online=True,
     ),
     "adagrad": Learner(
         AdaGrad,
@@ -67,6 +69,7 @@ LEARNERS: dict[str, Learner] = {
         True,
         None,
         "a learning rate for each weight",
+        online=True,
     ),
     "perceptron": Learner(
         Perceptron,
@@ -77,6 +80,7 @@ LEARNERS: dict[str, Learner] = {
         "averaged perceptron",
         MARGINS,
         (("average", "average"), ("epsilon", "epsilon")),
+        online=True,
     ),
     "pa": Learner(
         PassiveAggressive,
@@ -90,6 +94,7 @@ LEARNERS: dict[str, Learner] = {
             *(("average", "average"), ("epsilon", "epsilon"), ("pa_type", "pa_type")),
             *(("pa_c", "c"), ("pa_error_sensitive", "error_sensitive")),
         ),
+        online=True,
     ),
     "arow": Learner(
         AROW,
@@ -100,6 +105,7 @@ LEARNERS: dict[str, Learner] = {
         "adaptive regularisation of weights",
         MARGINS,
         (("epsilon", "epsilon"), ("arow_variance", "variance"), ("arow_r", "r")),
+        online=True,
     ),
     "svm": Learner(
         FrankWolfe,

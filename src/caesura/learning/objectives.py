@@ -8,7 +8,7 @@ that they were given, and keep none, so that an objective may use one array agai
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ __all__ = [
     "OnlineState",
     "Progress",
     "evaluate",
+    "order_of",
     "penalty",
     "penalty_kinds",
     "weights",
@@ -69,6 +70,7 @@ class OnlineRule(NamedTuple):
     rate: float
     slowing: float  # SGD: batch t has the rate ``rate / (1 + rate * slowing * t) ** power``
     power: float
+    sequences: int  # N: a batch of B has the share B / N of the penalties
     kinds: npt.NDArray[np.uint8]  # (n,) which of the penalties each weight has
     c1: Floats  # (k,)
     c2: Floats  # (k,)
@@ -128,6 +130,22 @@ class Progress(NamedTuple):
     dev_score: float | None = None  # on the development data
     precision: str = "double"  # "single" for an iteration in single precision
     gap: float | None = None  # how far the objective may be above the best, where that is known
+
+
+def order_of(objective: Any, random: np.random.Generator) -> Any:
+    """Return the sequences of a pass in a random order.
+
+    An objective whose sequences come in blocks (``streams``) draws an order for each block as it
+    comes, and is given the generator.
+
+    Examples
+    --------
+    >>> sorted(order_of([10, 20, 30], np.random.default_rng(0)).tolist())
+    [0, 1, 2]
+    """
+    if getattr(objective, "streams", False):
+        return random
+    return random.permutation(len(objective))
 
 
 def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:

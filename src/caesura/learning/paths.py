@@ -16,7 +16,7 @@ import numpy.typing as npt
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.door import threads_of
-from caesura.learning.objectives import weights
+from caesura.learning.objectives import order_of, weights
 
 __all__ = [
     "AROW",
@@ -207,7 +207,7 @@ class Perceptron:
             return state
         random = np.random.default_rng()
         random.bit_generator.state = json.loads(state.generator)
-        order = random.permutation(len(self.objective))
+        order = order_of(self.objective, random)
         after = self.objective.follow(self.rule(len(state.w)), state, order)
         after = after._replace(
             n_active=int(np.count_nonzero(after.weights)),

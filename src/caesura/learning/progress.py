@@ -46,6 +46,7 @@ class ProgressLine:
         self.show = sys.stderr.isatty() if show is None else show
         self.max_iterations, self.period, self.delta = max_iterations, period, delta
         self._history: list[Progress] = []
+        self._part = ""  # how far the iteration has come
         self._live: Any = None
 
     def __enter__(self) -> ProgressLine:
@@ -66,6 +67,23 @@ class ProgressLine:
         if not self.show:
             return
         self._history.append(progress)
+        self._part = ""
+        self._update()
+
+    def part(self, done: int, total: int) -> None:
+        """Show how much of the sequences the iteration of now has seen."""
+        if self.show:
+            iteration = self._history[-1].iteration + 1 if self._history else 1
+            self._part = f"pass {iteration}: {done / max(total, 1):.0%} of {total:,} sequences"
+            self._update()
+
+    def reading(self, done: int) -> None:
+        """Show how many sequences have been read before the first iteration."""
+        if self.show:
+            self._part = f"reading: {done:,} sequences"
+            self._update()
+
+    def _update(self) -> None:
         if self._live is None:
             from rich.console import Console
             from rich.live import Live
@@ -85,9 +103,12 @@ class ProgressLine:
         width : int, optional
             Characters that there is room for; the first part is there even if it is longer.
         """
+        parts = [self.title] if self.title else []
+        parts += [self._part] if self._part else []
+        if not self._history:
+            return "  ".join(parts)
         p = self._history[-1]
         left = seconds_left(self._history, self.period, self.delta, self.max_iterations)
-        parts = [self.title] if self.title else []
         parts += [f"iteration {p.iteration}", f"objective {p.objective:.6g}"]  # important first
         if p.dev_score is not None:
             parts.append(f"F1 {p.dev_score:.4f}")

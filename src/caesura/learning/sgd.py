@@ -31,6 +31,7 @@ from caesura.learning.objectives import (
     OnlineRule,
     OnlineState,
     evaluate,
+    order_of,
     penalty,
     penalty_kinds,
     weights,
@@ -101,6 +102,8 @@ class SGD:
         Of the order of sequences.
     n_threads : int, optional
         For the vectors; all cores where not given.  The result does not depend on it.
+    total : int, optional
+        The N of the penalties: sequences in all, where the objective has only some of them.
 
     Examples
     --------
@@ -135,6 +138,7 @@ class SGD:
         max_iterations: int = 100,
         seed: int = 0,
         n_threads: int | None = None,
+        total: int | None = None,
     ) -> None:
         self.objective, self.c2 = objective, c2
         self.c1: npt.ArrayLike = 0.0
@@ -147,6 +151,7 @@ class SGD:
         self.seed = whole("seed", seed, 0)
         self.n_threads = threads_of(n_threads)
         self._penalties: tuple[Floats, Floats] | None = None
+        self._total = len(objective) if total is None else whole("total", total, 1)
         if len(objective) < 1:
             raise InvalidInput(message("objective", "no sequences", "at least one", "give data"))
 
@@ -187,7 +192,7 @@ class SGD:
             return state
         random = np.random.default_rng()
         random.bit_generator.state = json.loads(state.generator)
-        order = random.permutation(len(self.objective))
+        order = order_of(self.objective, random)
         after, value = self._epoch(state, order)
         w = after.weights
         c1, c2 = self._of_size(len(w))
@@ -201,15 +206,19 @@ class SGD:
         )
         return self._judged(after)
 
-    def _epoch(self, state: EpochState, order: npt.NDArray[np.int64]) -> tuple[EpochState, float]:
+    def _epoch(self, state: EpochState, order: Any) -> tuple[EpochState, float]:
         """Return the state after these sequences in batches, and the sum of the values seen."""
         before = OnlineState(state.w, state.average, state.squares, state.batches, state.rate, 0.0)
         kinds = penalty_kinds(*self._of_size(len(state.w)), len(state.w))
+        if kinds is None and getattr(self.objective, "streams", False):
+            expected = "at most 254 different penalties where sequences are streamed"
+            raise InvalidInput(message("penalties", "more", expected, "use fewer different ones"))
         if kinds is None or not hasattr(self.objective, "epoch"):
             after = self._dense_epoch(before, order)
         else:
             speed = state.rate, *self._slowing(len(state.w))
-            rule = OnlineRule(self._squares, self.average, self.batch_size, *speed, *kinds)
+            settings = self._squares, self.average, self.batch_size, *speed, self._total
+            rule = OnlineRule(*settings, *kinds)
             after = self.objective.epoch(rule, before, order)
         w, average, squares, batches, step, value = after
         moved = state._replace(w=w, average=average, squares=squares, batches=batches, step=step)
@@ -244,14 +253,14 @@ class SGD:
     def _slowing(self, n: int) -> tuple[float, float]:
         """Return `slowing` and `power` of `OnlineRule`."""
         _, c2 = self._of_size(n)
-        slowing = 2.0 * float(c2.mean()) / len(self.objective) if c2.size else 0.0
+        slowing = 2.0 * float(c2.mean()) / self._total if c2.size else 0.0
         return slowing, 0.75 if self.average else 1.0
 
     def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
         """Change the weights in place, by the gradient summed over a batch of this size."""
         _, c2 = self._of_size(len(w))
         if c2.size:
-            w -= 2.0 * step / len(self.objective) * c2 * w
+            w -= 2.0 * step / self._total * c2 * w
         w -= step / size * gradient
 
     # -- the learning rate -------------------------------------------------------------------------
@@ -261,7 +270,7 @@ class SGD:
 
         Rates are doubled as long as that helps; if the first one did not help, they are halved.
         """
-        n = len(self.objective)
+        n: int = getattr(self.objective, "n_sample", len(self.objective))
         sample = random.choice(n, min(n, SAMPLE), replace=False).astype(np.int64)
         best_rate, best = 0.0, self._on_sample(state.w, sample)
         rate, factor, tried = 0.1, 2.0, 0
@@ -279,14 +288,14 @@ class SGD:
             else:
                 break
             rate *= factor
-        spent = math.ceil(2 * tried * len(sample) / n)
+        spent = math.ceil(2 * tried * len(sample) / len(self.objective))
         generator = json.dumps(random.bit_generator.state)
         return state._replace(rate=best_rate or rate, evaluations=spent, generator=generator)
 
     def _on_sample(self, w: Floats, sample: npt.NDArray[np.int64]) -> float:
         value, _ = self.objective.batch(w, sample)
         c1, c2 = self._of_size(len(w))
-        cost = _penalty(w, c1, c2, self.n_threads) * len(sample) / len(self.objective)
+        cost = _penalty(w, c1, c2, self.n_threads) * len(sample) / self._total
         return value + cost if math.isfinite(value + cost) else math.inf
 
     # -- the end -----------------------------------------------------------------------------------
@@ -374,7 +383,7 @@ class AdaGrad(SGD):
 
     def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
         c1, c2 = self._of_size(len(w))
-        fraction = size / len(self.objective)
+        fraction = size / self._total
         squares += gradient * gradient
         speed = np.zeros_like(w)  # no gradient yet: no move
         np.divide(step, np.sqrt(squares), out=speed, where=squares > 0.0)

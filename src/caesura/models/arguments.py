@@ -7,13 +7,10 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from caesura.errors import InvalidInput, message
 from caesura.learning import Progress
 
-__all__ = ["checked_run", "weights_of"]
+__all__ = ["checked_run"]
 
 
 def checked_run(
@@ -36,18 +33,3 @@ def checked_run(
             remedy = "pass a list of functions of a Progress"
             raise InvalidInput(message("callbacks", came, "functions", remedy))
     return listed
-
-
-def weights_of(given: npt.ArrayLike | None, n: int) -> npt.NDArray[np.float64]:
-    """Return the weight of each sequence."""
-    if given is None:
-        return np.ones(n)
-    try:
-        weight = np.ascontiguousarray(given, np.float64)
-    except (TypeError, ValueError):
-        weight = np.zeros(0)
-    good = weight.shape == (n,) and (np.isfinite(weight) & (weight >= 0)).all() and weight.any()
-    if not good:
-        expected = f"{n} finite numbers, 0 or more and not all 0, one for each sequence"
-        raise InvalidInput(message("sample_weight", given, expected, "correct them"))
-    return weight

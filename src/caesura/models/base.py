@@ -7,6 +7,7 @@
 
     Estimator     parameters
     Model         fit
+    OnlineModel   partial_fit
     Predictor     predict, n-best, sample, marginals
     Answers       score, calibrate, explain, save
     ChainCRF, SemiCRF
@@ -15,7 +16,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
@@ -35,10 +35,11 @@ from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.models import lookback_checks
-from caesura.models.arguments import checked_run, weights_of
+from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Estimator, Features
+from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
 from caesura.models.growing import grown
 from caesura.models.lookback import (
     SpanTraining,
@@ -50,16 +51,15 @@ from caesura.models.lookback import (
 from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
-from caesura.models.rules import StateRules, model_rules
-from caesura.models.structure import Fitted, Structure
-from caesura.models.targets import Hint, Rows, Target, gold_of, scheme_of, segments_of
-from caesura.models.training import Examples, Training, train
+from caesura.models.streaming import check_stream, streamed
+from caesura.models.structure import Fitted
+from caesura.models.targets import Target, scheme_of, segments_of
+from caesura.models.training import Training, train
 from caesura.segments import Segment
 
-__all__ = ["Model", "weights_of"]
+__all__ = ["Model"]
 
 Floats = npt.NDArray[np.float64]
-MANY_STATES = 500  # from here on their pairs take most of the time
 Chunk = tuple[int, list[Document], list[Target]]
 
 
@@ -92,6 +92,7 @@ class Model(Estimator):
         X : iterable of sequences
             Each a list of tokens, a text, a list with the attributes of each token, an array of
             shape (T, D), a dict of these, or a `Document`.  A generator is encoded as it comes.
+            With ``stream=True`` they are read again for each pass, and never all in memory.
         y : iterable, optional
             For each sequence its segments (gaps are text outside), a tag for each token, or
             `Partial`.  Without it, X are documents with segments.
@@ -117,16 +118,30 @@ class Model(Estimator):
         """
         self._check()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
-        before = self._known if self.warm_start and self._fitted is not None else None
-        if before is not None and self._temperature is not None:
-            before = before._replace(w=before.w * self._temperature)
+        before = self._before if self.warm_start else None
+        if self.stream:
+            check_stream(self, X, y)
+            streams = streamed(self, (X, y), sample_weight, before)
+            return self._fit(*streams, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
         read = self._read(X, y, before)
         if isinstance(read.encoder, SpanEncoder):
             dev = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
             return self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
         training = self._training(read, sample_weight, before)
-        development = None if X_dev is None else Development(self, training, X_dev, y_dev)
-        result = train(self, training, development, checkpoint, callbacks, sample_weight)
+        return self._fit(training, None, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
+
+    def _fit(
+        self,
+        training: Training,
+        objective: Any,
+        dev: tuple[Any, Any],
+        checkpoint: str | os.PathLike[str] | None,
+        callbacks: Sequence[Callable[[Progress], bool | None]],
+        weight: npt.ArrayLike | None,
+    ) -> Self:
+        """Learn weights; the objective is that of the training where none is given."""
+        development = None if dev[0] is None else Development(self, training, *dev)
+        result = train(self, training, development, checkpoint, callbacks, weight, objective)
         fitted = compacted(training.fitted(result.w))
         fitted.encoder.forget()
         self._set_fitted(
@@ -138,6 +153,16 @@ class Model(Estimator):
             _temperature=None,
         )
         return self
+
+    @property
+    def _before(self) -> Fitted | None:
+        """What an earlier fit has left behind, with the scores that it learnt."""
+        if self._fitted is None:
+            return None
+        before = self._known
+        if self._temperature is None:
+            return before
+        return before._replace(w=before.w * self._temperature)
 
     def _fit_spans(
         self,
@@ -158,7 +183,7 @@ class Model(Estimator):
             self._rows(target, length, labelling, f"y[{i}]")
             for i, (target, length) in enumerate(zip(read.targets, lengths, strict=True))
         ]
-        _check_rows(rows, bars)
+        check_rows(rows, bars)
         encoder: Any = read.encoder
         kernel = encoder.new_model(len(bars.states), bool(self.boundary_weights))
         own = own_features(encoder, bars.states, read.documents.__getitem__)
@@ -173,7 +198,31 @@ class Model(Estimator):
 
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
-        pairs = paired(X, y)
+        some: Iterable[Chunk]
+        features, some = self._declared_for(paired(X, y), before)
+        if before is None and _learns(features):
+            some = list(some)  # these must see all segments first
+            features = self._learnt(features, some)
+        spans = is_span_model(self, features)
+        if spans:
+            lookback_checks.check_span_model(self, features)
+        encoder = before.encoder.copy() if before else (SpanEncoder if spans else Encoder)(features)
+        encoder.keep_first(self.max_attributes)
+        corpus = encoder.corpus_kind()
+        targets: list[Target] = []
+        kept: list[Document] = []  # for features that are functions of all segments so far
+        for first, documents, ys in some:
+            encoder.encode(documents, True, corpus, first)
+            targets += ys
+            kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
+        if not targets:
+            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+        return _Read(encoder, corpus, targets, kept)
+
+    def _declared_for(
+        self, pairs: Iterator[tuple[Any, Any]], before: Fitted | None
+    ) -> tuple[Features, Iterator[Chunk]]:
+        """Return the features, chosen by the first sequences where none are given, and the data."""
         features, seen = self._declared(), None
         if before is not None:
             _check_same(features, before.encoder.features)
@@ -185,27 +234,13 @@ class Model(Estimator):
             pairs = chain(head, pairs)
             seen = kinds_of(documents) or {"words"}
         self._check_features(features)
-        some: Iterable[Chunk] = labelled(pairs, self.tokeniser)
-        if seen is not None:
-            some = _of_kinds(some, seen)
-        learns = any(isinstance(f, SegmentFeature) and f.learns for f in features)
-        if before is None and learns:
-            some = list(some)  # these must see all segments first
-            features = self._learnt(features, some)
-        spans = is_span_model(self, features)
-        encoder = before.encoder.copy() if before else (SpanEncoder if spans else Encoder)(features)
-        if spans:
-            lookback_checks.check_span_model(self, features)
-        corpus = encoder.corpus_kind()
-        targets: list[Target] = []
-        kept: list[Document] = []  # for features that are functions of all segments so far
-        for first, documents, ys in some:
-            encoder.encode(documents, True, corpus, first)
-            targets += ys
-            kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
-        if not targets:
-            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
-        return _Read(encoder, corpus, targets, kept)
+        some = labelled(pairs, self.tokeniser, size=self._chunk)
+        return features, some if seen is None else _of_kinds(some, seen)
+
+    @property
+    def _chunk(self) -> int:
+        """How many sequences are encoded at a time: whole mini-batches."""
+        return -(-CHUNK // self.batch_size) * self.batch_size
 
     def _declared(self) -> Features | None:
         if self.features is None:
@@ -229,6 +264,8 @@ class Model(Estimator):
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
         """Return the features with what they learn from the segments of the training data."""
+        if not _learns(features):
+            return features
         documents = [document for _, some, _ in data for document in some]
         targets = [target for _, _, some in data for target in some]
         scheme = scheme_of(targets, self.outside)
@@ -251,22 +288,9 @@ class Model(Estimator):
         lengths = read.corpus.lengths
         check_targets(self, read.targets)
         labelling = self._labelling(read.targets, lengths.tolist(), before)
-        bars = self._training_bars(labelling.structure)
-        hints: dict[int, Hint] = {}
-        rows: list[Rows] = []
-        for i, (target, length) in enumerate(zip(read.targets, lengths.tolist(), strict=True)):
-            if isinstance(target, Partial):
-                hints[i] = self._hint(target, length, labelling, f"y[{i}]")
-                rows.append(np.zeros((0, 3), np.int32))
-            else:
-                rows.append(self._rows(target, length, labelling, f"y[{i}]"))
-        _check_rows(rows, bars)
-        _warn_of_many(len(bars.states), int(lengths.sum()))
-        weight = weights_of(sample_weight, len(rows))
-        gold = gold_of(lengths, len(bars.states), rows, hints)
-        _check_rules(gold, self._state_rules(labelling, model_rules(self.constraints)))
-        known = {i: allowed for i, (allowed, _) in hints.items()}
-        examples = Examples(read.encoder, read.corpus, gold, rows, weight, known)
+        warn_of_many(len(labelling.structure.states), int(lengths.sum()))
+        weight = weights_of(sample_weight, len(read.targets))
+        examples = examples_of(self, read.encoder, read.corpus, read.targets, labelling, weight)
         if grows(self) and self.order > 1:
             return grown(self, labelling, examples, before)
         return Training.of(self, labelling, examples, before)
@@ -285,6 +309,11 @@ class Model(Estimator):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
+
+
+def _learns(features: Features) -> bool:
+    """Say whether a feature learns from labelled segments."""
+    return any(isinstance(one, SegmentFeature) and one.learns for one in features)
 
 
 def _of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
@@ -318,48 +347,3 @@ def _same(now: Any, before: Any) -> bool:
     if learns and hasattr(now, "lexicon"):
         now = replace(now, lexicon=before.lexicon)
     return bool(now == before)
-
-
-def _check_rows(rows: Sequence[Rows], structure: Structure) -> None:
-    """Raise if the labels of a sequence are not possible."""
-    flat = np.concatenate([np.zeros((0, 3), np.int32), *rows])
-    owner = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
-    states, bounds = structure.states, structure.bounds[flat[:, 2]]
-    for k in np.flatnonzero((bounds > 0) & (flat[:, 1] - flat[:, 0] > bounds))[:1].tolist():
-        segment = (*flat[k, :2].tolist(), states[flat[k, 2]])
-        expected = f"a segment of {bounds[k]} tokens or fewer, as max_length says"
-        remedy = "raise max_length or shorten the segment"
-        raise InvalidInput(message(f"y[{owner[k]}]", segment, expected, remedy))
-    adjacent = owner[1:] == owner[:-1]
-    barred = structure.barred[flat[:-1, 2], flat[1:, 2]].astype(bool)
-    for k in np.flatnonzero(adjacent & barred)[:1].tolist():
-        start, _, state = flat[k + 1].tolist()
-        raise InvalidInput(
-            f"y[{owner[k]}]: got {states[state]!r} at {start}, right after {states[flat[k, 2]]!r}, "
-            "expected labels that may be adjacent; correct them, or see same_label_adjacent"
-        )
-
-
-def _check_rules(gold: _kernels.Gold, rules: StateRules) -> None:
-    """Raise if the labels of a sequence break a constraint of the model."""
-    broken = gold.first_broken(rules.rules, rules.spelling)
-    if broken is None:
-        return
-    kind, some = rules.rules[broken[1]]
-    labels = [rules.labels[k] for k in some]
-    expected = f"{labels[0]!r} {kind}" if len(labels) == 1 else f"the order {', '.join(labels)}"
-    raise InvalidInput(
-        f"y[{broken[0]}]: got labels that break the constraints of the model, expected {expected}; "
-        "correct the labels, or change constraints"
-    )
-
-
-def _warn_of_many(states: int, tokens: int) -> None:
-    """Warn that training takes long: a pass over the data visits every pair of states per token."""
-    if states > MANY_STATES:
-        warnings.warn(
-            f"y: {states:,} labels or tags have {states**2:,} transitions, and each of {tokens:,} "
-            "tokens visits all of them in every iteration, so training will be slow; use fewer "
-            "labels if you can",
-            stacklevel=4,
-        )

@@ -62,7 +62,7 @@ class ChainCRF(Answers):
     loss : {None, "hamming", "segments", "zero-one", "log"}
         As in `SemiCRF`, where "hamming" counts wrong tags; "segments" needs a scheme, and is not
         offered by eg.
-    pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average
+    pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average, stream, max_attributes
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
         As in `SemiCRF`, of tags.
@@ -127,6 +127,8 @@ class ChainCRF(Answers):
         beam: int | None = None,
         update: str = "max-violation",
         average: bool = True,
+        stream: bool = False,
+        max_attributes: int | None = None,
     ) -> None:
         self._keep(locals())
 

@@ -77,6 +77,8 @@ class Estimator(Parameters):
     beam: int | None
     update: str
     average: bool
+    stream: bool
+    max_attributes: int | None
 
     kind: ClassVar[str]
     features_: Features
@@ -89,6 +91,7 @@ class Estimator(Parameters):
     _calibration: Calibration | None = None
     _margin: bool = False  # the scores are no logarithms of probabilities
     _temperature: float | None = None  # that they have been divided by since
+    _online: Any = None  # of partial_fit: what the next call goes on from
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
     # -- scikit-learn's protocol --------------------------------------------------------------
@@ -129,6 +132,9 @@ class Estimator(Parameters):
             remedy = "pass the label of text outside segments"
             raise InvalidInput(message("outside", self.outside, "a string", remedy))
         self._check_beam()
+        if self.max_attributes is not None:
+            whole("max_attributes", self.max_attributes, 1, MOST_CANDIDATES)
+        whole("batch_size", self.batch_size, 1)
         Tokeniser.of(self.tokeniser)
         whole("random_state", self.random_state, 0)
         self._checked_bias()
@@ -245,6 +251,7 @@ class Estimator(Parameters):
         self.__dict__.update(
             {
                 "_fitted": fitted,
+                "_online": None,
                 "_calibration": calibration,
                 "_outside": self.outside,
                 "features_": fitted.encoder.features,

@@ -24,10 +24,10 @@ from caesura.models.compact import PAIRS, nonzero
 from caesura.models.estimator import Features
 from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
+from caesura.models.penalties import feature_name
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.semi import LONGEST, SemiCRF
 from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.training import feature_name
 from caesura.segments import TAG_SCHEMES
 
 __all__ = ["load", "pickled", "save", "unpickle"]

@@ -30,6 +30,7 @@ from caesura import _kernels
 from caesura.inference.door import threads_of
 from caesura.learning import LBFGS, ProgressLine, minimise
 from caesura.models.patterns import SHORTEST, Pattern, few_enough, seen_patterns
+from caesura.models.penalties import penalties
 from caesura.models.structure import Fitted, Labelling, Structure, blocks_of
 from caesura.models.training import (
     Corpora,
@@ -37,7 +38,6 @@ from caesura.models.training import (
     Training,
     lbfgs_of,
     parameters_of,
-    penalties,
     training_bars,
 )
 from caesura.models.warm import carried, merged

@@ -87,11 +87,11 @@ def _check_classes(model: Estimator) -> None:
         raise InvalidInput(message("class_weight", model.class_weight, expected, remedy))
 
 
-def check_targets(model: Estimator, targets: Sequence[Target]) -> None:
+def check_targets(model: Estimator, targets: Sequence[Target], first: int = 0) -> None:
     """Raise if a learner with a loss is given labels that are known in part."""
     if not LEARNERS[model.learner].losses:
         return
-    for i, target in enumerate(targets):
+    for i, target in enumerate(targets, first):
         if isinstance(target, Partial):
             expected = f"all labels of the sequence with the learner {model.learner}"
             remedy = "label it in full, or take lbfgs, sgd or adagrad"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.paths import PathRule, PathState
 
-__all__ = ["Corpora"]
+__all__ = ["Corpora", "StreamedCorpora"]
 
 Floats = npt.NDArray[np.float64]
 BLOCKS = ("first", "ptr", "weight", "value", "cost", "share")  # of a state of the SVM
@@ -31,8 +31,10 @@ class Corpora:
         n_threads: int,
         single: bool = False,
         centre: Floats | None = None,
+        first: int = 0,
     ) -> None:
         self._objective, self._threads, self._single = objective, n_threads, single
+        self._first = first  # what errors call the first sequence
         self._centre = centre  # where penalties count from, zero if not given
         self._kept: tuple[float, Floats, _kernels.OnlinePass] | None = None  # after an epoch
         self._path: tuple[Floats, _kernels.PathPass] | None = None  # after a pass
@@ -53,7 +55,7 @@ class Corpora:
         """Return the state after batches of these sequences."""
         run = self._started(rule, state)
         sequences, at = np.ascontiguousarray(order, np.int32), 0
-        with _possible():
+        with _possible(self._first):
             while at < len(sequences):  # in parts, between which Python hears of interrupts
                 at = run.run(sequences, at, rule.batch_size, SECONDS)
         w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
@@ -73,6 +75,7 @@ class Corpora:
                 rule.rate,
                 rule.slowing,
                 rule.power,
+                rule.sequences,
                 rule.kinds,
                 rule.c1,
                 rule.c2,
@@ -88,7 +91,7 @@ class Corpora:
         run = last[1] if last is not None and last[0] is state.w else self._path_pass(rule, state)
         run.loss, run.mistakes = 0.0, 0
         sequences, at = np.ascontiguousarray(order, np.int32), 0
-        with _possible():
+        with _possible(self._first):
             while at < len(sequences):
                 at = run.run(sequences, at, SECONDS)
         w, sums, variance = state.w.copy(), state.sums.copy(), state.variance.copy()
@@ -124,7 +127,7 @@ class Corpora:
         last, self._dual = self._dual, None
         run = last[1] if last is not None and last[0] is state.w else self._dual_pass(rule, state)
         sequences, at = np.ascontiguousarray(order, np.int32), 0
-        with _possible():
+        with _possible(self._first):
             while at < len(sequences):
                 at = run.run(sequences, at, SECONDS)
         theta = np.empty(_kernels.DualPass.n_scores(self._objective))
@@ -143,7 +146,7 @@ class Corpora:
         if fresh:
             theta = np.zeros(_kernels.DualPass.n_scores(self._objective))
             m, eta = np.zeros(len(self)), np.full(len(self), rule.eta)
-        with _possible():
+        with _possible(self._first):
             return _kernels.DualPass(
                 self._objective, rule.log, rule.c2, self._centre, state.w, theta, m, eta, fresh
             )
@@ -151,13 +154,76 @@ class Corpora:
     def maximum(self, w: Floats) -> tuple[float, Floats]:
         """Return the sum of hinge losses, with the loss of the objective, and a subgradient."""
         w = w if self._centre is None else self._centre + w
-        with _possible():
+        with _possible(self._first):
             return self._objective.maximum(w, None, True, self._threads)
 
     def _evaluate(self, w: Floats, some: npt.NDArray[np.int32] | None) -> tuple[float, Floats]:
         w = w if self._centre is None else self._centre + w
-        with _possible():
+        with _possible(self._first):
             return self._objective.evaluate(w, some, self._single, self._threads)
+
+
+class StreamedCorpora:
+    """The objective of sequences that come in blocks, of which one is in memory at a time.
+
+    The sequences of a block are taken in a random order, and the blocks as they come.
+    """
+
+    streams = True  # it draws the order of a pass itself
+
+    def __init__(self, blocks: Callable[[], Iterator[Corpora]], total: int, n_sample: int) -> None:
+        self._blocks, self._total = blocks, total
+        self.n_sample = n_sample  # sequences of the first block, which `batch` knows
+        self._sample: Corpora | None = None
+        self.told: Callable[[int, int], None] = lambda done, total: None  # hears of every block
+
+    def __len__(self) -> int:
+        return self._total
+
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return the loss and its gradient."""
+        value, gradient = 0.0, np.zeros_like(w)
+        for block in self._passing():
+            loss, part = block(w)
+            value, gradient = value + loss, gradient + part
+        return value, gradient
+
+    def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
+        """Return the same over some sequences of the first block."""
+        return self._first_block().batch(w, sequences)
+
+    def epoch(self, rule: OnlineRule, state: OnlineState, order: Any) -> OnlineState:
+        """Return the state after batches of all sequences, or of some of the first block."""
+        if isinstance(order, np.ndarray):
+            return self._first_block().epoch(rule, state, order)
+        value = 0.0
+        for block in self._passing():
+            state = block.epoch(rule, state, order.permutation(len(block)))
+            value += state.value
+        return state._replace(value=value)
+
+    def follow(self, rule: PathRule, state: PathState, order: Any) -> PathState:
+        """Return the state after a step for each of the sequences."""
+        loss, mistakes = 0.0, 0
+        for block in self._passing():
+            state = block.follow(rule, state, order.permutation(len(block)))
+            loss, mistakes = loss + state.objective, mistakes + state.mistakes
+        return state._replace(objective=loss, mistakes=mistakes)
+
+    def _first_block(self) -> Corpora:
+        if self._sample is None:
+            self._sample = next(self._blocks())
+        return self._sample
+
+    def _passing(self) -> Iterator[Corpora]:
+        """Yield the blocks one after the other."""
+        self._sample, done = None, 0
+        self.told(0, self._total)
+        for block in self._blocks():
+            done += len(block)
+            yield block
+            self.told(done, self._total)
+            del block  # before the next one takes memory
 
 
 def _there(values: Floats) -> Floats | None:
@@ -166,13 +232,13 @@ def _there(values: Floats) -> Floats | None:
 
 
 @contextlib.contextmanager
-def _possible() -> Iterator[None]:
+def _possible(first: int) -> Iterator[None]:
     """Say in words for which sequence nothing is possible."""
     try:
         yield
     except LookupError as error:  # with the number of a sequence
         raise InvalidInput(
-            f"y[{error.args[0]}]: got labels that no segmentation agrees with, expected possible "
-            "ones; look for what max_length, same_label_adjacent, constraints or the tag scheme "
-            "forbids"
+            f"y[{first + error.args[0]}]: got labels that no segmentation agrees with, expected "
+            "possible ones; look for what max_length, same_label_adjacent, constraints or the tag "
+            "scheme forbids"
         ) from None

@@ -15,11 +15,11 @@ from caesura.documents import Document
 from caesura.errors import Impossible, InvalidInput
 from caesura.inference.door import check_count, threads_of
 from caesura.inference.results import Marginals
-from caesura.models.base import Model
 from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
+from caesura.models.online import OnlineModel
 from caesura.models.ragged import Ragged
 from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
 from caesura.models.rules import (
@@ -67,7 +67,7 @@ class Asked(NamedTuple):
         return found
 
 
-class Predictor(Model):
+class Predictor(OnlineModel):
     """A model that predicts."""
 
     def _scorer(self, fitted: Fitted, longest: int) -> _kernels.Scorer:

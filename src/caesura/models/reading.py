@@ -114,18 +114,24 @@ def _both(
 
 
 def labelled(
-    pairs: Iterator[tuple[Any, Any]], tokeniser: Any, names: tuple[str, str] = ("X", "y")
+    pairs: Iterator[tuple[Any, Any]],
+    tokeniser: Any,
+    names: tuple[str, str] = ("X", "y"),
+    size: int = CHUNK,
 ) -> Iterator[tuple[int, list[Document], list[Target]]]:
     """Yield documents and targets, some at a time, and the index of the first."""
     first = 0
-    while some := list(islice(pairs, CHUNK)):
+    while some := list(islice(pairs, size)):
         documents = documents_of([x for x, _ in some], tokeniser, names[0], first)
-        targets = []
+        targets: list[Target] = []
         for i, (document, (_, y)) in enumerate(zip(documents, some, strict=True), first):
             own = document.segments if y is _OWN else y
             if own is None:
                 expected = "labels, or a document that has segments"
                 raise InvalidInput(message(f"{names[1]}[{i}]", None, expected, "give them"))
+            if y is _OWN:  # the document has checked them
+                targets.append(list(own))
+                continue
             targets.append(read_target(own, len(document), f"{names[1]}[{i}]"))
         yield first, documents, targets
         first += len(some)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from caesura.errors import InvalidInput
 from caesura.models.development import Development
+from caesura.models.objective import StreamedCorpora
 from caesura.models.rules import Rules
 
 if TYPE_CHECKING:
@@ -71,11 +72,13 @@ def _summed(weight: npt.ArrayLike | None) -> str | None:
 
 
 @contextmanager
-def told_of_large(objective: Corpora, w0: Floats) -> Iterator[None]:
+def told_of_large(objective: Corpora | StreamedCorpora, w0: Floats) -> Iterator[None]:
     """Let an error name the first sequence whose values are too large to begin with."""
     try:
         yield
     except (InvalidInput, RuntimeError):  # of the optimiser; of the kernels, for infinite scores
+        if isinstance(objective, StreamedCorpora):
+            raise  # to look for it would take many passes
         if (first := _first_large(objective, w0)) is None:
             raise
         expected = "a finite loss and gradient of the weights at the start"

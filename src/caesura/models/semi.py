@@ -134,6 +134,13 @@ class SemiCRF(Answers):
     average : bool
         Whether sgd, perceptron and pa end with the average of their weights over all steps, which
         is mostly better, or with the last ones.
+    stream : bool
+        Whether `fit` reads X anew for each pass and keeps only one block of it in memory, for data
+        that is larger than memory.  For sgd, adagrad, perceptron, pa and arow; see the guide on
+        learners.
+    max_attributes : int, optional
+        How many attributes are kept: the first that the data brings.  Later ones are left out, in
+        training and in prediction.
 
     Examples
     --------
@@ -193,6 +200,8 @@ class SemiCRF(Answers):
         beam: int | None = None,
         update: str = "max-violation",
         average: bool = True,
+        stream: bool = False,
+        max_attributes: int | None = None,
     ) -> None:
         self._keep(locals())
 

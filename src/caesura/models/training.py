@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,21 +12,20 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
-from caesura.features import Template
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
 from caesura.learning.learners import LEARNERS, learners_with
 from caesura.models.margin import margin_optimiser, set_loss
-from caesura.models.objective import Corpora
+from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
+from caesura.models.penalties import class_costs, penalties
 from caesura.models.rules import Rules, model_rules
 from caesura.models.runs import about_run, told_of_large
 from caesura.models.structure import (
     Fitted,
     Labelling,
     Structure,
-    blocks_of,
     layout_bounds,
 )
 from caesura.models.targets import Bytes, Rows
@@ -41,10 +38,10 @@ __all__ = [
     "Corpora",
     "Examples",
     "Training",
-    "feature_name",
     "lbfgs_of",
+    "objective_of",
+    "optimiser_of",
     "parameters_of",
-    "penalties",
     "train",
     "training_bars",
 ]
@@ -52,7 +49,6 @@ __all__ = [
 Floats = npt.NDArray[np.float64]
 DELTA = 1e-5  # of L-BFGS, where not given
 MANY, LEAST_C2 = 100, 0.01  # sequences and c2 from which precision="auto" is "mixed"
-FEW = 6  # features that an error lists; of more it names those nearest
 
 
 class Examples(NamedTuple):
@@ -99,15 +95,7 @@ class Training(NamedTuple):
         check_states(parameters)
         rules = model_rules(model.constraints)
         parameters = model._ruled(parameters, labelling, rules)
-        objective = _kernels.Objective(
-            parameters,
-            parameters.compile(examples.corpus),
-            examples.gold,
-            examples.weight,
-            class_costs(model, labelling, examples),
-            automaton_of(tuple(bars.order.tolist())),
-            bars.order,
-        )
+        objective = objective_of(model, labelling, examples, parameters, bars)
         w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
         labels, scheme = labelling.labels, labelling.scheme
         near = before is not None and model.warm_start == "near"
@@ -151,6 +139,25 @@ def parameters_of(
         )
 
 
+def objective_of(
+    model: Model,
+    labelling: Labelling,
+    examples: Examples,
+    parameters: _kernels.Parameters,
+    bars: Structure,
+) -> _kernels.Objective:
+    """Return the objective of some sequences."""
+    return _kernels.Objective(
+        parameters,
+        parameters.compile(examples.corpus),
+        examples.gold,
+        examples.weight,
+        class_costs(model, labelling, examples),
+        automaton_of(tuple(bars.order.tolist())),
+        bars.order,
+    )
+
+
 def train(
     model: Model,
     training: Training,
@@ -158,13 +165,19 @@ def train(
     checkpoint: str | os.PathLike[str] | None,
     callbacks: Sequence[Callable[[Progress], bool | None]],
     weight: npt.ArrayLike | None = None,
+    stream: StreamedCorpora | None = None,
 ) -> Result:
-    """Run the learner of a model; the weights of sequences only tell runs apart."""
+    """Run the learner of a model; the weights of sequences only tell runs apart.
+
+    The objective is that of the training, or of sequences that are streamed.
+    """
     centre = training.centre
     start = training.w0 if centre is None else np.zeros_like(centre)
-    set_loss(model, training)
-    objective = Corpora(training.objective, threads_of(model.n_threads), centre=centre)
-    optimiser = _optimiser(model, training, objective)
+    objective: Any = stream
+    if stream is None:
+        set_loss(model, training)
+        objective = Corpora(training.objective, threads_of(model.n_threads), centre=centre)
+    optimiser = optimiser_of(model, training, objective)
     about = {}
     if checkpoint is not None:
         about = about_run(model, training, objective(start), dev_score, weight)
@@ -185,6 +198,8 @@ def train(
         return dev_score(w if centre is None else centre + w)
 
     with shown as line, told_of_large(objective, start):
+        if stream is not None:
+            stream.told = line.part
         result = minimise(
             optimiser,
             start,
@@ -194,12 +209,16 @@ def train(
             checkpoint=checkpoint,
             about=about,
         )
-    training.objective.release()  # before the model takes memory of its own
+    if stream is None:
+        training.objective.release()  # before the model takes memory of its own
     return result if centre is None else result._replace(w=centre + result.w)
 
 
-def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
-    """Return the optimiser that the parameters of a model ask for."""
+def optimiser_of(model: Model, training: Training, objective: Any, total: int | None = None) -> Any:
+    """Return the optimiser that the parameters of a model ask for.
+
+    The sequences that mini-batches share the penalty with are those of the objective, or `total`.
+    """
     c1, c2 = penalties(model, training)
     threads = threads_of(model.n_threads)
     learner = LEARNERS[model.learner]
@@ -218,7 +237,7 @@ def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
             settings[name] = getattr(model, name)
     if learner.losses:
         return margin_optimiser(model, objective, c2, settings)
-    settings["batch_size"] = model.batch_size
+    settings |= {"batch_size": model.batch_size, "total": total}
     settings |= {name: getattr(model, parameter) for parameter, name in learner.settings}
     if learner.accepts_c1:
         return learner.optimiser(objective, c1, c2, **settings)
@@ -269,107 +288,3 @@ def lbfgs_of(
         n_threads=threads_of(model.n_threads),
         draft=draft,
     )
-
-
-# ---- penalties and costs -------------------------------------------------------------------------
-
-
-def feature_name(feature: Any) -> str:
-    """Return what penalties call a feature."""
-    return str(feature.prefix[:-1] if isinstance(feature, Template) else feature.name)
-
-
-def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.ArrayLike]:
-    """Return c1 and c2, of all weights or of each where groups have their own."""
-    if not model.penalties:
-        return model.c1, model.c2
-    if not isinstance(model.penalties, Mapping):
-        remedy = "write {'word[0]': 0.1, 'transitions': (0.0, 0.01)}"
-        raise InvalidInput(message("penalties", model.penalties, "a dict", remedy))
-    parameters, features = training.parameters, training.encoder.features
-    n, blocks = len(parameters), blocks_of(parameters)
-    sources = np.full(n, -1)
-    attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
-    sources[: blocks.transitions.start] = training.encoder.sources[attributes]
-    orders = [len(pattern) - 1 for pattern in parameters.patterns[: parameters.n_plain]]
-    sources[blocks.patterns] = -np.array(orders, np.int64)
-    highest = max([model.order, *orders])
-    groups: dict[Any, list[int]] = {"transitions": [-1]}
-    groups["patterns"] = [-k for k in range(2, highest + 1)]
-    groups |= {f"order{k}": [-k] for k in range(2, highest + 1)}
-    for k, feature in enumerate(features):
-        groups.setdefault(feature_name(feature), []).append(k)
-        groups[feature] = [k]
-    c1, c2 = np.full(n, float(model.c1)), np.full(n, float(model.c2))
-    for group, value in sorted(model.penalties.items(), key=_generality):
-        if group not in groups:
-            raise InvalidInput(_no_such_group(group, groups, highest))
-        pair = tuple(value) if isinstance(value, tuple | list) else (model.c1, value)
-        if len(pair) != 2 or not all(_is_penalty(one) for one in pair):
-            expected = "c2, or (c1, c2), which are 0 or more"
-            raise InvalidInput(message(f"penalties[{group!r}]", value, expected, "correct it"))
-        mine = np.isin(sources, groups[group])
-        c1[mine], c2[mine] = pair
-    return c1, c2
-
-
-def _generality(penalty: tuple[Any, Any]) -> int:
-    """Return what sorts penalties, so that the specific one has the last word."""
-    group = penalty[0]
-    return 0 if group == "patterns" else 1 if isinstance(group, str) else 2
-
-
-def _no_such_group(group: Any, groups: Mapping[Any, Sequence[int]], highest: int) -> str:
-    """Return what is said of a penalty on weights that are not there."""
-    own = ["transitions", "patterns", *(["order2"] if highest == 2 else [])]
-    own += [f"order2 to order{highest}"] if highest > 2 else []
-    features = [
-        name for name in groups if isinstance(name, str) and max(groups[name], default=-1) >= 0
-    ]
-    shown = features
-    if len(features) > FEW:
-        shown = difflib.get_close_matches(str(group), features, 3) or features[:3]
-        shown = [*shown, f"{len(features) - len(shown)} other features"]
-    remedy = "name a feature, transitions or patterns"
-    if group == "order1":
-        remedy = "pairs of labels are transitions"
-    return message("penalties", group, f"one of {', '.join([*own, *shown])}", remedy)
-
-
-def _is_penalty(value: Any) -> bool:
-    return isinstance(value, Real) and 0 <= float(value) < np.inf
-
-
-def class_costs(model: Model, labelling: Labelling, examples: Examples) -> Floats | None:
-    """Return what is added to the scores of wrong states, (tokens, Y), or None.
-
-    A token of a label with the weight c costs ln c where another state is chosen: probabilities of
-    mistakes on it count c times, as in softmax-margin training.  Of a sequence that is labelled in
-    part these are the tokens whose label is known.
-    """
-    if model.class_weight is None or LEARNERS[model.learner].losses:
-        return None
-    labels = np.array(model._labels_of_states(labelling.structure.states, labelling.scheme))
-    by_state = np.zeros(len(labels))
-    if not isinstance(model.class_weight, Mapping):
-        remedy = "write {'PER': 2.0}"
-        raise InvalidInput(message("class_weight", model.class_weight, "a dict", remedy))
-    for label, value in model.class_weight.items():
-        good = isinstance(value, Real) and 0 < float(value) < np.inf
-        if not good or not (labels == label).any():
-            expected = f"positive numbers for some of {', '.join(sorted(set(labels.tolist())))}"
-            remedy = "correct the label or its weight"
-            raise InvalidInput(message("class_weight", {label: value}, expected, remedy))
-        by_state[labels == label] = np.log(value)
-    lengths = examples.corpus.lengths
-    cost = np.zeros((int(lengths.sum()), len(labels)))
-    first = 0
-    for i, (length, some) in enumerate(zip(lengths.tolist(), examples.rows, strict=True)):
-        for start, end, state in some.tolist():
-            cost[first + start : first + end] = by_state[state]
-            cost[first + start : first + end, state] = 0.0
-        for t, right in enumerate(examples.allowed.get(i, np.zeros((0, 0))).astype(bool), first):
-            if len(set(labels[right])) == 1:
-                cost[t] = np.where(right, 0.0, by_state[right][0])
-        first += length
-    return cost

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.models.structure import Fitted, Structure
 
-__all__ = ["carried", "merged"]
+__all__ = ["carried", "merged", "moved", "places_before"]
 
 Floats = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
@@ -137,16 +137,34 @@ def _is_barred(pattern: tuple[int, ...], structure: Structure) -> bool:
 
 def carried(parameters: _kernels.Parameters, before: Fitted, structure: Structure) -> Floats:
     """Return weights to start from: those of an earlier model, and zeros for new ones."""
+    return moved(before.w, places_before(parameters, before, structure))
+
+
+def moved(values: Floats, places: Longs, fill: float = 0.0) -> Floats:
+    """Return what is kept of each weight, from what was kept of each earlier one.
+
+    Examples
+    --------
+    >>> moved(np.array([3.0, 4.0]), np.array([1, -1, 0]), fill=0.5)
+    array([4. , 0.5, 3. ])
+    """
+    if not len(values):
+        return np.full(len(places), fill)
+    found: Floats = np.where(places < 0, fill, values[places])
+    return found
+
+
+def places_before(parameters: _kernels.Parameters, before: Fitted, structure: Structure) -> Longs:
+    """Return where in the weights of an earlier model each weight of now is; -1: nowhere."""
     out, at = [], 0
     both = _Both(parameters, before, structure)
     for now, then in zip(both.now, both.then, strict=True):
-        old = before.w[at : at + len(then)]
-        at += len(then)
-        weights = np.zeros(len(now))
+        places = np.full(len(now), -1, np.int64)
         order = np.argsort(then)
         if len(then):
-            places = np.minimum(np.searchsorted(then[order], now), len(then) - 1)
-            known = then[order][places] == now
-            weights[known] = old[order][places[known]]
-        out.append(weights)
+            near = np.minimum(np.searchsorted(then[order], now), len(then) - 1)
+            known = then[order][near] == now
+            places[known] = at + order[near[known]]
+        at += len(then)
+        out.append(places)
     return np.concatenate(out)

@@ -1,0 +1,199 @@
+"""Learning from one batch of sequences after the other, each of which is seen once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from caesura.documents import Partial
+from caesura.encoding import Encoder
+from caesura.errors import InvalidInput, message
+from caesura.inference.door import threads_of
+from caesura.learning import Progress
+from caesura.learning.learners import is_probabilistic
+from caesura.models.base import Model
+from caesura.models.examples import examples_of, weights_of
+from caesura.models.margin import set_loss
+from caesura.models.objective import Corpora
+from caesura.models.patterns import few_enough
+from caesura.models.reading import paired
+from caesura.models.streaming import check_features, check_online
+from caesura.models.structure import Fitted, Labelling
+from caesura.models.targets import Target, scheme_of
+from caesura.models.training import Examples, Training, optimiser_of, parameters_of, training_bars
+from caesura.models.warm import merged, moved, places_before
+
+__all__ = ["OnlineModel"]
+
+KEPT = ("w", "average", "squares", "sums", "variance")  # of a state: a number for each weight
+
+
+class _Online(NamedTuple):
+    """What the next call goes on from."""
+
+    fitted: Fitted
+    labelling: Labelling
+    state: Any  # of the learner; None: it starts anew from the weights
+    seen: int  # sequences so far
+    learner: tuple[str, bool]  # its name, and whether it averages
+
+
+class OnlineModel(Model):
+    """An estimator that learns from batches of sequences, too."""
+
+    def partial_fit(
+        self, X: Iterable[Any], y: Iterable[Any] | None = None, labels: Iterable[str] | None = None
+    ) -> Self:
+        """Learn from some more labelled sequences, by one pass over them.
+
+        The learner (sgd, adagrad, perceptron, pa or arow) goes on from its weights, averages and
+        steps of the call before.  Attributes that were not there before get weights, which begin
+        at zero; `max_attributes` bounds their number.
+
+        Parameters
+        ----------
+        X, y : iterable
+            As in `fit`.
+        labels : iterable of str, optional
+            In the first call: all labels that there will be, without the outside label.  Where
+            they are not given they are those of y.  Later calls bring no new ones.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        A penalty is shared among all sequences seen so far, as if they were the whole of the data.
+        sgd chooses its learning rate by the first call, and features that learn from segments,
+        such as `Text`, do so from it: it should have some hundred sequences.
+
+        After `fit`, and after loading or unpickling a model, the first call goes on from the
+        weights, with averages and steps that begin anew: files and pickles do not keep them.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> model = caesura.SemiCRF(learner="perceptron")
+        >>> street = [(0, 1, "number"), (1, 3, "street")]
+        >>> _ = model.partial_fit(["12 High Street"], [street], labels=["number", "street", "town"])
+        >>> _ = model.partial_fit(["Leeds", "York"], [[(0, 1, "town")]] * 2)
+        >>> model.predict(["Leeds"])[0]
+        [Segment(start=0, end=1, label='town')]
+        """
+        self._check()
+        check_online(self, "partial_fit")
+        before = self._gone_on(labels)
+        features, chunks = self._declared_for(paired(X, y), before and before.fitted)
+        check_features(self, features, "partial_fit")
+        if before is None:
+            head = list(chunks)
+            features, chunks = self._learnt(features, head), iter(head)
+        encoder = Encoder(features) if before is None else before.fitted.encoder
+        encoder.keep_first(self.max_attributes)
+        corpus = encoder.corpus_kind()
+        targets: list[Target] = []
+        for first, documents, ys in chunks:
+            encoder.encode(documents, True, corpus, first)
+            targets += ys
+        if not targets:
+            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+        labelling = self._fixed(targets, corpus.lengths.tolist(), before, labels)
+        weight = weights_of(None, len(targets))
+        examples = examples_of(self, encoder, corpus, targets, labelling, weight)
+        self._learn(examples, labelling, before)
+        return self
+
+    def _gone_on(self, labels: Iterable[str] | None) -> _Online | None:
+        """Return what to go on from; None if this is the first call."""
+        before = self._before
+        if before is None:
+            return None
+        if before.spans:
+            raise InvalidInput(
+                "partial_fit: got a model with features that look back or with a beam, expected "
+                "another; fit it to all of the data"
+            )
+        if before.parameters.patterns:
+            expected = "pairs of labels only with partial_fit"
+            raise InvalidInput(message("order", self.order, expected, "begin with a new model"))
+        if labels is not None and sorted(set(labels)) != sorted(before.labels):
+            expected = f"{', '.join(before.labels)}, which are fixed"
+            raise InvalidInput(message("labels", labels, expected, "leave it out, or fit anew"))
+        online: _Online | None = self._online
+        if online is not None and online.learner == (self.learner, self.average):
+            return online
+        labelling = Labelling(before.structure, before.labels, before.scheme, before.scheme)
+        copied = before._replace(encoder=before.encoder.copy())  # it may be shared with a file's
+        return _Online(copied, labelling, None, 0, (self.learner, self.average))
+
+    def _fixed(
+        self,
+        targets: list[Target],
+        lengths: list[int],
+        before: _Online | None,
+        labels: Iterable[str] | None,
+    ) -> Labelling:
+        """Return the states, which the first call fixes."""
+        if before is not None:
+            found = before.labelling.found or scheme_of(targets, self.outside)
+            return before.labelling._replace(found=found)
+        known = list(self._labelling(targets, lengths, None).labels if labels is None else labels)
+        # A token that may be anything makes every label possible, and text outside.
+        anything = Partial(tokens={0: [*known, self.outside]})
+        labelling = self._labelling([*targets, anything], [*lengths, 1], None)
+        if set(labelling.labels) - set(known):
+            new = sorted(set(labelling.labels) - set(known))
+            expected = f"only labels of labels=, which are {', '.join(known)}"
+            raise InvalidInput(message("y", new, expected, "add them to labels, or correct y"))
+        return labelling
+
+    def _learn(self, examples: Examples, labelling: Labelling, before: _Online | None) -> None:
+        """Take one pass over a batch, and become the model that it leaves behind."""
+        bars = training_bars(self, labelling, examples)
+        parameters, places = parameters_of(self, bars, examples, []), None
+        if before is not None:
+            with few_enough():
+                attributes = examples.encoder.attributes
+                parameters = merged(parameters, before.fitted, bars, attributes)
+            places = places_before(parameters, before.fitted, labelling.structure)
+        training = Training.of(self, labelling, examples, None, parameters)
+        set_loss(self, training)
+        objective = Corpora(training.objective, threads_of(self.n_threads))
+        seen = len(objective) + (0 if before is None else before.seen)
+        optimiser = optimiser_of(self, training, objective, seen)
+        if before is None or places is None:
+            state = optimiser.start(training.w0)
+        elif before.state is None:
+            state = optimiser.start(moved(before.fitted.w, places))
+        else:
+            state = _moved(before.state, places, self.arow_variance)
+        state = optimiser.step(state._replace(status=""))
+        training.objective.release()
+        fitted = training.fitted(state.weights)
+        history = [] if before is None or before.state is None else self.history_
+        self._set_fitted(
+            fitted,
+            history_=[*history, _progress(state)],
+            status_="diverged" if state.status == "diverged" else "partial",
+            _margin=not is_probabilistic(self.learner, self.loss),
+            _temperature=None,
+            _online=_Online(fitted, labelling, state, seen, (self.learner, self.average)),
+        )
+
+
+def _moved(state: Any, places: Any, variance: float) -> Any:
+    """Return a state with a number for each weight of now."""
+    changed = {}
+    for name in KEPT:
+        values = getattr(state, name, np.empty(0))
+        if len(values) == len(state.w):  # and not empty, or one number for all
+            changed[name] = moved(values, places, variance if name == "variance" else 0.0)
+    return state._replace(**changed)
+
+
+def _progress(state: Any) -> Progress:
+    told = (state.gradient_norm, state.step, state.evaluations, state.n_active, float("nan"))
+    return Progress(state.iteration, state.objective, *told)

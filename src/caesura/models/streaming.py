@@ -1,0 +1,373 @@
+"""Data larger than memory: sequences that are read anew for each pass, a block at a time.
+
+::
+
+    first reading   labels, attributes, and which of them have weights together
+    each pass       block -> Corpus, Gold -> Design -> Objective -> a part of the pass
+
+The weights, and what learners keep of each of them, are in memory throughout. A block costs the
+encoding of its sequences and some sweeps over all weights. Features that learn from segments do so
+from the first block. If sequences after the first block bring labels that it does not have, the
+data is read a second time before the first pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.documents import Document, Partial
+from caesura.encoding import Encoder
+from caesura.errors import InvalidInput, message
+from caesura.inference.door import threads_of
+from caesura.learning import LEARNERS, ProgressLine
+from caesura.learning.learners import learners_with
+from caesura.models.compact import PAIRS
+from caesura.models.examples import examples_of, warn_of_many, weights_of
+from caesura.models.lookback import is_span_model
+from caesura.models.margin import set_loss
+from caesura.models.objective import Corpora, StreamedCorpora
+from caesura.models.patterns import check_states, few_enough
+from caesura.models.reading import labelled, paired
+from caesura.models.rules import model_rules
+from caesura.models.structure import Fitted, Labelling, Structure, layout_bounds
+from caesura.models.targets import Tags, Target, said_labels
+from caesura.models.training import Examples, Training, objective_of, parameters_of
+from caesura.models.warm import carried, merged
+from caesura.segments import fill_gaps
+
+if TYPE_CHECKING:
+    from caesura.models.base import Model
+    from caesura.models.estimator import Estimator, Features
+
+__all__ = ["check_features", "check_online", "check_stream", "streamed"]
+
+Longs = npt.NDArray[np.int64]
+BLOCK = 100_000  # tokens: a block ends with the chunk of sequences that reaches so many
+Chunk = tuple[int, list[Document], list[Target]]
+
+
+# ---- what can be streamed ------------------------------------------------------------------------
+
+
+def check_online(model: Estimator, name: str) -> None:
+    """Raise if the learner of a model has no online updates."""
+    if not LEARNERS[model.learner].online:
+        expected = f"a learner with online updates for {name}: {', '.join(learners_with('online'))}"
+        raise InvalidInput(message("learner", model.learner, expected, "take one of them"))
+    if model.order > 1 or model.patterns:
+        argument = "order" if model.order > 1 else "patterns"
+        expected = f"pairs of labels only with {name}"
+        came = getattr(model, argument)
+        raise InvalidInput(message(argument, came, expected, "leave it out"))
+
+
+def check_features(model: Model, features: Features, name: str) -> None:
+    """Raise if features need all of the data at once."""
+    if is_span_model(model, features):
+        raise InvalidInput(
+            f"{name}: got features that look back or a beam, expected neither; leave them out"
+        )
+    for feature in features:
+        if feature.order:
+            expected = f"features without label histories with {name}"
+            raise InvalidInput(message("features", feature, expected, "leave it out"))
+
+
+def check_stream(model: Model, X: Any, y: Any) -> None:
+    """Raise if a model cannot learn from data that is streamed, or the data is there only once."""
+    check_online(model, "stream=True")
+    if model.min_freq:
+        expected = "0 with stream=True"
+        remedy = "leave it out; max_attributes bounds the number of weights"
+        raise InvalidInput(message("min_freq", model.min_freq, expected, remedy))
+    for name, given in (("X", X), ("y", y)):
+        if isinstance(given, Iterator):
+            expected = "what can be read again for each pass, with stream=True"
+            remedy = "give a list, a corpus of caesura.corpora, or an object with __iter__"
+            raise InvalidInput(message(name, given, expected, remedy))
+
+
+# ---- blocks --------------------------------------------------------------------------------------
+
+
+class _Block(NamedTuple):
+    """Some sequences, encoded."""
+
+    first: int
+    corpus: _kernels.Corpus
+    targets: list[Target]
+
+
+def _blocks(data: Iterable[Chunk], encoder: Encoder, grow: bool) -> Iterator[_Block]:
+    """Yield the data in blocks of about `BLOCK` tokens, each of whole chunks."""
+    block = _Block(0, _kernels.Corpus(), [])
+    tokens = 0
+    for first, documents, targets in data:
+        encoder.encode(documents, grow, block.corpus, first)
+        block.targets.extend(targets)
+        tokens += sum(map(len, documents))
+        if tokens >= BLOCK:
+            yield block
+            block, tokens = _Block(first + len(documents), _kernels.Corpus(), []), 0
+    if block.targets:
+        yield block
+
+
+def _first(data: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield the chunks of the first block."""
+    tokens = 0
+    for chunk in data:
+        yield chunk
+        tokens += sum(map(len, chunk[1]))
+        if tokens >= BLOCK:
+            return
+
+
+class _Witnesses:
+    """The sequences that say something new about labels: all others say nothing more.
+
+    States, the tag scheme and the longest segments depend on labels, their lengths and pairs of
+    neighbours only.
+    """
+
+    def __init__(self, outside: str) -> None:
+        self.outside = outside
+        self.targets: list[Target] = []
+        self.lengths: list[int] = []
+        self.numbers: list[int] = []
+        self._known: set[Any] = set()
+
+    def see(self, first: int, targets: Sequence[Target], lengths: Sequence[int]) -> bool:
+        """Keep what is new; return whether there is any."""
+        before = len(self.targets)
+        for i, (target, length) in enumerate(zip(targets, lengths, strict=True), first):
+            facts = self._facts(target, length)
+            if not facts <= self._known:
+                self._known |= facts
+                self.targets.append(target)
+                self.lengths.append(length)
+                self.numbers.append(i)
+        return len(self.targets) > before
+
+    def _facts(self, target: Target, length: int) -> set[Any]:
+        if isinstance(target, Tags):
+            return set(zip([None, *target], [*target, None], strict=True))
+        if isinstance(target, Partial):
+            said = {(label,) for label in said_labels(target)}
+            return said | {(s.label, s.end - s.start) for s in target.segments}
+        filled = fill_gaps(target, length, self.outside, None)
+        labels = [label for _, _, label in filled]
+        return {(label, end - start) for start, end, label in filled} | set(pairwise(labels))
+
+    def labelling(self, model: Model, before: Fitted | None) -> Labelling:
+        """Return the states of the model; errors name sequences by their place in the data."""
+        try:
+            return model._labelling(self.targets, self.lengths, before)
+        except InvalidInput as error:
+            if error.index is None:
+                raise
+            raise error.changed(index=self.numbers[error.index]) from None
+
+
+class _Pairs:
+    """Which attribute has a weight with which label, gathered from many blocks."""
+
+    def __init__(self, Y: int) -> None:
+        self.Y = Y
+        self.known = [np.zeros(0, np.int64) for _ in range(5)]
+        self._new: list[list[Longs]] = [[] for _ in self.known]
+
+    def add(self, parameters: _kernels.Parameters) -> None:
+        """Add the weights of a block."""
+        Y = self.Y
+        keys = (
+            parameters.attribute.astype(np.int64) * Y + parameters.label,
+            parameters.edge_attribute.astype(np.int64) * Y * Y + parameters.edge_pair,
+            *(parameters.transition, parameters.start, parameters.end),
+        )
+        for k, some in enumerate(keys):
+            fresh = some[~_among(some.astype(np.int64), self.known[k])].astype(np.int64)
+            self._new[k].append(fresh)
+            if sum(map(len, self._new[k])) > len(self.known[k]) // 4:
+                self._settle(k)
+
+    def _settle(self, k: int) -> None:
+        self.known[k] = np.unique(np.concatenate([self.known[k], *self._new[k]]))
+        self._new[k] = []
+
+    def parameters(self, attributes: _kernels.Extractor, bars: Structure) -> _kernels.Parameters:
+        """Return all weights."""
+        for k in range(len(self.known)):
+            self._settle(k)
+        rows, edges, transition, start, end = self.known
+        Y = self.Y
+        parts = (rows // Y, rows % Y, edges // Y**2, edges % Y**2, transition, start, end)
+        arrays: dict[str, Any] = {
+            name: a.astype(np.int32) for name, a in zip(PAIRS, parts, strict=True)
+        }
+        return _kernels.Parameters.restore(
+            Y, attributes, *bars[1:], **arrays, patterns=[], n_plain=0
+        )
+
+
+def _among(some: Longs, known: Longs) -> npt.NDArray[np.bool_]:
+    """Say which of some numbers are among others, which are sorted."""
+    if not len(known):
+        return np.zeros(len(some), bool)
+    near = np.minimum(np.searchsorted(known, some), len(known) - 1)
+    found: npt.NDArray[np.bool_] = known[near] == some
+    return found
+
+
+# ---- reading and learning ------------------------------------------------------------------------
+
+
+class _Read(NamedTuple):
+    """What the first reading has found."""
+
+    labelling: Labelling
+    bars: Structure  # in training
+    parameters: _kernels.Parameters
+    total: int  # sequences
+    n_first: int  # of the first block
+
+
+class _Stream:
+    """The data of a run, and how it is read."""
+
+    def __init__(self, model: Model, data: tuple[Any, Any], encoder: Encoder) -> None:
+        self.model, self.data, self.encoder = model, data, encoder
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Read the data from its beginning."""
+        return labelled(paired(*self.data), self.model.tokeniser, size=self.model._chunk)
+
+    def read(
+        self, chunks: Iterable[Chunk], before: Fitted | None, told: Callable[[int], None]
+    ) -> _Read:
+        """Read everything for the first time."""
+        model, encoder = self.model, self.encoder
+        witnesses, total, n_first, longest = _Witnesses(model.outside), 0, 0, 0
+        labelling: Labelling | None = None
+        pairs: _Pairs | None = None  # none: labels have changed, and these must be found again
+        for block in _blocks(chunks, encoder, True):
+            lengths = block.corpus.lengths
+            n_first = n_first or len(lengths)
+            total, longest = total + len(lengths), max(longest, int(lengths.max(initial=0)))
+            if witnesses.see(block.first, block.targets, lengths.tolist()):
+                now = _if_possible(lambda: witnesses.labelling(model, before))
+                if now is None or labelling is None or not _same_states(labelling, now):
+                    pairs = None if now is None or block.first else _Pairs(_n_states(now))
+                labelling = now
+            if pairs is not None and labelling is not None:
+                pairs.add(self._parameters(block, labelling))
+            told(total)
+        if not total:
+            raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
+        labelling = witnesses.labelling(model, before)
+        if pairs is None:
+            pairs = _Pairs(_n_states(labelling))
+            for block in _blocks(self.chunks(), encoder, False):
+                pairs.add(self._parameters(block, labelling))
+                told(total)
+        bars = model._training_bars(labelling.structure)
+        bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
+        return _Read(labelling, bars, pairs.parameters(encoder.attributes, bars), total, n_first)
+
+    def _parameters(self, block: _Block, labelling: Labelling) -> _kernels.Parameters:
+        examples = self._examples(block, labelling, np.ones(len(block.targets)))
+        bars = self.model._training_bars(labelling.structure)
+        return parameters_of(self.model, bars, examples, [])
+
+    def _examples(self, block: _Block, labelling: Labelling, weight: Any) -> Examples:
+        return examples_of(
+            self.model, self.encoder, block.corpus, block.targets, labelling, weight, block.first
+        )
+
+    def objective(self, read: _Read, training: Training, weight: Any) -> StreamedCorpora:
+        """Return the objective of all of the data."""
+        threads = threads_of(self.model.n_threads)
+
+        def blocks() -> Iterator[Corpora]:
+            n = 0
+            for block in _blocks(self.chunks(), self.encoder, False):
+                n = block.first + len(block.targets)
+                _check_total(n > read.total, n, read.total)
+                yield made(block)
+            _check_total(n != read.total, n, read.total)
+
+        def made(block: _Block) -> Corpora:
+            mine = np.ascontiguousarray(weight[block.first : block.first + len(block.targets)])
+            examples = self._examples(block, read.labelling, mine)
+            parts = read.labelling, examples, training.parameters, read.bars
+            objective = objective_of(self.model, *parts)
+            set_loss(self.model, training._replace(objective=objective))
+            return Corpora(objective, threads, centre=training.centre, first=block.first)
+
+        return StreamedCorpora(blocks, read.total, read.n_first)
+
+
+def _n_states(labelling: Labelling) -> int:
+    return len(labelling.structure.states)
+
+
+def _if_possible(find: Callable[[], Labelling]) -> Labelling | None:
+    """Return a labelling; None where the sequences so far have none."""
+    try:
+        return find()
+    except InvalidInput:
+        return None  # raised again at the end, unless later sequences bring what is missing
+
+
+def _same_states(a: Labelling, b: Labelling) -> bool:
+    return a[1:] == b[1:] and a.structure.states == b.structure.states
+
+
+def _check_total(wrong: bool, came: int, expected: int) -> None:
+    if wrong:
+        raise InvalidInput(
+            f"X: got {came} sequences or more in a later pass, expected {expected}, as in the "
+            "first; give what yields the same sequences each time"
+        )
+
+
+def streamed(
+    model: Model,
+    data: tuple[Any, Any],
+    sample_weight: npt.ArrayLike | None,
+    before: Fitted | None,
+) -> tuple[Training, StreamedCorpora]:
+    """Read labelled sequences for the first time; return all that learning from them needs."""
+    features, chunks = model._declared_for(paired(*data), before)
+    check_features(model, features, "stream=True")
+    if before is None:
+        head = list(_first(chunks))
+        features = model._learnt(features, head)
+        chunks = chain(head, chunks)
+    encoder = Encoder(features) if before is None else before.encoder.copy()
+    encoder.keep_first(model.max_attributes)
+    stream = _Stream(model, data, encoder)
+    with ProgressLine(show=model.verbose) as line:
+        read = stream.read(chunks, before, line.reading)
+    weight = weights_of(sample_weight, read.total)
+    labelling, parameters = read.labelling, read.parameters
+    warn_of_many(_n_states(labelling), read.total)
+    if before is not None:
+        with few_enough():
+            parameters = merged(parameters, before, read.bars, encoder.attributes)
+    check_states(parameters)
+    rules = model_rules(model.constraints)
+    parameters = model._ruled(parameters, labelling, rules)
+    structure = labelling.structure
+    w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
+    near = before is not None and model.warm_start == "near"
+    none: Any = None  # each block has an objective of its own
+    known = structure, labelling.labels, labelling.scheme
+    training = Training(*known, encoder, parameters, none, w0, near, rules)
+    return training, stream.objective(read, training, weight)
