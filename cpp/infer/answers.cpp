@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "infer/limited.hpp"
 
@@ -132,6 +134,12 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
 
 Answer answer_best(const Problem& problem, Method method, Workspace& work) {
   check_scores(problem);
+  return answer_finite_best(problem, method, work);
+}
+
+Answer answer_finite_best(const Problem& problem, Method method, Workspace& work) {
+  const std::string invalid = problem.invalid_score(std::numeric_limits<double>::max());
+  if (!invalid.empty()) throw InvalidScore(invalid);
   Answer answer;
   if (problem.input().T == 0) {
     answer.score = empty_log_z(problem);

@@ -14,6 +14,7 @@ from caesura.errors import InvalidInput
 from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.paths import PathRule, PathState
+from caesura.models.structure import unscaled
 
 __all__ = ["Corpora"]
 
@@ -167,7 +168,7 @@ def _there(values: Floats) -> Floats | None:
 
 @contextlib.contextmanager
 def _possible() -> Iterator[None]:
-    """Say in words for which sequence nothing is possible."""
+    """Say in words for which sequence nothing is possible, or whose scores are too large."""
     try:
         yield
     except LookupError as error:  # with the number of a sequence
@@ -176,3 +177,5 @@ def _possible() -> Iterator[None]:
             "ones; look for what max_length, same_label_adjacent, constraints or the tag scheme "
             "forbids"
         ) from None
+    except FloatingPointError as error:  # likewise
+        raise unscaled(error.args[0]) from None

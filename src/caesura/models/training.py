@@ -29,6 +29,7 @@ from caesura.models.structure import (
     Labelling,
     Structure,
     blocks_of,
+    check_learnt,
     layout_bounds,
 )
 from caesura.models.targets import Bytes, Rows
@@ -195,7 +196,9 @@ def train(
             about=about,
         )
     training.objective.release()  # before the model takes memory of its own
-    return result if centre is None else result._replace(w=centre + result.w)
+    result = result if centre is None else result._replace(w=centre + result.w)
+    check_learnt(result.w)
+    return result
 
 
 def _optimiser(model: Model, training: Training, objective: Corpora) -> Any:
