@@ -88,7 +88,10 @@ std::vector<LabelledSegment> Scorer::best_kept(const Design& d, int i, const Con
 bool Scorer::find_best(const Design& d, int i, const Condition* condition,
                        std::vector<LabelledSegment>& segments, Workspace& work) const {
   const int T = d.length(i);
-  if (T == 0) return condition == nullptr || condition->kept_by(nullptr, 0, layout_->Y);
+  if (T == 0) {  // no segments: only rules about whole segmentations can be broken
+    const bool own = condition != nullptr && !condition->rules.empty();
+    return (own ? condition->rules : layout_->rules).kept_by({}, layout_->Y);
+  }
   segments.resize(T);
   const Known known = condition == nullptr ? Known{} : condition->known();
   int count = predictor().best(d, weights_.view(), i, known, segments.data(), work);
