@@ -16,6 +16,14 @@ import caesura
 import caesura.compat
 from caesura import ChainCRF, InvalidInput, Potentials, SemiCRF, TooLarge
 from caesura.features import edge, history, lower, shape
+from caesura.inference.batch import (
+    Batch,
+    batch_log_partition,
+    batch_n_best,
+    batch_posterior,
+    batch_sample,
+)
+from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LEARNERS
 from caesura.models.calibration import calibrate
 from caesura.models.structure import blocks_of
@@ -342,3 +350,80 @@ def test_top_features_list_edges(kind: Any, order: int) -> None:
 
 def _pair(code: int, n: int, patterns: list[list[int]]) -> list[int]:
     return list(divmod(code, n)) if code < n * n else patterns[code - n * n]
+
+
+# -- numbers of answers ----------------------------------------------------------------------------
+
+MANY = 2**31 - 1
+
+
+def test_too_many_answers_of_a_model_are_refused_at_once() -> None:
+    semi = SemiCRF([lower[0]]).fit(X, Y)
+    chain = ChainCRF([lower[0]], forbid_invalid="never").fit(X, Y)
+    long = [["x"] * 60]
+    for model in (semi, chain):
+        for xs, n in (([[]], 2 * 10**8), ([["x"] * 5], MANY), ([["x"], []] * 60, 10**6)):
+            with pytest.raises(TooLarge, match=r"^n: .*ask for fewer"):
+                model.sample(xs, n)
+        with pytest.raises(TooLarge, match=r"^n: .*ask for fewer"):
+            model.predict_n_best(long, MANY)
+        assert len(model.sample([[]], 3)[0]) == 3
+
+
+def test_too_many_answers_of_the_engine_are_refused_at_once() -> None:
+    spans = [(t, e) for t in range(40) for e in (t + 1, t + 2) if e <= 40]
+    graph = SpanGraph(spans, [0] * len(spans), [0.0] * len(spans), 40, 1)
+    batch = Batch(np.zeros((2, 60, 2)))
+    p = Potentials(60, ["a", "b"])
+    calls: list[Any] = [
+        (caesura.n_best, p, MANY),
+        (batch_n_best, batch, MANY),
+        (caesura.sample, p, MANY),
+        (caesura.sample, Potentials(0, 2), 2 * 10**8),
+        (caesura.sample, [Potentials(0, 2)] * 2, 6 * 10**7),
+        (batch_sample, batch, MANY),
+        (batch_sample, batch, 6 * 10**7),
+        (graph.sample, MANY),
+    ]
+    for ask, *arguments in calls:
+        with pytest.raises(TooLarge, match=r"^n: .*ask for fewer"):
+            ask(*arguments)
+
+
+@pytest.mark.parametrize("max_length", [None, 2, 1])
+def test_as_many_as_there_are_may_be_asked_for(max_length: int | None) -> None:
+    """Only what is possible counts: a large n alone is no reason to refuse."""
+    p = Potentials(6, 2, max_length=max_length)
+    p.emission[:, 1] = np.log(np.arange(1, 7))
+    p.emission[2:, 0] = -np.inf
+    p.constrain(at_most_once=[0])
+    assert caesura.n_best(p, MANY) == caesura.n_best(p, 10_000)
+    long = Potentials(60, 2, max_length=1)
+    long.emission[4:, 0] = -np.inf
+    assert len(caesura.n_best(long, MANY)) == 16
+
+
+# -- other arguments -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
+def test_weights_of_a_batch_are_finite(weight: float) -> None:
+    with pytest.raises(InvalidInput, match=r"^weights: .*finite numbers"):
+        batch_posterior(Batch(np.zeros((1, 3, 2))), weights=[weight])
+
+
+def test_a_batch_names_the_same_limit_as_all_others() -> None:
+    with pytest.raises(InvalidInput, match=r"^tokens of sequence 1: .* beyond 1e10"):
+        batch_log_partition(Batch(np.array([[[0.0]], [[1e11]]])))
+
+
+@pytest.mark.parametrize("trust", ["yes", 1, None])
+def test_trust_is_true_or_false(trust: Any, tmp_path: Path) -> None:
+    SemiCRF([lower[0]]).fit(X, Y).save(tmp_path / "model")
+    with pytest.raises(InvalidInput, match=r"^trust: .*expected True or False"):
+        caesura.load(tmp_path / "model", trust=trust)
+
+
+def test_a_graph_of_too_many_labels() -> None:
+    with pytest.raises(TooLarge, match=r"^transition: .*use fewer tokens or labels"):
+        SpanGraph([(0, 1)], [0], [0.0], 1, 2**31 - 1)

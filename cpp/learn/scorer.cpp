@@ -261,7 +261,8 @@ std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_th
     BestTables tables;
     const Condition* condition = condition_of(conditions, i);
     const Known known = condition == nullptr ? Known{} : condition->known();
-    if (is_fast(condition) && walks(d, i) &&
+    // More than can be given are refused by the general sweeps, before they are enumerated.
+    if (n <= kMostSegments && is_fast(condition) && walks(d, i) &&
         predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {
       out[i] = rows_n_best(RowsWalk(d, weights_.view(), i, known, tables), n);
       (*log_z)[i] = tables.log_z;

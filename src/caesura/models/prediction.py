@@ -13,7 +13,7 @@ from caesura import _kernels, inference
 from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import Impossible, InvalidInput
-from caesura.inference.door import check_count, threads_of
+from caesura.inference.door import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.base import Model
 from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
@@ -353,6 +353,7 @@ class Predictor(Model):
     def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
         """Return n segmentations of each; the kernels add the index of a sequence to the seed."""
         names, reading = self._segmenting(self._known)
+        check_answers(n * (some.first + len(some.raw)))  # those before these count, too
         from_seed = (seed + some.first) % 2**64
         drawn: list[list[list[Segment]]] = some.ask(
             *(some.scorer.sample, reading, Segment, names, n, from_seed),
