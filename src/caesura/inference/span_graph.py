@@ -306,8 +306,7 @@ class SpanGraph:
         100
         """
         whole("seed", seed, 0, 2**64 - 1)
-        whole("n", n, 1, MOST_INDEX)
-        return self._paths(called(self._graph.sample, int(n), int(seed)))
+        return self._paths(called(self._graph.sample, whole("n", n, 1, MOST_INDEX), int(seed)))
 
     def score(self, path: npt.ArrayLike) -> float:
         """Return the score of a path.
