@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,18 @@ from oracle import random_model
 from toys import addresses
 
 import caesura
+import caesura.compat
 from caesura import ChainCRF, InvalidInput, Potentials, SemiCRF, TooLarge
 from caesura.features import edge, history, lower, shape
+from caesura.inference.batch import (
+    Batch,
+    batch_log_partition,
+    batch_n_best,
+    batch_posterior,
+    batch_sample,
+)
+from caesura.inference.span_graph import SpanGraph
+from caesura.learning import LEARNERS
 from caesura.models.calibration import calibrate
 from caesura.models.structure import blocks_of
 from caesura.persistence import read, write
@@ -119,6 +130,115 @@ def test_the_largest_scores_have_right_answers() -> None:
     expected = Potentials(2, 2)
     expected.emission[:] = [[0.0, -1.0], [0.0, 0.0]]
     assert np.allclose(caesura.marginals(p).tokens, caesura.marginals(expected).tokens, atol=1e-5)
+
+
+# Attributes with values such as a time in milliseconds; small ones to learn from.
+LARGE: list[Any] = [[{"f": 1.7e12}, {"g": 1.0}], [{"f": 1.6e12}]] * 3
+SMALL: list[Any] = [[{"f": 1.7}, {"g": 1.0}], [{"f": 1.6}]] * 3
+ONE_OR_NONE: list[Any] = [[(0, 1, "a")], []] * 3
+UNSCALED = r"^X\[1\]: got values that score beyond 1e10, .*; scale the values"
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("learner", ["lbfgs", "sgd", "adagrad", "eg"])
+def test_fit_names_the_sequence_with_scores_that_are_too_large(kind: Any, learner: str) -> None:
+    with pytest.raises(InvalidInput, match=r"^X\[\d\]: got values that score beyond 1e10"):
+        kind(learner=learner, max_iterations=20).fit(LARGE, ONE_OR_NONE)
+
+
+def test_timestamps_are_too_large_for_sgd() -> None:
+    xs = [[{"f": 1.7e9}, {"g": 1.0}], [{"f": 1.6e9}]] * 3
+    with pytest.raises(InvalidInput, match=r"^X\[\d\]: got values that score beyond 1e10"):
+        SemiCRF(learner="sgd").fit(xs, ONE_OR_NONE)
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("order", [1, 2])
+def test_probabilities_of_scores_that_are_too_large_are_refused(kind: Any, order: int) -> None:
+    model = kind(order=order).fit(SMALL, ONE_OR_NONE)
+    xs = [SMALL[0], LARGE[0]]
+    once = {"exactly_once": ["a"]}
+    questions = [
+        model.predict_confident,
+        model.predict_marginals,
+        model.sample,
+        model.uncertainty,
+        lambda xs: model.uncertainty(xs, by="margin"),
+        lambda xs: model.predict_n_best(xs, 3),
+        lambda xs: model.predict_confident(xs, constraints=once),
+        lambda xs: model.predict_n_best(xs, 3, constraints=once),
+    ]
+    for ask in questions:
+        with pytest.raises(InvalidInput, match=UNSCALED):
+            ask(xs)
+    with pytest.raises(InvalidInput, match=r"^X\[1\]: .* score beyond 1e10"):
+        model.calibrate(xs, ONE_OR_NONE[:2])
+    # The best path is the same for all finite scores, with constraints and without.
+    assert model.predict(xs) == [[(0, 1, "a")]] * 2
+    assert model.predict(xs, constraints=once) == [[(0, 1, "a")]] * 2
+    forbidden = {"forbidden": [(0, 1, "a")]}
+    assert (0, 1, "a") not in model.predict(xs, constraints=forbidden)[1]
+
+
+def test_compat_names_the_sequence_with_scores_that_are_too_large(tmp_path: Path) -> None:
+    def trained(xs: list[Any]) -> caesura.compat.Tagger:
+        trainer = caesura.compat.Trainer(verbose=False)
+        for x in xs:
+            trainer.append(x, ["a", "O"][: len(x)])
+        trainer.train(tmp_path / "model")
+        tagger = caesura.compat.Tagger()
+        tagger.open(tmp_path / "model")
+        return tagger
+
+    with pytest.raises(InvalidInput, match=r"^X\[0\]: got values that score beyond 1e10"):
+        trained(LARGE)
+    tagger = trained(SMALL)
+    assert len(tagger.tag(LARGE[0])) == 2
+    questions: list[Any] = [(tagger.marginal, "a", 0), (tagger.probability, ["a", "O"])]
+    for ask, *arguments in questions:
+        with pytest.raises(InvalidInput, match=r"^X\[0\]: got values that score beyond 1e10"):
+            ask(*arguments)
+
+
+@pytest.mark.parametrize("bias", [1e10, -2e9, np.inf, np.nan])
+def test_a_bias_is_checked_where_it_is_given(bias: float) -> None:
+    model = SemiCRF().fit(SMALL, ONE_OR_NONE)
+    model.outside_bias = bias
+    for ask in (model.predict, model.predict_marginals):
+        with pytest.raises(InvalidInput, match=r"^outside_bias: .* from -1e\+09 to 1e\+09"):
+            ask(SMALL)
+    model.outside_bias = 1e9
+    assert model.predict(SMALL[:1]) == [[]]
+    assert model.predict_marginals(SMALL[:1])[0].tokens[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+def test_fit_refuses_weights_that_load_would_refuse(kind: Any, tmp_path: Path) -> None:
+    model = kind(learner="perceptron", max_iterations=5)
+    with pytest.raises(InvalidInput, match=r"^X: got values with which weights grow to .*; scale"):
+        model.fit(LARGE, ONE_OR_NONE)
+    with pytest.raises(InvalidInput, match="fit"):
+        model.predict(SMALL)
+    smaller = [[{"f": 1.7e8}, {"g": 1.0}], [{"f": 1.6e8}]] * 3
+    model.fit(smaller, ONE_OR_NONE).save(tmp_path / "model")
+    assert caesura.load(tmp_path / "model").predict(smaller) == model.predict(smaller)
+    assert pickle.loads(pickle.dumps(model)).predict(smaller) == model.predict(smaller)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_what_a_learner_accepts_can_be_loaded(learner: str, tmp_path: Path) -> None:
+    for size in (1.0, 1e5, 1e7):
+        xs = [[{"f": 1.7 * size}, {"g": 1.0}], [{"f": 1.6 * size}]] * 3
+        model = SemiCRF(learner=learner, max_iterations=5)
+        if size > 1.0:
+            with contextlib.suppress(InvalidInput):
+                model.fit(xs, ONE_OR_NONE)
+            if not hasattr(model, "labels_"):
+                continue
+        else:
+            model.fit(xs, ONE_OR_NONE)
+        model.save(tmp_path / "model")
+        assert caesura.load(tmp_path / "model").predict(xs) == model.predict(xs)
 
 
 @pytest.mark.parametrize("weight", [1e11, -1e100, np.inf, np.nan])
@@ -230,3 +350,80 @@ def test_top_features_list_edges(kind: Any, order: int) -> None:
 
 def _pair(code: int, n: int, patterns: list[list[int]]) -> list[int]:
     return list(divmod(code, n)) if code < n * n else patterns[code - n * n]
+
+
+# -- numbers of answers ----------------------------------------------------------------------------
+
+MANY = 2**31 - 1
+
+
+def test_too_many_answers_of_a_model_are_refused_at_once() -> None:
+    semi = SemiCRF([lower[0]]).fit(X, Y)
+    chain = ChainCRF([lower[0]], forbid_invalid="never").fit(X, Y)
+    long = [["x"] * 60]
+    for model in (semi, chain):
+        for xs, n in (([[]], 2 * 10**8), ([["x"] * 5], MANY), ([["x"], []] * 60, 10**6)):
+            with pytest.raises(TooLarge, match=r"^n: .*ask for fewer"):
+                model.sample(xs, n)
+        with pytest.raises(TooLarge, match=r"^n: .*ask for fewer"):
+            model.predict_n_best(long, MANY)
+        assert len(model.sample([[]], 3)[0]) == 3
+
+
+def test_too_many_answers_of_the_engine_are_refused_at_once() -> None:
+    spans = [(t, e) for t in range(40) for e in (t + 1, t + 2) if e <= 40]
+    graph = SpanGraph(spans, [0] * len(spans), [0.0] * len(spans), 40, 1)
+    batch = Batch(np.zeros((2, 60, 2)))
+    p = Potentials(60, ["a", "b"])
+    calls: list[Any] = [
+        (caesura.n_best, p, MANY),
+        (batch_n_best, batch, MANY),
+        (caesura.sample, p, MANY),
+        (caesura.sample, Potentials(0, 2), 2 * 10**8),
+        (caesura.sample, [Potentials(0, 2)] * 2, 6 * 10**7),
+        (batch_sample, batch, MANY),
+        (batch_sample, batch, 6 * 10**7),
+        (graph.sample, MANY),
+    ]
+    for ask, *arguments in calls:
+        with pytest.raises(TooLarge, match=r"^n: .*ask for fewer"):
+            ask(*arguments)
+
+
+@pytest.mark.parametrize("max_length", [None, 2, 1])
+def test_as_many_as_there_are_may_be_asked_for(max_length: int | None) -> None:
+    """Only what is possible counts: a large n alone is no reason to refuse."""
+    p = Potentials(6, 2, max_length=max_length)
+    p.emission[:, 1] = np.log(np.arange(1, 7))
+    p.emission[2:, 0] = -np.inf
+    p.constrain(at_most_once=[0])
+    assert caesura.n_best(p, MANY) == caesura.n_best(p, 10_000)
+    long = Potentials(60, 2, max_length=1)
+    long.emission[4:, 0] = -np.inf
+    assert len(caesura.n_best(long, MANY)) == 16
+
+
+# -- other arguments -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -np.inf])
+def test_weights_of_a_batch_are_finite(weight: float) -> None:
+    with pytest.raises(InvalidInput, match=r"^weights: .*finite numbers"):
+        batch_posterior(Batch(np.zeros((1, 3, 2))), weights=[weight])
+
+
+def test_a_batch_names_the_same_limit_as_all_others() -> None:
+    with pytest.raises(InvalidInput, match=r"^tokens of sequence 1: .* beyond 1e10"):
+        batch_log_partition(Batch(np.array([[[0.0]], [[1e11]]])))
+
+
+@pytest.mark.parametrize("trust", ["yes", 1, None])
+def test_trust_is_true_or_false(trust: Any, tmp_path: Path) -> None:
+    SemiCRF([lower[0]]).fit(X, Y).save(tmp_path / "model")
+    with pytest.raises(InvalidInput, match=r"^trust: .*expected True or False"):
+        caesura.load(tmp_path / "model", trust=trust)
+
+
+def test_a_graph_of_too_many_labels() -> None:
+    with pytest.raises(TooLarge, match=r"^transition: .*use fewer tokens or labels"):
+        SpanGraph([(0, 1)], [0], [0.0], 1, 2**31 - 1)

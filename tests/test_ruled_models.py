@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from oracle import close
 
 import caesura
-from caesura import ChainCRF, InvalidInput, Partial, SemiCRF
+from caesura import ChainCRF, Impossible, InvalidInput, Partial, SemiCRF
 from caesura.features import Length, bias, edge, first, history, last, word
 from caesura.models.rules import Rules, read_rules
 from caesura.models.schemes import tag_set
@@ -283,3 +283,22 @@ def test_too_many_states_are_refused() -> None:
     y = [[(t, t + 1, label) for t, label in enumerate(labels)]]
     with pytest.raises(caesura.TooLarge, match="more than 65000 states"):
         SemiCRF([word[0]], constraints={"at_most_once": labels}).fit([labels], y)
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+def test_an_empty_sequence_breaks_exactly_once(kind: Any) -> None:
+    model = kind(constraints={"exactly_once": ["a"]}).fit([["x", "y"]] * 3, [[(0, 1, "a")]] * 3)
+    for ask in (
+        model.predict,
+        model.predict_tags,
+        lambda xs: model.predict_tags(xs, scheme=None),
+        model.predict_confident,
+        model.predict_marginals,
+        model.sample,
+        lambda xs: model.predict(xs, constraints={"at_most_once": ["a"]}),
+        lambda xs: model.predict(xs, constraints={"allowed": {}}),
+    ):
+        with pytest.raises(Impossible, match=r"^X\[1\]: no segmentation is possible"):
+            ask([["x"], []])
+    free = kind(constraints={"at_most_once": ["a"]}).fit([["x", "y"]] * 3, [[(0, 1, "a")]] * 3)
+    assert free.predict([[]]) == [[]]

@@ -78,21 +78,26 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
   }
   std::atomic<int> next{0};
   std::exception_ptr error;
+  int failed = count;  // the least i that has thrown; all before it were begun, and will end
   std::mutex guard;
-  auto guarded = [&](auto&& some) {
+  auto guarded = [&](const int& i, auto&& some) {
     try {
       some();
     } catch (...) {
       const std::lock_guard<std::mutex> lock(guard);
-      if (!error) error = std::current_exception();
+      if (!error || i < failed) {
+        error = std::current_exception();
+        failed = i;
+      }
       next = count;  // nothing new is begun
     }
   };
   auto body = [&] {
     Workspace workspace;
-    guarded([&] {
+    int i = 0;
+    guarded(i, [&] {
       for (int begin = next.fetch_add(chunk); begin < count; begin = next.fetch_add(chunk)) {
-        for (int i = begin; i < std::min(begin + chunk, count); ++i) {
+        for (i = begin; i < std::min(begin + chunk, count); ++i) {
           check_interrupt();
           work(i, workspace);
           workspace.clear();
@@ -102,7 +107,7 @@ void for_each(int count, int n_threads, const std::function<void(int, Workspace&
   };
   Helpers helpers(n_threads - 1, body);
   body();
-  helpers.join([&] { guarded(check_interrupt); });
+  helpers.join([&] { guarded(count, check_interrupt); });
   if (error) std::rethrow_exception(error);
 }
 

@@ -109,9 +109,8 @@ auto ask(Ask ask) {
     return ask();
   } catch (const InvalidBatch& error) {
     throw nb::value_error((std::string(error.what()) + " of sequence " +
-                           std::to_string(error.sequence) +
-                           ": holds NaN, +inf or a number beyond 1e300, expected finite numbers or "
-                           "-inf to forbid; correct the scores (padding is not read)")
+                           std::to_string(error.sequence) + kInvalidScore +
+                           "; correct the scores (padding is not read)")
                               .c_str());
   }
 }

@@ -117,6 +117,11 @@ void bind_learning(nb::module_& m) {
       std::rethrow_exception(thrown);
     } catch (const NoAgreement& error) {  // LookupError(number of the sequence)
       PyErr_SetObject(PyExc_LookupError, nb::int_(error.sequence).ptr());
+    } catch (const InvalidScore& error) {  // FloatingPointError(number of the sequence)
+      if (error.sequence >= 0)
+        PyErr_SetObject(PyExc_FloatingPointError, nb::int_(error.sequence).ptr());
+      else
+        PyErr_SetString(PyExc_ValueError, (std::string(error.what()) + kInvalidScore).c_str());
     }
   });
   nb::class_<Gold>(m, "Gold", "The labels of a corpus.")

@@ -62,8 +62,7 @@ std::vector<LabelledSegment> segments_from(const OwnedProblem& self, nanobind::l
 // What follows the place of an InvalidScore.
 inline constexpr const char* kInvalidScore =
     ": holds NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, where sums "
-    "are "
-    "exact enough for probabilities, or -inf to forbid";
+    "are exact enough for probabilities, or -inf to forbid";
 
 using NamedRules = std::vector<std::pair<std::string, std::vector<std::int32_t>>>;
 // Where labels are tags: the symbol of each, and which tags continue the segment of which.

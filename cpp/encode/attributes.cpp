@@ -32,6 +32,9 @@ std::int32_t Attributes::push(int source, const std::int32_t* values, int count)
 }
 
 std::int32_t Attributes::id(int source, const std::int32_t* values, int count, bool grow) {
+  // A value without a number has no attributes.  Callers leave it out; a negative index would be
+  // out of bounds.
+  if (std::find(values, values + count, kUnseen) != values + count) return kMissing;
   if (count == 1) {
     std::vector<std::int32_t>& known = single_[source];
     const auto at = static_cast<std::size_t>(values[0] + 2);

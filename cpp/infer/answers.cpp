@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <string>
 
 #include "infer/limited.hpp"
 
@@ -39,6 +41,32 @@ void clamp(Posterior& out) {
   };
   limit(out.counts.tokens, out.counts.transitions);
   limit(out.counts.starts, out.patterns);
+}
+
+// ln of the number of segmentations that are possible: ln Z where all scores but -inf are 0.
+double log_count(const Problem& problem, Method method) {
+  ProblemInput in = problem.input();
+  auto flat = [](double score) { return score == kMinusInfinity ? score : 0.0; };
+  std::vector<std::vector<double>> kept;
+  auto flatten = [&](const double*& scores, std::ptrdiff_t count) {
+    if (scores == nullptr) return;
+    kept.emplace_back(count);
+    std::transform(scores, scores + count, kept.back().begin(), flat);
+    scores = kept.back().data();
+  };
+  const std::ptrdiff_t T = in.T, Y = in.Y;
+  flatten(in.emission, T * Y);
+  flatten(in.transition, Y * Y);
+  flatten(in.start, Y);
+  flatten(in.end, Y);
+  flatten(in.spans, T * in.span_length * Y);
+  for (Potential& potential : in.potentials) potential.score = flat(potential.score);
+  for (Edge& edge : in.edges) edge.score = flat(edge.score);
+  for (double& score : in.static_scores) score = flat(score);
+  Problem counted(std::move(in), nullptr, problem.order());
+  counted.prepare(method);
+  Workspace work;
+  return answer_log_partition(counted, method, work);
 }
 
 }  // namespace
@@ -132,6 +160,12 @@ Posterior answer_posterior(const Problem& problem, Method method, Workspace& wor
 
 Answer answer_best(const Problem& problem, Method method, Workspace& work) {
   check_scores(problem);
+  return answer_finite_best(problem, method, work);
+}
+
+Answer answer_finite_best(const Problem& problem, Method method, Workspace& work) {
+  const std::string invalid = problem.invalid_score(std::numeric_limits<double>::max());
+  if (!invalid.empty()) throw InvalidScore(invalid);
   Answer answer;
   if (problem.input().T == 0) {
     answer.score = empty_log_z(problem);
@@ -170,6 +204,8 @@ std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspa
 }
 
 std::vector<Answer> plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  if (n > kMostSegments && log_count(problem, method) > std::log(1.01 * kMostSegments))
+    SegmentCount().check(n);  // at once, not after a minute of counting
   const Lattice& g = problem.lattice(method);
   Tables tables = tables_in(g, work.doubles(tables_size(g)));
   Back back;
@@ -191,8 +227,8 @@ std::vector<Answer> plain_n_best(const Problem& problem, Method method, Workspac
 std::vector<Answer> answer_samples(const Problem& problem, Method method, Workspace& work, int n,
                                    std::uint64_t seed) {
   check_scores(problem);
+  SegmentCount().check(n);
   if (problem.input().T == 0) {
-    SegmentCount().add(n);
     if (empty_log_z(problem) == kMinusInfinity) return {};
     return std::vector<Answer>(n, {true, 0.0, {}});
   }

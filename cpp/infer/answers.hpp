@@ -18,7 +18,19 @@ namespace caesura {
 // A score is NaN, +inf or beyond 1e10; what() is the name of the array.
 struct InvalidScore : std::runtime_error {
   using std::runtime_error::runtime_error;
+  int sequence = -1;  // of a corpus, where one is asked about
 };
+
+// Returns work(), which asks about sequence i of a corpus; an InvalidScore then names it.
+template <class Work>
+auto about_sequence(int i, Work work) {
+  try {
+    return work();
+  } catch (InvalidScore& error) {
+    error.sequence = i;
+    throw;
+  }
+}
 
 // Throws InvalidScore; every answer below does so where it must.
 void check_scores(const Problem&);
@@ -51,6 +63,9 @@ bool comes_first(const Answer& a, const Answer& b);
 // lattice of a problem with limits need not be prepared for these (limited.hpp); but for at most
 // kMostTracked limits, samples need it.
 Answer answer_best(const Problem&, Method, Workspace&);
+// The same for any finite scores.  The limit of 1e10 is there for probabilities, which need the
+// digits after the point of a sum; the best of a few large sums is still the best.
+Answer answer_finite_best(const Problem&, Method, Workspace&);
 std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
 std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);
 

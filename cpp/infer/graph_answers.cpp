@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "infer/walk.hpp"
+
 namespace caesura {
 namespace {
 
@@ -104,19 +106,27 @@ std::vector<GraphPath> graph_n_best(const SpanGraph& g, Workspace& work, int n) 
   const GraphWalk walk(g, tables);
   EnumerationMemory memory;
   Enumeration every(walk, ByTerm{}, memory, n);
-  while (static_cast<int>(paths.size()) < n && every.extend())
+  SegmentCount count;
+  while (static_cast<int>(paths.size()) < n && every.extend()) {
     paths.push_back(walk.spans_of(every.last()));
+    count.add(paths.back().size());
+  }
   return paths;
 }
 
 std::vector<GraphPath> graph_samples(const SpanGraph& g, Workspace& work, int n,
                                      std::uint64_t seed) {
+  SegmentCount count;
+  count.check(n);
   GraphTables tables = tables_of(g, work);
   std::vector<GraphPath> paths;
   if (kernels().graph_log_partition(g, work, tables, nullptr) == kMinusInfinity) return paths;
   const GraphWalk walk(g, tables);
   Random random(seed);
-  for (int i = 0; i < n; ++i) paths.push_back(walk.spans_of(sample_path(walk, random)));
+  for (int i = 0; i < n; ++i) {
+    paths.push_back(walk.spans_of(sample_path(walk, random)));
+    count.add(paths.back().size());
+  }
   return paths;
 }
 

@@ -47,6 +47,7 @@ class SpelledSearch {
 
   std::vector<Answer> run() {
     std::vector<Answer> found;
+    SegmentCount count;
     root();
     while (!heap_.empty() && static_cast<int>(found.size()) < n_) {
       const Candidate best = heap_.top();
@@ -59,10 +60,12 @@ class SpelledSearch {
       const double value = (best.parent < 0 ? 0.0 : parts_[best.parent].value) + child.gain;
       parts_.push_back({value, child.node, best.parent});
       const auto part = static_cast<std::int32_t>(parts_.size()) - 1;
-      if (nodes_[child.node].end == g_.T)
+      if (nodes_[child.node].end == g_.T) {
         found.push_back({true, best.bound, segments(part)});
-      else
+        count.add(found.back().segments.size());
+      } else {
         push_child(part, 0);
+      }
     }
     return found;
   }
@@ -242,7 +245,8 @@ class SpelledSearch {
 
   void check_size() {
     if (++steps_ % 256 == 0) check_interrupt();
-    const std::int64_t answers = static_cast<std::int64_t>(n_) * (g_.T + 1);
+    constexpr std::int64_t kMostParts = 10'000'000;  // of any number of answers: some 300 MB
+    const std::int64_t answers = std::min(static_cast<std::int64_t>(n_) * (g_.T + 1), kMostParts);
     const auto parts = static_cast<std::int64_t>(parts_.size());
     if (terms_ <= most_.most_terms && parts <= most_.most_parts + answers) return;
     const bool slow = terms_ > most_.most_terms;

@@ -230,7 +230,11 @@ Tables tables_in(const Lattice& g, double* memory) {
 
 void SegmentCount::add(std::size_t segments) {
   total_ += std::max<std::int64_t>(static_cast<std::int64_t>(segments), 1);
-  if (total_ > kMostSegments) throw std::overflow_error("segments");
+  check(0);
+}
+
+void SegmentCount::check(std::int64_t answers) const {
+  if (total_ + answers > kMostSegments) throw std::overflow_error("segments");
 }
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {

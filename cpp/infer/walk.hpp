@@ -76,6 +76,8 @@ constexpr std::int64_t kMostSegments = 100'000'000;
 class SegmentCount {
  public:
   void add(std::size_t segments);
+  // The same for so many answers to come, each of which counts for one at least.
+  void check(std::int64_t answers) const;
 
  private:
   std::int64_t total_ = 0;

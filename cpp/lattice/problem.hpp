@@ -11,7 +11,13 @@
 
 namespace caesura {
 
-// Whether a score is NaN, +inf or so large that sums would overflow.
+// Larger scores are refused, as their sums have lost the digits that probabilities need.  Against
+// exact rational sums over all segmentations, for 2 labels and 5 tokens whose large scores nearly
+// cancel, the largest error of a segment's probability was 3e-10 for scores of 1e6, 8e-6 for 1e10,
+// 5e-4 for 1e12 and 0.4 for 1e15.
+constexpr double kLargestScore = 1e10;
+
+// Whether a score is NaN, +inf or beyond the largest.
 bool bad_score(double x);
 
 enum class Method { kOverlapping = 0, kBounded = 1 };
@@ -66,8 +72,8 @@ class Problem {
   const std::vector<std::int32_t>& order() const { return index_->order; }
   const Automaton& automaton() const { return *automaton_; }
 
-  // Where a score is NaN, +inf or beyond 1e10: the name of the array, else an empty string.
-  std::string invalid_score() const;
+  // Where a score is NaN, +inf or beyond a limit: the name of the array, else an empty string.
+  std::string invalid_score(double largest = kLargestScore) const;
 
   // Sum of all potentials of a whole segmentation; -inf where a rule is broken.
   double score(const std::vector<LabelledSegment>& segments) const;

@@ -157,7 +157,8 @@ double expected_counts(const Layout& layout, const Design& d, int i, const Probl
                        SequenceCounts& counts, Workspace& work, std::vector<double>* costs) {
   const int Y = layout.Y;
   work.clear();
-  const Posterior answer = answer_posterior(problem, Method::kOverlapping, work, false);
+  const Posterior answer = about_sequence(
+      i, [&] { return answer_posterior(problem, Method::kOverlapping, work, false); });
   if (answer.log_z == kMinusInfinity) return kMinusInfinity;
   auto copy = [](const double* from, std::ptrdiff_t count, std::vector<double>& to) {
     to.assign(from, from + count);

@@ -106,7 +106,9 @@ std::vector<LabelledSegment> Objective::second_path(const Design& d, int i,
   scored->problem->prepare(Method::kOverlapping);
   work.clear();
   const LabelledSegment* gold = gold_->segments.data() + gold_->ptr[i];
-  for (Answer& answer : answer_n_best(*scored->problem, Method::kOverlapping, work, 2)) {
+  std::vector<Answer> answers = about_sequence(
+      i, [&] { return answer_n_best(*scored->problem, Method::kOverlapping, work, 2); });
+  for (Answer& answer : answers) {
     if (!same_path(answer.segments, gold, gold_->ptr[i + 1] - gold_->ptr[i]))
       return std::move(answer.segments);
   }

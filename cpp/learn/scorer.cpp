@@ -32,6 +32,13 @@ const Condition* condition_of(const Conditions& conditions, int i) {
   return conditions.empty() ? nullptr : conditions[i];
 }
 
+// Calls work(i, workspace) for each sequence; an InvalidScore names its sequence.
+template <class Work>
+void for_sequences(const Design& d, int n_threads, Work work) {
+  for_each(d.n_sequences(), n_threads,
+           [&](int i, Workspace& workspace) { about_sequence(i, [&] { work(i, workspace); }); });
+}
+
 }  // namespace
 
 Scorer::Scorer(const Parameters& parameters, const double* w, LabelRules rules) {
@@ -75,13 +82,16 @@ std::vector<LabelledSegment> Scorer::best_kept(const Design& d, int i, const Con
   }
   work.clear();
   const auto made = problem(d, i, work, &condition, 0);
-  return answer_best(*made->problem, Method::kOverlapping, work).segments;
+  return answer_finite_best(*made->problem, Method::kOverlapping, work).segments;
 }
 
 bool Scorer::find_best(const Design& d, int i, const Condition* condition,
                        std::vector<LabelledSegment>& segments, Workspace& work) const {
   const int T = d.length(i);
-  if (T == 0) return condition == nullptr || condition->kept_by(nullptr, 0, layout_->Y);
+  if (T == 0) {  // no segments: only rules about whole segmentations can be broken
+    const bool own = condition != nullptr && !condition->rules.empty();
+    return (own ? condition->rules : layout_->rules).kept_by({}, layout_->Y);
+  }
   segments.resize(T);
   const Known known = condition == nullptr ? Known{} : condition->known();
   int count = predictor().best(d, weights_.view(), i, known, segments.data(), work);
@@ -97,7 +107,7 @@ bool Scorer::find_best(const Design& d, int i, const Condition* condition,
 Paths Scorer::best(const Design& d, const Reading* reading, int n_threads,
                    const Conditions& conditions) const {
   PathParts parts(d.n_sequences());
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
     std::vector<LabelledSegment>& segments = parts.segments[i];
     parts.possible[i] = find_best(d, i, condition_of(conditions, i), segments, work);
     if (reading == nullptr) return;
@@ -109,7 +119,7 @@ Paths Scorer::best(const Design& d, const Reading* reading, int n_threads,
 Paths Scorer::confident(const Design& d, const Reading& reading, int n_threads,
                         const Conditions& conditions) const {
   PathParts parts(d.n_sequences());
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
     const Condition* condition = condition_of(conditions, i);
     std::vector<LabelledSegment>& segments = parts.segments[i];
     std::vector<double>& chances = parts.probabilities[i];
@@ -203,7 +213,7 @@ Posterior Scorer::fast_posterior(const Design& d, int i, const Known& known, Wor
 std::vector<Posterior> Scorer::posterior(const Design& d, bool want_entropy, int n_threads,
                                          const Conditions& conditions) const {
   std::vector<Posterior> out(d.n_sequences());
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
     const Condition* condition = condition_of(conditions, i);
     if (is_fast(condition) && !want_entropy && d.length(i) > 0) {
       bool good;
@@ -221,7 +231,7 @@ std::vector<Posterior> Scorer::posterior(const Design& d, bool want_entropy, int
 std::vector<double> Scorer::log_partition(const Design& d, int n_threads,
                                           const Conditions& conditions) const {
   std::vector<double> out(d.n_sequences());
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
     const Condition* condition = condition_of(conditions, i);
     const Known known = condition == nullptr ? Known{} : condition->known();
     if (is_fast(condition) && d.length(i) > 0 &&
@@ -247,11 +257,12 @@ std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_th
                                                 const Conditions& conditions) const {
   std::vector<std::vector<Answer>> out(d.n_sequences());
   log_z->assign(d.n_sequences(), 0.0);
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
     BestTables tables;
     const Condition* condition = condition_of(conditions, i);
     const Known known = condition == nullptr ? Known{} : condition->known();
-    if (is_fast(condition) && walks(d, i) &&
+    // More than can be given are refused by the general sweeps, before they are enumerated.
+    if (n <= kMostSegments && is_fast(condition) && walks(d, i) &&
         predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {
       out[i] = rows_n_best(RowsWalk(d, weights_.view(), i, known, tables), n);
       (*log_z)[i] = tables.log_z;
@@ -270,7 +281,7 @@ std::vector<std::vector<Answer>> Scorer::samples(const Design& d, int n, std::ui
                                                  int n_threads,
                                                  const Conditions& conditions) const {
   std::vector<std::vector<Answer>> out(d.n_sequences());
-  for_each(d.n_sequences(), n_threads, [&](int i, Workspace& work) {
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
     const auto made = problem(d, i, work, condition_of(conditions, i), kMostTracked);
     out[i] = answer_samples(*made->problem, Method::kOverlapping, work, n, first_seed + i);
   });

@@ -144,7 +144,8 @@ std::vector<LabelledSegment> best_tag_segments(const Layout& layout, const Desig
                   labels_by_length(std::vector<std::int32_t>(2 * layout.Y, 1)));
   problem.prepare(Method::kOverlapping);
   work.clear();
-  std::vector<LabelledSegment> path = answer_best(problem, Method::kOverlapping, work).segments;
+  std::vector<LabelledSegment> path = about_sequence(
+      i, [&] { return answer_finite_best(problem, Method::kOverlapping, work).segments; });
   for (LabelledSegment& s : path) s.label %= layout.Y;
   return path;
 }

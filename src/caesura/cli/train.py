@@ -112,7 +112,7 @@ def train(
     with naming_config(settings):
         _fit(model, corpora, (train, dev), checkpoint)
     seconds = time.perf_counter() - began
-    if model.stream:
+    if getattr(model, "stream", False):
         report_notes(corpora.train, train)
     if run.calibrate is not None:
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
@@ -247,7 +247,9 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
 
     try:
         with naming(*names):
-            kept = checkpoint if model.beam is None else None  # a beam is learnt in one go
+            kept = (
+                checkpoint if getattr(model, "beam", None) is None else None
+            )  # a beam is learnt in one go
             model.fit(corpora.train, X_dev=corpora.dev, checkpoint=kept, callbacks=[count])
     except InvalidInput as error:
         if not going_on or error.argument != "checkpoint":

@@ -19,7 +19,7 @@ from caesura.features import attributes
 from caesura.inference.problems import automaton_of
 from caesura.learning import Progress
 from caesura.models.chain import ChainCRF
-from caesura.models.encoded import impossible
+from caesura.models.encoded import asked, impossible
 from caesura.models.schemes import tags_of
 from caesura.models.structure import Fitted, Structure
 from caesura.models.training import Training, train
@@ -191,7 +191,7 @@ def learn(
 
 def states_of(fitted: Fitted, design: _kernels.Design, n_threads: int) -> list[list[str]]:
     """Return the best labels of each sequence."""
-    paths = fitted.scorer.best(design, None, n_threads)
+    paths = asked(0, fitted.scorer.best, design, None, n_threads)
     found: list[list[str]] = paths.tokens(list(fitted.structure.states))
     if None in found:
         raise impossible(found.index(None))  # type: ignore[arg-type]

@@ -19,9 +19,9 @@ from caesura.compat.items import corpus_of, each, label_of, read
 from caesura.compat.learning import states_of
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
-from caesura.inference.door import check_count
+from caesura.inference.door import called, check_count
 from caesura.models.chain import ChainCRF
-from caesura.models.encoded import impossible
+from caesura.models.encoded import asked, impossible
 from caesura.models.estimator import fitted_of
 from caesura.models.files import load
 from caesura.models.prediction import MOST_PATHS
@@ -164,7 +164,7 @@ class Tagger:
         most = min(int(n), MOST_PATHS)
         return [
             ([segment.label for segment in path], math.exp(min(score - log_z, 0.0)))
-            for path, score in _kernels.n_best([problem], most, 0, 1, Segment, names)[0]
+            for path, score in called(_kernels.n_best, [problem], most, 0, 1, Segment, names)[0]
         ]
 
     def probability(self, yseq: Iterable[str | bytes]) -> float:
@@ -206,7 +206,8 @@ class Tagger:
     def _asked(self) -> tuple[_kernels.Problem, _kernels.Posterior]:
         if self._posterior is None:
             scorer, design = self._fitted.scorer, self._known()
-            self._posterior = scorer.problem(design, 0), scorer.posterior(design, False, 1)[0]
+            posterior = asked(0, scorer.posterior, design, False, 1)[0]
+            self._posterior = scorer.problem(design, 0), posterior
         return self._posterior
 
     # -- inspection ---------------------------------------------------------------------------
@@ -291,7 +292,7 @@ def token_probabilities(
     fitted: Fitted, design: _kernels.Design, n_threads: int
 ) -> list[npt.NDArray[np.float64]]:
     """Return the probability of each label at each token, (T, Y), of each sequence."""
-    found = fitted.scorer.posterior(design, False, n_threads)
+    found = asked(0, fitted.scorer.posterior, design, False, n_threads)
     for i, one in enumerate(found):
         if one.log_partition == -math.inf:
             raise impossible(i)

@@ -26,6 +26,7 @@ from caesura.inference.door import (
     as_indices,
     as_list,
     called,
+    check_answers,
     each,
     kernel_number,
     label_lists,
@@ -313,6 +314,7 @@ def sample(
     n = answer_count(n)
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise InvalidInput(f"seed: got {seed!r}, expected a whole number, at least 0")
+    check_answers(n * len(as_list(p)))
 
     def kernel(problems: list[Potentials], number: int, threads: int) -> list[Any]:
         seeds = [(int(seed) + i) % 2**64 for i in range(len(problems))]

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.batch_scores import MOST_INDEX, Array, Batch, float_array, with_shape
-from caesura.inference.door import called, require_possible, threads_of
+from caesura.inference.door import called, check_answers, require_possible, threads_of
 
 __all__ = [
     "Batch",
@@ -162,6 +162,9 @@ def batch_posterior(
     factors = None
     if weights is not None:
         factors = with_shape("weights", float_array("weights", weights, np.dtype(np.float64)), (B,))
+        if not np.isfinite(factors).all():
+            remedy = "correct them, or leave them out"
+            raise InvalidInput(message("weights", factors, "finite numbers", remedy))
 
     zeros = batch._kernel.zeros  # as numpy.zeros, with memory that earlier answers have left
 
@@ -338,6 +341,7 @@ def batch_sample(
     _check(batch)
     whole("n", n, 1, MOST_INDEX)
     whole("seed", seed, 0, 2**64 - 1)
+    check_answers(int(n) * len(batch.lengths))
     return _paths(called(batch._kernel.sample, int(n), int(seed), threads_of(n_threads)))
 
 

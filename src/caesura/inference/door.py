@@ -22,6 +22,7 @@ __all__ = [
     "as_indices",
     "as_list",
     "called",
+    "check_answers",
     "check_count",
     "each",
     "kernel_number",
@@ -33,6 +34,7 @@ __all__ = [
 ]
 
 MOST_THREADS = 1024
+MOST_SEGMENTS = 100_000_000  # of all answers, as in walk.hpp
 MOST_ANSWERS = 2**31 - 1  # about one sequence: the kernels count in 32 bits
 
 S = TypeVar("S")
@@ -71,6 +73,22 @@ def answer_count(value: Any) -> int:
     return int(value)
 
 
+def check_answers(count: int) -> None:
+    """Refuse so many answers about all sequences that their segments pass the limit in any case.
+
+    An answer has one segment at least, and an empty one takes as much memory.
+    """
+    if count > MOST_SEGMENTS:
+        raise _too_many()
+
+
+def _too_many() -> TooLarge:
+    return TooLarge(
+        f"n: got so many answers that they have more than {MOST_SEGMENTS:,} segments together, "
+        "expected fewer; ask for fewer, or for fewer sequences at a time"
+    )
+
+
 def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Potentials]:
     """Return one or many `Potentials` as a list."""
     found = [p] if isinstance(p, Potentials) else list(p) if isinstance(p, Iterable) else [p]
@@ -89,10 +107,7 @@ def called(function: Callable[..., T], *arguments: Any) -> T:
     except CaesuraError:
         raise
     except OverflowError:  # std::overflow_error, see walk.hpp
-        raise TooLarge(
-            "n: got so many answers that they have more than 100,000,000 segments together, "
-            "expected fewer; ask for fewer, or for fewer sequences at a time"
-        ) from None
+        raise _too_many() from None
     except ValueError as error:
         raise InvalidInput(str(error)) from None
 

@@ -25,8 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import check_scores, whole
+from caesura.checks import check_scores, whole, zeros
 from caesura.errors import Impossible, InvalidInput, message
+from caesura.inference.door import called
 
 __all__ = ["SpanGraph", "SpanMarginals", "SpanPath"]
 
@@ -275,7 +276,7 @@ class SpanGraph:
         >>> [path.score for path in graph.n_best(3)]
         [2.5, 2.0]
         """
-        found = self._paths(self._graph.n_best(whole("n", n, 1, MOST_INDEX)))
+        found = self._paths(called(self._graph.n_best, whole("n", n, 1, MOST_INDEX)))
         return sorted(found, key=lambda path: -path.score)  # rounding may have swapped neighbours
 
     def sample(self, n: int, seed: int = 0) -> list[SpanPath]:
@@ -305,7 +306,7 @@ class SpanGraph:
         100
         """
         whole("seed", seed, 0, 2**64 - 1)
-        return self._paths(self._graph.sample(whole("n", n, 1, MOST_INDEX), int(seed)))
+        return self._paths(called(self._graph.sample, whole("n", n, 1, MOST_INDEX), int(seed)))
 
     def score(self, path: npt.ArrayLike) -> float:
         """Return the score of a path.
@@ -386,7 +387,7 @@ def _pairs(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
 def _scores(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> Floats:
     """Return scores of a shape; 0 where none are given."""
     if value is None:
-        return np.zeros(shape)
+        return zeros(name, *shape)
     try:
         array = np.ascontiguousarray(value, np.float64)
     except (TypeError, ValueError):

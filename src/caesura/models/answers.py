@@ -70,7 +70,7 @@ class Answers(Predictor):
         """
         names, reading = self._confident_reading()
         for some in self._encoded(X, constraints):
-            found = some.scorer.confident(some.design, reading, some.threads, some.conditions)
+            found = some.ask(some.scorer.confident, reading, some.threads, some.conditions)
             ends = found.ptr.tolist()
             chances = found.probabilities.tolist()
             rows = found.segments(Segment, names)
@@ -213,7 +213,7 @@ class Answers(Predictor):
         names, reading = self._confident_reading()
         known, out = calibration is not None, []
         for some in self._encoded(X):
-            found = some.scorer.confident(some.design, reading, some.threads)
+            found = some.ask(some.scorer.confident, reading, some.threads)
             raw = found.probabilities
             shown = raw if calibration is None else calibration(raw)
             rows = found.confident(Confident, Segment, names, shown, known, least)
@@ -327,7 +327,7 @@ class Answers(Predictor):
 
 def _entropies(some: Encoded) -> list[float]:
     """Return the entropy of each sequence for each of its tokens."""
-    rows = some.scorer.posterior(some.design, True, some.threads)
+    rows = some.ask(some.scorer.posterior, True, some.threads)
     out = []
     for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
         if row.log_partition == -np.inf:

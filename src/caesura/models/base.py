@@ -52,7 +52,7 @@ from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.streaming import check_stream, streamed
-from caesura.models.structure import Fitted
+from caesura.models.structure import Fitted, check_learnt
 from caesura.models.targets import Target, scheme_of, segments_of
 from caesura.models.training import Training, train
 from caesura.segments import Segment
@@ -191,6 +191,7 @@ class Model(Estimator):
         corpus: Any = read.corpus
         training = SpanTraining(labelling, bars, encoder, corpus, kernel, rows, weight, own)
         kernel, history, status = fit_spans(self, training, dev, checkpoint, callbacks)
+        check_learnt(kernel.weights)
         encoder.forget()
         fitted = span_fitted(labelling[:3], encoder, kernel)
         self._set_fitted(fitted, n_features_=len(kernel), history_=history, status_=status)

@@ -26,20 +26,21 @@ def condition_of(p: Potentials, any_length: bool = False) -> _kernels.Condition:
     any_length : bool
         Whether only what does not depend on the length is looked at.
     """
-    kept, Y = p._constraints, len(p.labels)
+    parts, Y = p.parts, len(p.labels)
+    kept = parts.constraints
     tokens = None if kept.allowed is None or kept.allowed.all() else kept.allowed
     marks = kept.boundary if kept.boundary.any() else None
-    histories = {target: list(labels) for labels, target in p._histories.items()}
+    histories = {target: list(labels) for labels, target in parts.histories.items()}
     added = [
         (int(start), int(end), histories[int(target)])
-        for starts, ends, targets, _, _ in p._added
+        for starts, ends, targets, _, _ in parts.added
         for start, end, target in zip(starts, ends, targets, strict=True)
     ]
     return _kernels.Condition(
         n_labels=Y,
         allowed=None if any_length else tokens,
         boundary=None if any_length else marks,
-        pairs=np.array([edge[:3] for edge in p._edges], np.int32).reshape(-1, 3),
+        pairs=np.array([edge[:3] for edge in parts.edges], np.int32).reshape(-1, 3),
         forbidden=np.array(kept.forbidden, np.int32).reshape(-1, 3),
         histories=added,
         rules=list(dict.fromkeys(rules_of(p))),

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import Impossible
+from caesura.inference.door import called
 from caesura.inference.results import Marginals
 from caesura.models.lookback import refuse
 from caesura.models.reading import documents_of
 from caesura.models.rules import Rules
 from caesura.models.scores import potentials_of
 from caesura.models.span_marginals import PairMarginals
-from caesura.models.structure import Fitted
+from caesura.models.structure import Fitted, unscaled
 from caesura.potentials import Potentials
 
-__all__ = ["Encoded", "impossible"]
+__all__ = ["Encoded", "asked", "impossible"]
+
+T = TypeVar("T")
 
 
 class Encoded(NamedTuple):
@@ -39,7 +42,11 @@ class Encoded(NamedTuple):
 
     def best(self, reading: _kernels.Reading | None) -> _kernels.Paths:
         """Return the best segments, or states where no reading is given."""
-        return self.scorer.best(self.design, reading, self.threads, self.conditions)
+        return self.ask(self.scorer.best, reading, self.threads, self.conditions)
+
+    def ask(self, question: Callable[..., T], *arguments: Any) -> T:
+        """Return the kernels' answers about them."""
+        return asked(self.first, question, self.design, *arguments)
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
         """Return the potentials of one of them."""
@@ -50,7 +57,7 @@ class Encoded(NamedTuple):
         self, potentials: Callable[[int], Potentials], states: Sequence[str]
     ) -> list[Any]:
         """Return the marginals of each; its potentials are made where they are asked for."""
-        rows = self.scorer.posterior(self.design, False, self.threads, self.conditions)
+        rows = self.ask(self.scorer.posterior, False, self.threads, self.conditions)
         for i, row in enumerate(rows, self.first):
             if row.log_partition == -np.inf:
                 raise impossible(i)
@@ -69,11 +76,24 @@ class SpanEncoded(Encoded):
         self, potentials: Callable[[int], Potentials], states: Sequence[str]
     ) -> list[Any]:
         """Return the marginals of each."""
-        rows = self.scorer.posterior(self.design, False, self.threads)
+        rows = self.ask(self.scorer.posterior, False, self.threads)
         for i, row in enumerate(rows, self.first):
             if row.log_partition == -np.inf:
                 raise impossible(i)
         return [PairMarginals(row, states) for row in rows]
+
+
+def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
+    """Return the kernels' answers about sequences from ``X[first]`` on, or raise an error that
+    names one of them.
+
+    Probabilities of scores beyond 1e10 are refused.  The best path needs no such limit: it is
+    answered for all scores that are finite.
+    """
+    try:
+        return called(question, *arguments)
+    except FloatingPointError as error:  # with the number of a sequence
+        raise unscaled(first + error.args[0]) from None
 
 
 def impossible(i: int) -> Impossible:

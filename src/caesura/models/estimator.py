@@ -30,6 +30,7 @@ __all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of"]
 
 MOST_THREADS = 1024
 MOST_CANDIDATES = 2**31 - 1
+MOST_BIAS = 1e9  # so that its sums with other scores are within those that the kernels take
 UPDATES = ("early", "max-violation", "standard")  # in the order of the kernels
 PRECISIONS = ("auto", "double", "mixed")
 Features = list[Template | SegmentFeature]
@@ -153,9 +154,10 @@ class Estimator(Parameters):
     def _checked_bias(self) -> float:
         """Return the bias towards text outside, which may be set between two predictions."""
         bias = self.outside_bias
-        if not _is_number(bias) or not np.isfinite(bias):
+        if not _is_number(bias) or not abs(bias) <= MOST_BIAS:  # NaN is not
             remedy = "raise it for precision, lower it for recall"
-            raise InvalidInput(message("outside_bias", bias, "a finite number", remedy))
+            expected = f"a finite number from -{MOST_BIAS:g} to {MOST_BIAS:g}"
+            raise InvalidInput(message("outside_bias", bias, expected, remedy))
         return bias
 
     # -- what differs -------------------------------------------------------------------------

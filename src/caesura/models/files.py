@@ -142,6 +142,9 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     >>> again.predict(["a b"]) == model.predict(["a b"])
     True
     """
+    if not isinstance(trust, bool):
+        remedy = "pass True only for files from a source that you trust"
+        raise InvalidInput(message("trust", trust, "True or False", remedy))
     header, arrays = persistence.read(path, "model")
     try:
         return _built(header, arrays, trust)

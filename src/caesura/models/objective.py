@@ -14,6 +14,7 @@ from caesura.errors import InvalidInput
 from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.paths import PathRule, PathState
+from caesura.models.structure import unscaled
 
 __all__ = ["Corpora", "StreamedCorpora"]
 
@@ -95,7 +96,7 @@ class Corpora:
             while at < len(sequences):
                 at = run.run(sequences, at, SECONDS)
         w, sums, variance = state.w.copy(), state.sums.copy(), state.variance.copy()
-        run.finish(w, _there(sums), _there(variance))
+        run.finish(w, _there(sums), variance if rule.name == "arow" else None)
         self._path = w, run
         after = state._replace(
             w=w,
@@ -117,7 +118,7 @@ class Corpora:
         return _kernels.PathPass(
             self._objective,
             *(rule.name, rule.pa_type, rule.c, rule.by_errors, rule.r, c2, self._centre),
-            *(state.w, _there(state.sums), _there(state.variance)),
+            *(state.w, _there(state.sums), state.variance if rule.name == "arow" else None),
             blocks if rule.name == "svm" else None,
             state.steps,
         )
@@ -233,7 +234,7 @@ def _there(values: Floats) -> Floats | None:
 
 @contextlib.contextmanager
 def _possible(first: int) -> Iterator[None]:
-    """Say in words for which sequence nothing is possible."""
+    """Say in words for which sequence nothing is possible, or whose scores are too large."""
     try:
         yield
     except LookupError as error:  # with the number of a sequence
@@ -242,3 +243,5 @@ def _possible(first: int) -> Iterator[None]:
             "possible ones; look for what max_length, same_label_adjacent, constraints or the tag "
             "scheme forbids"
         ) from None
+    except FloatingPointError as error:  # likewise
+        raise unscaled(first + error.args[0]) from None

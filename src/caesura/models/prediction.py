@@ -13,7 +13,7 @@ from caesura import _kernels, inference
 from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import Impossible, InvalidInput
-from caesura.inference.door import check_count, threads_of
+from caesura.inference.door import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
@@ -30,7 +30,7 @@ from caesura.models.rules import (
     spoken,
     told_of,
 )
-from caesura.models.structure import Fitted, layout_bounds, scorer_of
+from caesura.models.structure import Fitted, layout_bounds, scorer_of, unscaled
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
@@ -53,15 +53,15 @@ class Asked(NamedTuple):
         try:
             answers: list[Any] = question(self.potentials, *arguments, **options)
             return answers
-        except Impossible:
+        except (Impossible, InvalidInput):
             for i, p in enumerate(self.potentials, self.first):
-                if inference.log_partition(p) == -np.inf:
+                if _log_partition(i, p) == -np.inf:
                     raise impossible(i) from None
             raise
 
     def log_partitions(self, n_threads: int | None) -> list[float]:
         """Return ln Z of each, or raise where nothing is possible."""
-        found: list[float] = inference.log_partition(self.potentials, n_threads=n_threads)
+        found = self.of(inference.log_partition, n_threads=n_threads)
         if -np.inf in found:
             raise impossible(self.first + found.index(-np.inf))
         return found
@@ -311,8 +311,8 @@ class Predictor(OnlineModel):
 
     def _ranked(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
         names, reading = self._segmenting(self._known)
-        ranked: list[list[tuple[list[Segment], float]]] = some.scorer.n_best(
-            some.design, reading, Segment, names, n, some.threads, some.conditions
+        ranked: list[list[tuple[list[Segment], float]]] = some.ask(
+            some.scorer.n_best, reading, Segment, names, n, some.threads, some.conditions
         )
         if [] in ranked:
             raise impossible(some.first + ranked.index([]))
@@ -353,13 +353,23 @@ class Predictor(OnlineModel):
     def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
         """Return n segmentations of each; the kernels add the index of a sequence to the seed."""
         names, reading = self._segmenting(self._known)
+        check_answers(n * (some.first + len(some.raw)))  # those before these count, too
         from_seed = (seed + some.first) % 2**64
-        drawn: list[list[list[Segment]]] = some.scorer.sample(
-            some.design, reading, Segment, names, n, from_seed, some.threads, some.conditions
+        drawn: list[list[list[Segment]]] = some.ask(
+            *(some.scorer.sample, reading, Segment, names, n, from_seed),
+            *(some.threads, some.conditions),
         )
         if [] in drawn:
             raise impossible(some.first + drawn.index([]))
         return drawn
+
+
+def _log_partition(i: int, p: Potentials) -> float:
+    """Return ln Z of sequence i, or raise an error that names it."""
+    try:
+        return inference.log_partition(p)
+    except InvalidInput:
+        raise unscaled(i) from None
 
 
 def _possible(answers: Iterable[T | None]) -> list[T]:

@@ -76,7 +76,7 @@ def told_of_large(objective: Corpora | StreamedCorpora, w0: Floats) -> Iterator[
     """Let an error name the first sequence whose values are too large to begin with."""
     try:
         yield
-    except (InvalidInput, RuntimeError):  # of the optimiser; of the kernels, for infinite scores
+    except InvalidInput:
         if isinstance(objective, StreamedCorpora):
             raise  # to look for it would take many passes
         if (first := _first_large(objective, w0)) is None:
@@ -91,7 +91,12 @@ def _first_large(objective: Corpora, w0: Floats) -> int | None:
     """Return the sequence with which the sum over the first ones stops being finite."""
 
     def good(n: int) -> bool:
-        value, gradient = objective.batch(w0, np.arange(n))
+        try:
+            value, gradient = objective.batch(w0, np.arange(n))
+        except InvalidInput as error:
+            if error.argument == "X":  # its scores are too large
+                return False
+            raise
         with np.errstate(over="ignore"):
             return bool(np.isfinite(value) and np.isfinite(gradient @ gradient))
 

@@ -9,7 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.checks import LARGEST_SCORE
 from caesura.encoding import Encoder
+from caesura.errors import InvalidInput
 from caesura.models.rules import Rules
 
 __all__ = [
@@ -84,6 +86,24 @@ class Fitted(NamedTuple):
         scorer = scorer_of(parameters, w, structure)
         words = encoder.word_rows(parameters, scorer)
         return cls(structure, labels, scheme, encoder, parameters, w, scorer, words, rules)
+
+
+def unscaled(i: int) -> InvalidInput:
+    """Return the error about a sequence whose scores are too large."""
+    return InvalidInput(
+        f"X[{i}]: got values that score beyond 1e10, expected scores from -1e10 to 1e10, where "
+        "sums are exact enough for probabilities; scale the values of its attributes or its array"
+    )
+
+
+def check_learnt(w: Floats) -> None:
+    """Raise if weights have grown so large that `load` would refuse them."""
+    if not (np.abs(w) <= LARGEST_SCORE).all():  # NaN is not
+        raise InvalidInput(
+            f"X: got values with which weights grow to {np.abs(w).max():.3g}, expected weights "
+            f"from -{LARGEST_SCORE:.0e} to {LARGEST_SCORE:.0e}; scale the values of attributes or "
+            "arrays, or lower sample_weight and the learning rate"
+        )
 
 
 class Blocks(NamedTuple):

@@ -21,6 +21,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
+from caesura.models.encoded import asked
 from caesura.models.structure import Fitted, Labelling, layout_bounds, scorer_of
 from caesura.models.targets import Rows, gold_of
 from caesura.segments import Segment
@@ -65,7 +66,7 @@ def find_temperature(
     def loss(log_temperature: float) -> float:
         share = float(np.exp(-log_temperature))
         scorer = scorer_of(fitted.parameters, fitted.w * share, fitted.structure, longest=longest)
-        found = scorer.posterior(design, False, threads)
+        found = asked(0, scorer.posterior, design, False, threads)
         return float(sum(row.log_partition for row in found)) - share * truth
 
     return float(np.exp(_least(loss, LOWEST, HIGHEST)))

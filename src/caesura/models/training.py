@@ -26,6 +26,7 @@ from caesura.models.structure import (
     Fitted,
     Labelling,
     Structure,
+    check_learnt,
     layout_bounds,
 )
 from caesura.models.targets import Bytes, Rows
@@ -211,7 +212,9 @@ def train(
         )
     if stream is None:
         training.objective.release()  # before the model takes memory of its own
-    return result if centre is None else result._replace(w=centre + result.w)
+    result = result if centre is None else result._replace(w=centre + result.w)
+    check_learnt(result.w)
+    return result
 
 
 def optimiser_of(model: Model, training: Training, objective: Any, total: int | None = None) -> Any:
