@@ -40,7 +40,7 @@ def counted(case: Case, i: int, segments: Any) -> Floats:
     return np.array(found)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seeds, orders)
 def test_a_path_has_its_score_and_its_counts(seed: int, order: int) -> None:
     case = Case(seed, order=order)
