@@ -9,6 +9,8 @@
 
 namespace caesura {
 
+// base(t) = increment[1] + ... + increment[t], kept as a high and a low part, since the difference
+// of two long sums would lose digits.  Rows t of the tables are relative to base(t).
 Walk::Walk(const Problem& problem, const Lattice& lattice, const Tables& tables)
     : problem_(problem), g_(lattice), tables_(tables) {
   Total base;
@@ -23,16 +25,27 @@ double Walk::offset(int s, int e) const {
   return (base_high_[s] - base_high_[e]) + (base_low_[s] - base_low_[e]);
 }
 
+// Targets below Y are labels, the others histories of labels, which a state may end in.
 bool Walk::holds(int target, int state) const {
   if (target < g_.Y) return g_.order[g_.rank[state]] == target;
   return problem_.automaton().ends_in(state, target - g_.Y);
 }
 
+// The emission of token t with the label of the state; -inf where it is not allowed.
 double Walk::token(int t, int state) const {
   const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(t) * g_.Y + g_.order[g_.rank[state]];
   return g_.allowed != nullptr && !g_.allowed[at] ? kMinusInfinity : g_.emission[at];
 }
 
+// theta(s, e) of all segments [s, e) with s = e - 1, ..., low, in one pass over the potentials:
+//
+//   running[s] = running[s + 1] + emission[s] + scores of potentials with an open start at s
+//   theta(s, e) = running[s] + own[s],      own[s]: potentials with a closed start at s, and spans
+//
+// A potential with an open start applies to s and to all earlier starts, so that it stays in the
+// running sum; one with a closed start counts for s alone.  `open` is the same for segments that go
+// on beyond e: only potentials with an open end count.  It costs O(e - low) and the potentials with
+// start >= low that end at or before e.
 void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
   out.clear();
   double running = 0.0, running_open = 0.0;
@@ -40,6 +53,7 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
     double own = 0.0, own_open = 0.0;
     running += token(s, state);
     running_open += token(s, state);
+    // The potentials that start at s are sorted by end.
     for (int i = g_.by_start[s]; i < g_.by_start[s + 1]; ++i) {
       const Potential& p = g_.potentials[g_.starting[i]];
       if (p.end > e) break;
@@ -53,10 +67,13 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
       const int y = g_.order[g_.rank[state]];
       own += g_.spans[(static_cast<std::ptrdiff_t>(s) * g_.span_length + (e - s - 1)) * g_.Y + y];
     }
+    // A span score is exact, so it is no part of a segment that goes on.
     out.push_back({s, running + own, running_open + own_open});
   }
 }
 
+// The score of the arc (p, q) at boundary t: transition[y0, y], the edges at t, and what entering
+// state q gains.  It costs O(log edges) for the edges at t.
 double Walk::transition(int t, int p, int q) const {
   const int i = g_.rank[p], j = g_.rank[q];
   if (i == j && !g_.same_label_adjacent) return kMinusInfinity;
@@ -76,12 +93,23 @@ double Walk::token_score(int t, int q) const {
   return scores[0].closed;
 }
 
+// An unbounded state has a term of its own until its start has joined the open ones, s > A(e - 1).
 bool Walk::in_window(int s, int e, int q) const {
   if (g_.fence[e] > s) return false;
   if (q < g_.unbounded) return s > g_.reach[e - 1];
   return e - s <= g_.longest && g_.fitting[e - s] > q;
 }
 
+// The terms of a row of the sweep, as in walk.hpp.  The value of the node is their sum (or
+// maximum), up to a constant that all terms of one node share:
+//
+//   final         = alpha[T][p] + end[y]                          for the accepting states p
+//   hat[s][q]     = alpha[s][p] + transition(s, p, q)             for the arcs (p, q)
+//   alpha[e][q]   = hat[s][q] + theta(s, e) + base(s) - base(e - 1)   for the starts in the window
+//                   open[e - 1][q] + what an old segment gains by ending at e
+//   O[e][q]       = the same with theta beyond e, for the starts s <= A(e) that are not old yet
+//
+// Memory is that of the answer; a node of a state with a window of k starts costs O(k).
 void Walk::terms(const Node& node, std::vector<Term>& out) const {
   out.clear();
   const auto [kind, e, q] = node;
@@ -99,6 +127,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
     return;
   }
   if (kind == NodeKind::kBegun) {
+    // Without a list of arcs the model is of first order, and each label may follow each other.
     if (g_.in_ptr == nullptr) {
       for (int p = 0; p < g_.Q; ++p) {
         push(NodeKind::kClosed, e, p, at(tables_.alpha, e, p) + transition(e, p, q));
@@ -112,23 +141,28 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
     return;
   }
   const bool open_state = q < g_.unbounded;
+  // low is the first start in the window: no earlier than the last forced boundary before e, and
+  // later than A(e - 1), or at a distance of at most the label's longest segment.
   const bool closing = kind == NodeKind::kClosed;
   int low = g_.fence[e];
   if (open_state) {
     low = std::max(low, g_.reach[e - 1] + 1);
   } else {
     int longest = 0;
+    // States are ordered by falling bound, so that lengths that fit a state are 1, ..., longest.
     while (longest < g_.longest && g_.fitting[longest + 1] > q) ++longest;
     low = std::max(low, e - longest);
   }
   std::vector<Theta> scores;
   thetas(e, q, low, scores);
   for (const Theta& theta : scores) {
+    // A start later than A(e) may still be told from others beyond e, and is not part of O[e].
     if (!closing && theta.start > g_.reach[e]) continue;
     const double value = (closing ? theta.closed : theta.open) + at(tables_.hat, theta.start, q) +
                          offset(theta.start, e - 1);
     push(NodeKind::kBegun, theta.start, q, value);
   }
+  // step: what every segment gains at e that started at or before A(e - 1).
   if (!open_state || e == 1) return;
   double step = token(e - 1, q);
   for (int i = g_.by_end[e]; i < g_.by_end[e + 1]; ++i) {
@@ -140,6 +174,8 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   push(NodeKind::kOpen, e - 1, q, at(tables_.open, e - 1, q) + step);
 }
 
+// ln P(s | e, q) = hat[s][q] + theta(s, e) + base(s) - base(e) - alpha[e][q].  The open term is not
+// needed here, as each start down to `low` is asked for on its own.
 void Walk::log_shares(int low, int end, int state, std::vector<double>& out) const {
   out.assign(end - low, kMinusInfinity);
   const double total = tables_.alpha[static_cast<std::ptrdiff_t>(end) * g_.stride + state];
@@ -148,6 +184,7 @@ void Walk::log_shares(int low, int end, int state, std::vector<double>& out) con
   thetas(end, state, low, scores);
   for (const auto& [start, closed, open] : scores) {
     const int length = end - start;
+    // Starts fall, so that all further ones are too long, or before the forced boundary, as well.
     const bool too_long =
         state >= g_.unbounded && (length > g_.longest || g_.fitting[length] <= state);
     if (too_long || g_.fence[end] > start) break;
@@ -156,6 +193,8 @@ void Walk::log_shares(int low, int end, int state, std::vector<double>& out) con
   }
 }
 
+// ln P(p | t, q) = alpha[t][p] + transition(t, p, q) - hat[t][q].  Both rows are relative to
+// base(t).
 double Walk::log_arc(int t, int p, int q) const {
   const std::ptrdiff_t row = static_cast<std::ptrdiff_t>(t) * g_.stride;
   const double total = tables_.hat[row + q];
@@ -186,8 +225,10 @@ std::uint64_t Random::next() {
   return result;
 }
 
+// 53 random bits, the digits of a double, in [0, 1).
 double Random::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
+// Only kClosed and kBegun are ends of a segment; the open nodes between them are passed over.
 std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Node>& path) {
   std::vector<LabelledSegment> segments;
   int end = g.T;
@@ -201,6 +242,7 @@ std::vector<LabelledSegment> segments_of(const Lattice& g, const std::vector<Nod
   return segments;
 }
 
+// start[e][q] and previous[s][q], from T back to 0; O(number of segments).
 std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last) {
   std::vector<LabelledSegment> segments;
   for (int e = g.T, state = last; e > 0;) {
@@ -213,6 +255,7 @@ std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last)
   return segments;
 }
 
+// alpha, hat and, where a label has no bound, open: [T + 1][stride] each; then increment: [T + 1].
 std::size_t table_size(const Lattice& g) { return static_cast<std::size_t>(g.T + 1) * g.stride; }
 
 std::size_t tables_size(const Lattice& g) {
@@ -228,6 +271,7 @@ Tables tables_in(const Lattice& g, double* memory) {
   return tables;
 }
 
+// An empty answer counts for one, so that endlessly many of them are refused too.
 void SegmentCount::add(std::size_t segments) {
   total_ += std::max<std::int64_t>(static_cast<std::int64_t>(segments), 1);
   check(0);

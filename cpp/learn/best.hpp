@@ -18,11 +18,13 @@ namespace caesura::CAESURA_ISA {
 template <int B>
 inline void best_panel(const Panel& panel, const real* before, const real* m, int stride, real* out,
                        real* from) {
+  // best: [B][W] scores, where: [B][W] their labels; both stay in registers over all sources.
   vec best[B], where[B];
   for (int b = 0; b < B; ++b) {
     best[b] = splat(-kInfinity);
     where[b] = vec{};
   }
+  // Sources rise, and only a greater value replaces the best, so that the first of equals is kept.
   for (int k = 0; k < panel.count; ++k) {
     const int i = panel.sources[k];
     const vec x = splat(before[i]), here = splat(static_cast<real>(i));
@@ -40,6 +42,7 @@ inline void best_panel(const Panel& panel, const real* before, const real* m, in
 }
 
 // The same over all labels.
+// It costs O(Y^2) at most, and less where panels have few sources.
 inline void best_step(const Weights<real>& w, const real* before, const real* m, real* out,
                       real* from) {
   for (int p = 0; p < w.n_best_panels; ++p) {
@@ -61,6 +64,13 @@ inline void best_step(const Weights<real>& w, const real* before, const real* m,
 
 // At least one token.  Where a segment starts, and the label before it, are kept as numbers of the
 // rows' own kind: vectors choose them along with scores, and they are exact up to 2^53 in a double.
+//
+//   hat[e][y]   = max over y0 of alpha[e][y0] + transition[y0, y]
+//   alpha[e][y] = max over s of hat[s][y] + theta(s, e, y),   the best start is start[e][y]
+//
+// theta(s, e, y) is the score of all rows that apply to the segment.  Live starts and open ones are
+// those of segmental.hpp, so that a sequence costs O(T Y (m + Y)) where m starts are live at a
+// time.
 class Best {
  public:
   // rows: [T + n_sites][stride] scores; tables: where the rows of the sweep go, or null
@@ -94,6 +104,8 @@ class Best {
     if (known.entry != nullptr) enter(hat);
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
+    // Invariant at the top of the loop: hat[s], start[s] and previous[s] are known for s < e, and
+    // `open` holds the segments that joined before e.
     for (int e = 1; e <= T; ++e) {
       if (alphas != nullptr) alpha = row(alphas, e);
       step(e);
@@ -101,6 +113,7 @@ class Best {
       if (e < T) best_step(w, alpha, transitions(e), row(hat, e), row(previous, e));
       if (e < T && known.entry != nullptr) enter(row(hat, e));
     }
+    // The last label is that with the best alpha[T][y] + last[y], the smallest of equals.
     int label = 0;
     for (int y = 0; y < w.Y; ++y) {
       alpha[y] += w.log_last[y];
@@ -108,6 +121,8 @@ class Best {
     }
     if (alpha[label] == -kInfinity) return 0;
     int count = 0;
+    // From T back to 0: start[e][y] is where the segment that ends at e begins, and previous[s][y]
+    // is the label before it.  At s = 0 the label that is read is not used.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(row(start, e)[label]);
       out[count++] = {s, e, label};
@@ -144,6 +159,9 @@ class Best {
     fill(alpha, n, -kInfinity);
     real* from = row(start, e);
     fill(from, n, 0);
+    // Starts fall from e - 1 to low[e].  Rows of sites with an open start are added to gain or
+    // close when their start is reached, and so count for that start, all earlier ones and the open
+    // ones.
     spans.for_starts(
         e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, n); },
         [&](const real* values) { add(close, values, n); },
@@ -171,6 +189,13 @@ class Best {
     const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
     const bool joining = w.has_open && spans.joins_at(s, e);
     const vec here = splat(static_cast<real>(s));
+    //
+    //   live[s, e]  = live[s, e - 1] + gain[e] + own[s, e],     live[s, s] = hat[s]
+    //   alpha[e]    = max(alpha[e], live[s, e] + close[e] + exact[s, e])   where y fits e - s
+    //   entering[e] = max(entering[e], live[s, e])                         where s joins at e
+    //
+    // A label that joins leaves live, so that it is not offered twice.  Later starts come first,
+    // and only a greater score replaces one, so that the latest of equal starts is kept.
     for (int q = 0; q < n; q += W) {
       vec value = load(before + q) + load(gain + q);
       if (own != nullptr) value += load(own + q);
@@ -189,11 +214,19 @@ class Best {
 
   // Segments from all earlier starts, which are alike.
   void extend_open(real* from) {
+    //
+    //   alpha[e] = max(alpha[e], open[e - 1] + gain[e] + close[e])
+    //   open[e]  = max(entering[e], open[e - 1] + gain[e])
+    //
+    // open_start goes with open: the comparison of two starts was settled when they joined, for
+    // they gain the same from there on.
     for (int q = 0; q < n; q += W) {
       const vec value = load(open + q) + load(gain + q), here = load(open_start + q);
       take(value + load(close + q), here, alpha + q, from + q);
       take(value, here, entering + q, entering_start + q);
     }
+    // What enters at e is open from e on.  The starts of the emptied row need no reset: an entry of
+    // -inf is never chosen.
     std::swap(open, entering);
     std::swap(open_start, entering_start);
     fill(entering, n, -kInfinity);

@@ -6,6 +6,8 @@
 namespace caesura::CAESURA_ISA {
 
 // What is ahead, and whether it is too much.
+// A value that is too large is cut off and its lane marked, so that no infinity meets a 0 as long
+// as the sweep goes on; marked lanes go to the general sweeps at the end.
 struct Ahead {
   ivec far = ivec{};
   vec operator()(vec value) {
@@ -15,6 +17,11 @@ struct Ahead {
 };
 
 // The sums over the ends after e, from the nearest to each, as they are at e.
+//
+//   older[end] = sum over e < a <= end of back[a] closing[a] g[e + 1] ... g[a]
+//
+// A start with a smaller bound reads an earlier prefix; nothing is subtracted.  Each end is summed
+// once here and once among the younger, so that a label costs O(T) additions of its states in all.
 template <bool kByState>
 void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
@@ -22,6 +29,7 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
   const int m = count(y);
   const bool closed = spans.closes;
   Ahead bounded;
+  // Prefix sums over the ends, the nearest first; `since` is g[e + 1] ... g[end].
   for (int end = e + 1; end <= queue.oldest[y]; ++end) {
     gain_since(y, row(grow, end));
     real* to = older(y, end);
@@ -35,12 +43,19 @@ void HighOrder<kByState>::turn_back(int y, int e, real* back) {
     nearer = to;
   }
   bad |= bounded.far;
+  // From here on `since` is what the older ends gain before e, and the younger ends are those up to
+  // e.
   for_numbers(y, [&](int q) { store(queue.since + q, splat(1)); });
   fill(queue.younger + h.first[y] * W, m * W, 0);
   queue.turn[y] = e + 1;
 }
 
 // beyond[s], where s joins.
+//
+//   beyond[s] = younger  +  older[farthest] since,       farthest = min(T, s + L)
+//
+// Starts fall, so that `farthest` never rises and the queue only drops ends.  There is nothing
+// ahead of a label whose longest segment has ended when s joins.
 template <bool kByState>
 void HighOrder<kByState>::ahead(int s, real* back) {
   Ahead bounded;
@@ -51,6 +66,8 @@ void HighOrder<kByState>::ahead(int s, real* back) {
       queue.oldest[y] = farthest;
       if (farthest < queue.turn[y] - 1) turn_back(y, joins[s], back);
     }
+    // All older ends lie beyond `farthest` where the oldest is before the turn; then younger is the
+    // sum.
     const real *old = queue.oldest[y] >= queue.turn[y] ? older(y, queue.oldest[y]) : nullptr,
                *younger = queue.younger + h.first[y] * W;
     const Gains since = of(queue.since, y);
@@ -66,6 +83,13 @@ void HighOrder<kByState>::ahead(int s, real* back) {
 
 // Segments that have joined before e and end there: their probabilities, and the queue as it is
 // before e.
+//
+//   P(some end at e)     = going[e] closing[e] back[e]                            -> stops[e]
+//   P(some reach e)      = going[e] (younger[e] + closing[e] back[e])             -> cover[e]
+//   younger[e - 1]       = g[e] (younger[e] + closing[e] back[e])
+//
+// The sum that reaches e is taken from the queue only where the label has no bound, since then
+// every end is ahead of every start; cover_block counts the others.
 template <bool kByState>
 void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
   const bool closed = spans.closes;
@@ -73,6 +97,7 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
   for (int y = 0; y < h.Y; ++y) {
     const std::ptrdiff_t first = h.first[y] * W;
     const int m = count(y);
+    // Segments of length 1 end before they could join.
     if (bound(y) == 1) {
       for_numbers(y, [&](int q) { store(stops + q, vec{}); });
       continue;
@@ -85,6 +110,7 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
          *over = row(cover, e) + (kByState ? first : y * W);
     const bool unbounded = bound(y) == T;
     vec stopping = vec{}, covering = vec{};
+    // One pass over the states of a label.  Rows by label add the states up in registers.
     for (int k = 0; k < m; ++k) {
       const vec end = closed ? load(ends + k * W) * closes[k] : load(ends + k * W),
                 ahead = load(younger + k * W) + end, mass = load(go + k * W);
@@ -116,6 +142,8 @@ void HighOrder<kByState>::end_back(int e, real* back, real* stops) {
 template <bool kByState>
 void HighOrder<kByState>::prepare_cover() {
   std::size_t rows = 0, most = 0;
+  // The rows of scratch hold a block: all the ends from hi to the last that one of its starts
+  // reaches, and all its starts.
   for (int y = 0; y < h.Y; ++y) {
     if (!has_blocks(y)) continue;
     rows = std::max<std::size_t>(rows, bound(y) + spans.widest + 2);
@@ -126,6 +154,9 @@ void HighOrder<kByState>::prepare_cover() {
   scratch[5] = reals(work, c * W);
 }
 
+// The block of one label y that joins at lo <= joins[s] < hi, as soon as back[e] is known for all
+// e > lo.  A block costs O(L + widest) rows of the label's states, and there are T / max(1,
+// L - widest) of them.
 template <bool kByState>
 void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
   const int hi = std::min(lo + block(y), T + 1), m = count(y);
@@ -134,6 +165,8 @@ void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
   // What has gone on to each e, [e - lo][m]; what goes on now, and what is ahead, [m].
   real *gone = scratch[0], *going_on = scratch[1], *ahead = scratch[2];
   fill(going_on, m * W, 0);
+  // gone[e] = g[e] (gone[e - 1]  +  sum over the starts s with joins[s] = e - 1 of hat[s]
+  // joined[s])
   for (int e = lo + 1, s = begin; e < hi; ++e) {
     for (; s < end && joins[s] < e; ++s) {
       if (can_join(y, s))
@@ -148,6 +181,10 @@ void HighOrder<kByState>::cover_block(int y, int lo, real* back) {
     }
   }
   fill(ahead, m * W, 0);
+  //
+  //   cover[e]     += gone[e] (ahead[e] + closing[e] back[e])
+  //   ahead[e - 1]  = g[e] (ahead[e] + closing[e] back[e]),       ahead[hi - 1] = 0
+  //
   for (int e = hi - 1; e > lo; --e) {
     const real* now = gone + (e - lo) * m * W;
     const Ends ends = ends_at(y, e, back);
@@ -177,6 +214,7 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
     });
   };
   start_gains();
+  // b[e] = closing[e] back[e] g[hi + 1] ... g[e],   near[e] = b[hi] + ... + b[e]
   for (int e = hi; e <= last; ++e) {
     if (e > hi) gain(e);
     real *own = b + (e - hi) * m * W, *sum = near + (e - hi) * m * W;
@@ -189,6 +227,9 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
     }
   }
   start_gains();
+  // a[s] = hat[s] joined[s] g[joins[s] + 1] ... g[hi]; kept are its sums from s on.  Together with
+  // b this is the whole segment, since the gains meet at hi.  crossing[s] = a[s] near[min(T,
+  // s + L)].
   for (int s = end - 1, e = hi; s >= begin; --s) {
     for (; e > joins[s]; --e) gain(e);
     real* sum = a + (s - begin) * m * W;
@@ -202,11 +243,13 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
       return reached < hi ? vec{} : mass * load(far + k * W);
     });
   }
+  // For e <= hi: cover[e] += sum over joins[s] < e of crossing[s].  The sum grows as e rises.
   fill(over, width * W, 0);
   for (int e = joins[begin] + 1, s = begin; e <= hi; ++e) {
     for (; s < end && joins[s] < e; ++s) add(over, crossing + (s - begin) * width * W, width * W);
     add(row(cover, e) + at_label(y), over, width * W);
   }
+  // For e > hi: cover[e] += sum over end >= e of b[end] (sum of a[s] over s >= end - L).
   fill(over, width * W, 0);
   for (int e = last; e > hi; --e) {
     const real *sum = a + (std::max(begin, e - L) - begin) * m * W, *own = b + (e - hi) * m * W;
@@ -216,6 +259,12 @@ void HighOrder<kByState>::cover_crossing(int y, int begin, int end, int hi, real
 }
 
 // ratio[s]; and terms become probabilities, as do those of the segments that join.
+//
+//   ratio[s][q] = sum over s < e <= joins[s] of term[s, e] back[e][q]  +  joined[s] beyond[s][q]
+//   P(s, e)     = sum over q of hat[s][q] term[s, e] back[e][q]
+//
+// The sum over q runs over the states that share a row: one where rows are of states, else all of a
+// label.  ratio is a sum, not a quotient, so that a hat of 0 needs no care.
 template <bool kByState>
 void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
   for (int y = 0; y < h.Y; ++y) {
@@ -227,6 +276,8 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
       vec dot = vec{};
       const Gains by = of(gained, y);
       real* out = share + (kByState ? first : 0);
+      // One end: term back is added to ratio, and hat term back takes the place of the term.  The
+      // end s + 1 always fits, and as the first it sets the sums.
       for (int k = 0; k < m; ++k) {
         const vec ahead = load(to + k * W), reached = ahead * by[k];
         store(sums + k * W, fresh ? reached : load(sums + k * W) + reached);
@@ -238,6 +289,7 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
       if (!kByState) store(share + y * W, by.same * dot);
     };
     auto clear = [&](real* share) { for_numbers(y, [&](int q) { store(share + q, vec{}); }); };
+    // Ends that are too long for the label count nothing, but row_counts reads their rows.
     for (int e = s + 1; e <= std::min(joins[s], T); ++e) {
       if (e <= farthest)
         meet(term(s, e), back_at(back, e) + first, e == s + 1, term(s, e));
@@ -257,6 +309,15 @@ void HighOrder<kByState>::begin_back(int s, real* back, real* ratio) {
 // back[e] from what is entered at e, and the expected segments that start there: by state, and by
 // what attributes at the boundary go with.  into: [n] entry * ratio; direct: [2 n + 1] what goes to
 // alpha and to S
+//
+// The program that enter() runs, transposed, and its steps in reverse order:
+//
+//   into[q]         = entry[q] own[q] ratio[e][q]
+//   direct[source]  = sum of into[q] over the states q that begin with this source
+//   passed[p]      += transition[x, y] ratio[e][q]    over the arcs (p, q) of pairs of labels x, y
+//   passed[x h]    += passed[h]                       for S(h) = alpha(h) + sum of S(x h)
+//   back[e]         = direct to alpha  +  passed
+//
 template <bool kByState>
 void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* direct, real* back,
                                 real* entered) {
@@ -268,6 +329,7 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
        *begun = classed;
   fill(begun, width, 0);
   fill(direct, (2 * n + 1) * W, 0);
+  // P(a segment starts at e in state q) = hat[e][q] ratio[e][q], by state and by class of entries.
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     const vec r = load(ratio + q * W), p = load(from + q * W) * r;
@@ -283,6 +345,8 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
     store(from_where, load(from_where) + value);
   }
   if (own != nullptr) {
+    // A class counts for all classes that it implies, each of which comes before it; falling k
+    // hands the counts down the whole way.
     // Most are next to the first: it is held, so that no addition waits for a store.
     vec all = load(begun);
     for (int k = n_classes - 1; k > 0; --k) {
@@ -296,22 +360,32 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   }
   real* passed = direct + n * W;  // to S
   const real* transition = w.transition;
+  // Arcs of pairs of labels lead to histories of one label, which have no entry, so that they read
+  // ratio and not `into`.
   for (const PairArc *arc = w.base, *end = arc + w.n_base; arc != end; ++arc) {
     real* to = passed + arc->from * W;
     store(to, load(to) + load(ratio + arc->to * W) * splat(transition[arc->pair]));
   }
   move_back(h.leading, into, direct);
+  // S is made from longer histories to shorter ones, so that its transpose goes the other way.
   const Move *last = h.longer.data(), *one = last + h.longer.size();
   while (one != last) {
     --one;
     real* to = passed + one->from * W;
     store(to, load(to) + load(passed + one->to * W));
   }
+  // alpha is a term of S of its own state, and may be a source itself.
   for (int q = 0, size = n * W; q < size; q += W)
     store(back + q, load(direct + q) + load(passed + q));
 }
 
 // Expected counts of all rows, as Segmental::long_back, and of the last labels.
+// The terms hold P(s, e) by now, `stops` and `cover` the segments that have joined:
+//
+//   ended[e]    = stops[e]  +  sum over s of P(s, e)
+//   covering[e] = cover[e]  +  sum over s of gathered[s]
+//
+// where gathered[s] is P(a segment from s reaches e or beyond).
 template <bool kByState>
 void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gradient) {
   const int width = c * W;
@@ -321,6 +395,8 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
   for (int e = T; e >= 1; --e) {
     std::memcpy(ended, row(stops, e), sizeof(real) * width);
     std::memcpy(covering, row(cover, e), sizeof(real) * width);
+    // By rising start, so that `ended` and `covering` hold the starts up to s when the sites of s
+    // are read.
     int k = spans.by_end[e + 1] - 1;
     const int first = spans.by_end[e];
     for (int s = spans.low[e]; s < e; ++s) {
@@ -345,6 +421,8 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
     }
     std::memcpy(row(x, e - 1), covering, sizeof(real) * width);
     fill(row(gathered, (e - 1) & (ring - 1)), width, 0);
+    // The last labels of the lanes whose sequence has length e are those of the segments that end
+    // there.
     for (int b = 0; b < W; ++b) {
       if (lengths[b] != e || weight[b] == 0) continue;
       for (int y = 0; y < h.Y; ++y)
@@ -355,6 +433,7 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
 
 // What is ahead of segments that end at e: nothing where that is barred, the end where the sequence
 // ends.
+// back[e][q] = passes back[e][q]  +  ending[q] / (mass of the last row), in the lanes of length e
 template <bool kByState>
 void HighOrder<kByState>::end_at(int e, vec share, real* back) const {
   vec ending = vec{};
@@ -390,6 +469,9 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   clear(T, T + 1);
   vec share = vec{};
   for (int b = 0; b < W; ++b) share[b] = weight[b] != 0 ? 1 / last_mass[b] : 0;
+  // At e: the ends at e are settled (end_at), the starts that join at e read the queue before the
+  // end e comes to it, and then segments from e - 1 are whole, so that ratio[e - 1] and back[e - 1]
+  // follow.  Rows of `back` are a ring of `kept` rows, which all ends that are still read fit into.
   for (int e = T; e >= 1; --e) {
     end_at(e, share, back_at(back, e));
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
@@ -401,6 +483,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     begin_back(s, back, ratio);
     if (s == 0) break;
     const real* labels = singles + static_cast<std::ptrdiff_t>(s) * h.singles.size() * W;
+    // E[x, y] = sum over e of S[e][x] ratio[e][q] for the pairs of labels with a weight
     for (int k = 0; k < w.n_weighted; ++k) {
       const vec p = load(labels + w.weighted[k].from * W) * load(ratio + w.weighted[k].to * W);
       store(pairs + k * W, load(pairs + k * W) + p);
@@ -409,6 +492,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   }
   for (int b = 0; b < W; ++b) weight[b] = bad[b] ? 0 : weight[b];
   const vec times = load(weight);
+  // A lane of weight 0 may hold anything, so that it is left out instead of multiplied by 0.
   auto total = [&](const real* values) { return sum(times != 0 ? load(values) * times : vec{}); };
   for (int y = 0; y < h.Y; ++y) {
     if (h.start[y] < 0) continue;

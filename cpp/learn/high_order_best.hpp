@@ -42,6 +42,12 @@ class BestHistory {
 
   // entries(e): the scores of entering states at boundary e, [lanes].  Returns how many segments it
   // wrote, in order; none: nothing is possible.
+  //
+  //   alpha[e][q] = max over s of hat[s][q] + theta(s, e, q)
+  //   hat[e][q]   = entry[e][q] + max over the states p that lead to q of alpha[e][p]
+  //
+  // A transition between labels is part of the entry here; it is written out in enter().
+  //
   template <class Entries>
   int run(Entries entries, LabelledSegment* out) {
     fill(hat, n, -kInfinity);
@@ -52,11 +58,13 @@ class BestHistory {
     }
     for (real* one : {open, entering}) fill(one, n, -kInfinity);
     for (real* one : {open_start, entering_start}) fill(one, n, 0);
+    // Invariant at the top of the loop: hat[s], start[s] and previous[s] are known for s < e.
     for (int e = 1; e <= T; ++e) {
       step(e);
       if (e < T && known.boundary != nullptr) restrict_boundary(e);
       if (e < T) enter(e, entries(e));
     }
+    // The last state is that with the best alpha[T][q] + ending[q].
     int state = 0;
     for (int q = 0; q < n; ++q) {
       alpha[q] += w.log_ending[q];
@@ -64,6 +72,8 @@ class BestHistory {
     }
     if (alpha[state] == -kInfinity) return 0;
     int count = 0;
+    // start[e][q] is where the segment that ends at e in state q begins, and previous[s][q] the
+    // state of the one before it.  At s = 0 the state that is read is not used.
     for (int e = T; e > 0;) {
       const int s = static_cast<int>(states(start, e)[state]);
       out[count++] = {s, e, h.label[state]};
@@ -98,6 +108,9 @@ class BestHistory {
   }
 
   // Whether the best segmentation that ends at e in state a comes before that in state b.
+  // Both histories are followed back in step until labels or starts differ.  Each turn moves to an
+  // earlier boundary, so that there are at most T of them; where the states meet, the histories are
+  // one.
   bool comes_first(int a, int b, int e) const {
     while (a != b && h.label[a] == h.label[b]) {
       const real begin = states(start, e)[a], other = states(start, e)[b];
@@ -110,6 +123,7 @@ class BestHistory {
     return h.label[a] < h.label[b];
   }
 
+  // The better of a score and a row.  Only a greater score replaces one, so that the first is kept.
   static void take(vec score, vec from, real* best, real* where) {
     const ivec better = score > load(best);
     store(best, better ? score : load(best));
@@ -123,6 +137,8 @@ class BestHistory {
     fill(alpha, n, -kInfinity);
     real* from = states(start, e);
     fill(from, n, 0);
+    // Starts fall from e - 1 to low[e], and sites with an open start count from their own start on,
+    // for all earlier starts and the open ones.
     spans.for_starts(
         e, [&](int k) { return row(x, T + k); }, [&](const real* values) { add(gain, values, c); },
         [&](const real* values) { add(close, values, c); },
@@ -152,6 +168,12 @@ class BestHistory {
   // Segments from s that end at e, or go on.
   void extend(int s, int e, const real* own, const real* exact, real* from) {
     real* l = live + static_cast<std::ptrdiff_t>(s & (ring - 1)) * c;
+    // What segments from s gain of their own, [c], by label or by state; hat[s] is added below, for
+    // it differs between states that share a row:
+    //
+    //   live[s, e]  = live[s, e - 1] + gain[e] + own[s, e],     live[s, s] = 0
+    //   ended[s, e] = live[s, e] + close[e] + exact[s, e]
+    //
     for (int q = 0; q < c; q += W) {
       vec value = s == e - 1 ? load(gain + q) : load(l + q) + load(gain + q);
       if (own != nullptr) value += load(own + q);
@@ -162,6 +184,12 @@ class BestHistory {
     }
     const vec here = splat(static_cast<real>(s));
     const bool joining = w.has_open && spans.joins_at(s, e);
+    //
+    //   alpha[e][q]    = max(alpha[e][q], hat[s][q] + ended[s, e])
+    //   entering[e][q] = max(entering[e][q], hat[s][q] + live[s, e])      where s joins at e
+    //
+    // A label without a bound takes part until s has joined, s > A(e - 1); one with a bound L as
+    // long as e - s <= L.  So no segment is offered both here and as an open one.
     for (int y = 0; y < h.Y; ++y) {
       const bool is_open = w.bounds[y] == 0;
       if (is_open ? s <= spans.reach[e - 1] : e - s > w.bounds[y]) continue;
@@ -175,6 +203,10 @@ class BestHistory {
 
   // Segments from all earlier starts, which are alike.
   void extend_open(real* from) {
+    //
+    //   alpha[e][q] = max(alpha[e][q], open[e - 1][q] + gain[e] + close[e])
+    //   open[e][q]  = max(entering[e][q], open[e - 1][q] + gain[e])
+    //
     for (int y = 0; y < h.Y; ++y) {
       for (int q = h.first[y]; q < h.first[y + 1]; q += W) {
         const vec value = load(open + q) + of(gain, y, q), here = load(open_start + q);
@@ -193,6 +225,9 @@ class BestHistory {
 
   // From alpha[e] to hat[e].
   void enter(int e, const real* entry) {
+    // S[q] is the best alpha[e] of all states whose history ends in that of q, and `who` says whose
+    // it is.  Moves go from longer histories to shorter ones, the longest first, so that one pass
+    // is enough.
     std::memcpy(endings, alpha, sizeof(real) * n);
     for (int q = 0; q < n; ++q) who[q] = who[n + q] = q;
     for (const Move& move : h.longer) {
@@ -201,6 +236,12 @@ class BestHistory {
       endings[move.to] = endings[move.from];
       who[n + move.to] = who[n + move.from];
     }
+    //
+    //   hat[e][q] = max of  S[p] + transition[x, y]   over the arcs (p, q) of pairs of labels x, y,
+    //                       source[q] in (alpha, S)   where q has a history of several labels,
+    //                       source p of the moves in h.leading that lead to q
+    //
+    // Exact ties go to the history that comes first, so that the order of the arcs does not matter.
     real *to = states(hat, e), *before = states(previous, e);
     fill(to, n, -kInfinity);
     fill(before, n, 0);
@@ -217,6 +258,8 @@ class BestHistory {
       if (from < 2 * n) enter_from(q, alpha[from], who[from]);
     }
     for (const Move& move : h.leading) enter_from(move.to, alpha[move.from], who[move.from]);
+    // States whose history is one label gain their transition above, the others entry[e][q].  What
+    // is known of an entry depends on the last label alone.
     for (const std::int32_t q : h.rising) to[q] += entry[q];
     for (int q = 0; known.entry != nullptr && q < n; ++q) {
       if (h.label[q] >= 0 && h.label[q] < h.Y) to[q] += static_cast<real>(known.entry[h.label[q]]);

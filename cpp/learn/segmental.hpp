@@ -72,9 +72,11 @@ inline void apply(const Known& known, int t, int Y, real* scores) {
 // segment, so its row may be scaled by its maximum.  False: one is out of range.
 inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* log_scale) {
   ivec far = ivec{};
+  // exp(score[t, q] - max over q of score[t, q]); the maxima are added to ln Z.
   const int tail = n - W;  // the last vector, with lanes that are not used
   for (int t = 0; t < T; ++t) {
     real* scores = x + static_cast<std::ptrdiff_t>(t) * n;
+    // Lanes beyond `used` may hold anything; they become -inf, so that their exps are 0.
     const vec last = lanes_in(tail, 0, used) ? load(scores + tail) : splat(-kInfinity);
     vec top = last;
     for (int q = 0; q < tail; q += W) top = max(top, load(scores + q));
@@ -88,6 +90,8 @@ inline bool exponentials(real* x, int T, int n_sites, int n, int used, double* l
     }
   }
   real* sites = x + static_cast<std::ptrdiff_t>(T) * n;
+  // Rows of sites are not scaled, for a segmentation may use a site or not.  A score of -inf is out
+  // of range too, so that the general sweeps answer.
   for (std::ptrdiff_t q = 0; q < static_cast<std::ptrdiff_t>(n_sites) * n; q += W) {
     const vec score = load(sites + q);
     far |= (score < -kFarthestSite) | (score > kFarthestSite);
@@ -215,6 +219,9 @@ inline void Segmental::prepare() {
   ring = spans->ring();
   at = reinterpret_cast<std::int64_t*>(work.doubles(T + 2));
   std::int64_t total = 0;
+  // terms are rows by end and start: row at[e] + s - low[e] is term[s, e].  Their number is the sum
+  // over e of e - low[e], at most T times the widest span, and T where only one start is live
+  // at each end.
   for (int e = 0; e <= T; ++e) {
     at[e] = total;
     total += e - spans->low[e];
@@ -241,12 +248,16 @@ inline bool Segmental::exps() {
   return exponentials(x, T, n_sites, n, w.Y, &log_scale);
 }
 
+// alpha[1], ..., alpha[T] and what goes with them.  With a matrix of transitions without zeros it
+// costs O(T Y (m + Y)), where m starts are live at a time.
 inline bool Segmental::sweep() {
   std::memcpy(hat, w.first, sizeof(real) * n);
   if (w.has_open) {
     fill(row(open, 0), n, 0);
     fill(row(joined, 0), n, 0);
   }
+  // Invariant at the top of the loop: hat[s], open[s] and step[s] are known for s < e, and row s of
+  // live is live[s, e - 1] for the starts from low[e] to e - 2.
   for (int e = 1; e <= T; ++e) {
     real* a = row(alpha, e);
     real* o = w.has_open ? row(open, e) : nullptr;
@@ -256,6 +267,7 @@ inline bool Segmental::sweep() {
       short_step<true>(e, a, o);
     else
       short_step<false>(e, a, o);
+    // No segment ends at a barred boundary.  At a forced one all end, so that none is live or open.
     if (known.boundary != nullptr && e < T) {
       if (barred(e)) fill(a, n, 0);
       if (forced(e)) {
@@ -268,6 +280,7 @@ inline bool Segmental::sweep() {
   return !any(small);
 }
 
+// At a short end every site that ends at e is [e - 1, e), one of each kind at most.
 inline Segmental::Alone Segmental::alone(int e) const {
   Alone out{};
   for (int k = spans->by_end[e]; k < spans->by_end[e + 1]; ++k) {
@@ -284,6 +297,14 @@ inline Segmental::Alone Segmental::alone(int e) const {
   return out;
 }
 
+// One step where only the start e - 1 is live, and joins at once:
+//
+//   g[e]     = token both / mass
+//   live     = hat[e - 1] g[e] first
+//   alpha[e] = (live single  +  open[e - 1] g[e]) last
+//   open[e]  = live (of labels without a bound)  +  open[e - 1] g[e]
+//
+// It needs neither live nor terms, for the way back finds all it needs in hat, open and step.
 template <bool kOpen>
 inline void Segmental::short_step(int e, real* a, real* o) {
   const real scale = 1 / mass;
@@ -308,6 +329,15 @@ inline void Segmental::short_step(int e, real* a, real* o) {
   }
 }
 
+// One step with any number of live starts, in O((e - low[e]) Y):
+//
+//   live[s, e] = live[s, e - 1] g[e] own[s, e],       live[s, s] = hat[s]
+//   term[s, e] = live[s, e] closing[e] exact[s, e] fits[e - s]
+//   alpha[e]   = sum over s of term[s, e]  +  open[e - 1] g[e] closing[e]
+//   open[e]    = open[e - 1] g[e]  +  sum over the starts s that join at e of live[s, e]
+//
+// Starts fall from e - 1 to low[e].  A site [s', e) with an open start multiplies g or closing when
+// s' is reached, which is right for s' and all earlier starts, and for the open ones at the end.
 inline void Segmental::long_step(int e, real* a, real* o) {
   const real scale = 1 / mass;
   real* g = row(step, e);
@@ -322,6 +352,8 @@ inline void Segmental::long_step(int e, real* a, real* o) {
     const real* before = s == e - 1 ? row(hat, s) : l;
     real* term = row(terms, at[e] + s - spans->low[e]);
     const bool joining = joins_at(s, e);
+    // fits[k] is 1 for the labels that may have length k, else 0; beyond the longest bound only
+    // labels without a bound remain, which is what w.open says.
     const real* fits = e - s == 1 ? nullptr : e - s <= w.longest ? row(w.fits, e - s) : w.open;
     for (int q = 0; q < n; q += W) {
       vec value = load(before + q) * load(g + q);
@@ -334,6 +366,8 @@ inline void Segmental::long_step(int e, real* a, real* o) {
       store(term + q, ended);
       store(a + q, load(a + q) + ended);
     }
+    // open[e] += live[s, e] of labels without a bound, which leave live, so that they count once.
+    // Labels with a bound stay live until they are too long.
     if (joining) {
       real* j = row(joined, s);
       for (int q = 0; q < n; q += W) {
@@ -348,6 +382,7 @@ inline void Segmental::long_step(int e, real* a, real* o) {
   spans->for_starts(
       e, [&](int k) { return row(x, T + k); }, [&](const real* values) { multiply(g, values, n); },
       [&](const real* values) { multiply(close, values, n); }, extend);
+  // All the starts that joined before e: alpha += open g closing, open += open g.
   if (w.has_open && e > 1) {
     const real* before = row(open, e - 1);
     for (int q = 0; q < n; q += W) {
@@ -362,6 +397,8 @@ inline void Segmental::long_step(int e, real* a, real* o) {
 
 // From alpha[e] (and open[e]) to hat[e], and the scale of what comes after.
 inline bool Segmental::carry(const real* a, const real* o, int e) {
+  // mass = sum over q of alpha[e][q] + open[e][q].  The next gains are divided by it, so rows
+  // neither overflow nor vanish; ln Z takes the logarithm of the product, once for many rows.
   vec total = vec{};
   for (int q = 0; q < n; q += W) {
     const vec value = load(a + q);
@@ -382,10 +419,12 @@ inline bool Segmental::carry(const real* a, const real* o, int e) {
     log_scale += std::log(masses);
     masses = 1.0;
   }
+  // hat[e][j] = sum over i of alpha[e][i] transition[i, j]
   product(w.panels, w.n_panels, a, edge != nullptr ? pairs(e) : w.transition, n, row(hat, e));
   return true;
 }
 
+// ln Z = log_scale + ln(product of masses) + ln(sum over q of alpha[T][q] last[q])
 inline bool Segmental::finish(double* log_z) {
   vec total = vec{};
   for (int q = 0; q < n; q += W) total += load(row(alpha, T) + q) * load(w.last + q);

@@ -6,11 +6,19 @@
 namespace caesura::CAESURA_ISA {
 
 // Expected counts of the rows that end at e.  gathered[s]: P(a segment from s reaches e or beyond).
+//
+//   P(s, e)   = term[s, e] back[e]
+//   ended     = sum over s of P(s, e)              covering = sum over s of gathered[s]
+//   open_back[e - 1] = g[e] (open_back[e] + closing[e] back[e])
+//
+// A site [s', e) counts ended, covering, gathered[s'] or P(s', e), depending on which of its ends
+// are open.  One call costs O((e - low[e]) Y) plus a row for each site that ends at e.
 inline void Segmental::long_back(int e, const real* back, real* open_back, real* gathered,
                                  real* sums, real* ratio) {
   real* ended = sums;         // P(it ends at e), over the starts so far
   real* covering = sums + n;  // P(it reaches e), over the starts so far
   const real* close = spans->closes ? row(closing, e) : nullptr;
+  // The starts that joined before e have one sum, open[e - 1] g[e]: some end at e, the rest go on.
   if (w.has_open && e > 1) {
     const real* o = row(open, e - 1);
     const real* g = row(step, e);
@@ -27,12 +35,18 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
   }
   int k = spans->by_end[e + 1] - 1;
   const int first = spans->by_end[e];
+  // Starts rise from low[e], and the sites that end at e are read from the last to the first, which
+  // is also by rising start.  When s is reached, `ended` and `covering` therefore hold the starts
+  // up to s, which are the ones that a site [s, e) with an open start applies to.
   for (int s = spans->low[e]; s < e; ++s) {
     const real* term = row(terms, at[e] + s - spans->low[e]);
     real* g = row(gathered, s & (ring - 1));
     const real* j = joins_at(s, e) ? row(joined, s) : nullptr;
     while (k >= first && sites[k].start < s) --k;
     const bool here = k >= first && sites[k].start == s;
+    // gathered[s] += P(s, e), and where s joins at e also live[s, e] open_back[e] for the ends
+    // after e.  A label that joined earlier has live = 0 and hence term = 0, so it is not counted
+    // twice.
     for (int q = 0; q < n; q += W) {
       const vec p = load(term + q) * load(back + q);
       vec reaching = load(g + q) + p;
@@ -55,8 +69,10 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
       }
     }
   }
+  // A token lies in each segment that covers it, so its count is that over all starts.
   std::memcpy(row(x, e - 1), covering, sizeof(real) * n);
   if (w.has_open) {
+    // open_back[e - 1] = g[e] (open_back[e] + closing[e] back[e])
     const real* g = row(step, e);
     for (int q = 0; q < n; q += W) {
       vec stop = load(back + q);
@@ -65,10 +81,21 @@ inline void Segmental::long_back(int e, const real* back, real* open_back, real*
     }
   }
   const real *begun = row(gathered, (e - 1) & (ring - 1)), *h = row(hat, e - 1);
+  // ratio[e - 1] = begun[e - 1] / hat[e - 1].  All ends of a segment from e - 1 have been visited
+  // now, so gathered is begun.  Where hat is 0, begun is 0 too, and no 0 / 0 may arise.
   for (int q = 0; q < n; q += W)
     store(ratio + q, load(begun + q) / max(load(h + q), splat(kNothing)));
 }
 
+// The same where the start e - 1 is the only one that is live, in one pass over the labels.  With
+// the rows of the sites over token e - 1 called first, last and single:
+//
+//   begun / hat[e - 1] = g first (single last back[e]  +  open_back[e])
+//   ended              = hat g first single last back[e]  +  open[e - 1] g last back[e]
+//   covering           = begun  +  open[e - 1] g (last back[e] + open_back[e])
+//
+// where open_back counts only for labels without a bound (w.open).  Sites that are open on both
+// sides are part of g.  back is bounded, so that a product with 0 cannot become NaN.
 template <bool kOpen>
 inline void Segmental::short_back(int e, const real* back, real* open_back, real* ratio,
                                   real* begun) {
@@ -93,6 +120,7 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
     store(ratio + q, alone_here);  // begun / hat, without a division
     store(begun + q, started);
     store(token + q, covering);
+    // Counts replace the factors of the sites.  All factors of these lanes have been read above.
     if (on.both != nullptr) store(on.both + q, covering);
     if (on.first != nullptr) store(on.first + q, started);
     if (on.last != nullptr) store(on.last + q, ended);
@@ -102,12 +130,18 @@ inline void Segmental::short_back(int e, const real* back, real* open_back, real
 
 // back = transition ratio.  Where each boundary has transitions of its own, they become expected
 // counts.
+//
+//   back[e][i]  = sum over j of transition[i, j] ratio[e][j]
+//   E[e][i, j]  = alpha[e][i] transition[i, j] ratio[e][j]
+//
 inline void Segmental::pass_back(int e, const real* ratio, real* back, real* total) {
   if (edge == nullptr) {
     product(w.back_panels, w.n_back_panels, ratio, w.transposed, n, back);
     return;
   }
   fill(back, n, 0);
+  // Here m is the matrix of boundary e, [Y][n]; each entry is read once before its count replaces
+  // it.
   for (int i = 0; i < w.Y; ++i) {
     real* m = pairs(e) + i * n;
     const vec a = splat(row(alpha, e)[i]);
@@ -123,6 +157,10 @@ inline void Segmental::pass_back(int e, const real* ratio, real* back, real* tot
 }
 
 // back[T] and the expected last labels.
+//
+//   back[T][q] = weight last[q] / (alpha[T] . last)
+//
+// The division by the last mass turns products with `back` into probabilities, times the weight.
 inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* back) const {
   const real share = weight / last_mass;
   for (int q = 0; q < n; q += W) {
@@ -132,6 +170,8 @@ inline void Segmental::start_back(real weight, Gradient<real>& gradient, real* b
   }
 }
 
+// Segments of length 1 and no sites.  A barred boundary would need a longer segment, so that there
+// is no segmentation; the general sweeps report it.
 inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gradient,
                                  const Asked* asked) {
   for (int e = 1; e < T; ++e) {
@@ -153,6 +193,7 @@ inline bool Segmental::run_chain(double* log_z, real weight, Gradient<real>* gra
     chain->count_edges(edge, gradient->pairs);
   else if (gradient->outer != nullptr)
     chain->add_pairs(gradient->outer);
+  // A segment is one token, whose count is the probability of its label.
   for (int k = 0; asked != nullptr && k < asked->count; ++k) {
     const LabelledSegment& segment = asked->segments[k];
     asked->probabilities[k] = row(x, segment.start)[segment.label];
@@ -166,13 +207,16 @@ inline real Segmental::probability(int s, int e, int y, const real* back) const 
   const bool brief = is_short(e);
   const Alone on = brief ? alone(e) : Alone{};
   auto times = [y](real value, const real* row) { return row == nullptr ? value : value * row[y]; };
+  // [e - 1, e) at a short end: hat[s] g[e] first single last back[e].
   if (brief && s == e - 1) {
     const real begun = times(row(hat, s)[y] * row(step, e)[y], on.first);
     return times(times(begun, on.single), on.last) * back[y];
   }
+  // The start has not joined before e, so its term was kept.
   if (w.open[y] == 0 || s > spans->reach[e - 1]) {
     return row(terms, at[e] + s - spans->low[e])[y] * back[y];
   }
+  // j is the end at which s joined: the first with A(j) >= s.
   int j = s + 1;
   while (spans->reach[j] < s) ++j;
   real value = is_short(j) ? times(row(hat, s)[y] * row(step, j)[y], alone(j).first) * w.open[y]
@@ -187,6 +231,13 @@ inline double Segmental::pair_probability(int e, int p, int q) const {
   return edge != nullptr ? pairs(e)[p * n + q] : chain->pair(e, p, q);
 }
 
+// The probability of a run over [s, e) in the tags of a group, by a recursion over t from e to s:
+//
+//   now[e - 1][a] = P(a at e - 1, and the tag at e does not go on with it)
+//   now[t - 1][b] = sum over a that go on with b of now[t][a] P(b at t - 1, a at t) / P(a at t)
+//   answer        = sum over a of now[s][a] P(the tag at s - 1 does not lead on to a | a at s)
+//
+// It costs O((e - s) G^2 + G Y) for a group of G tags.
 // Tags are taken from the last to the first: P(tag of t - 1 | tag of t) is known from both sweeps,
 // so that only probabilities are multiplied.
 inline double Segmental::run_probability(int s, int e, const std::vector<std::int32_t>& group,
@@ -204,6 +255,7 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
     for (int b = 0; b < count; ++b) before[b] = 0.0;
     for (int a = 0; a < count; ++a) {
       const double mass = row(x, t)[group[a]];
+      // A tag of probability 0 adds nothing, and must not be divided by.
       if (now[a] == 0.0 || mass <= 0.0) continue;
       for (int b = 0; b < count; ++b) {
         if (!joined[group[b] * w.Y + group[a]]) continue;
@@ -212,6 +264,7 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
     }
     std::copy(before, before + count, now);
   }
+  // The first token has no tag before it, so that every tag begins a segment there.
   double total = 0.0;
   for (int a = 0; a < count; ++a) {
     const double mass = row(x, s)[group[a]];
@@ -228,6 +281,9 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
   return total;
 }
 
+// The sweep from T to 1.  At the top of the loop `back` is back[e] and `open_back` is open_back[e];
+// ratio: [T][n], gathered: [ring][n], of which row s is in use for the ends from s + widest to
+// s + 1.
 inline void Segmental::backward(real weight, Gradient<real>& gradient, const Asked* asked) {
   int next = asked == nullptr ? 0 : asked->count;
   real* back = reals(work, n);
@@ -242,6 +298,8 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
   fill(open_back, n, 0);
   start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
+    // No segment ends at a barred boundary, and none is open beyond a forced one.  The sweep
+    // forward has cleared alpha and open in the same places.
     if (e < T && barred(e)) fill(back, n, 0);
     if (e < T && forced(e)) fill(open_back, n, 0);
     if (next > 0 && asked->segments[next - 1].end == e) {
@@ -249,6 +307,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
       asked->probabilities[next] = probability(segment.start, e, segment.label, back);
     }
     if (asked != nullptr && asked->boundaries != nullptr) {
+      // P(a segment ends at e) = sum over q of alpha[e][q] back[e][q].
       vec total = vec{};
       for (int q = 0; q < n; q += W) total += load(row(alpha, e) + q) * within(load(back + q));
       asked->boundaries[e] = sum(total);
@@ -264,9 +323,11 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
       add(gradient.starts, begun, n);
       break;
     }
+    // The start e - 1 - ring, which comes next to this row of the ring, must find it empty.
     fill(begun, n, 0);
     pass_back(e - 1, r, back, gradient.pairs);
   }
+  // outer += sum over 1 <= e < T of alpha[e] ratio[e]', one product of matrices for all boundaries.
   if (T > 1 && edge == nullptr && gradient.outer != nullptr)
     outer(w.panels, w.n_panels, row(alpha, 1), row(ratio, 1), T - 1, n, gradient.outer);
 }
