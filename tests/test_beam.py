@@ -298,6 +298,17 @@ def test_questions_without_an_answer(what: str) -> None:
         ASKED[what](model)
 
 
+def test_losses_are_refused_with_features_that_look_back() -> None:
+    with pytest.raises(InvalidInput, match="loss: got 'segments', expected None with"):
+        caesura.SemiCRF([this.text], **(OPTIONS | {"loss": "segments"})).fit(X, Y)
+
+
+def test_features_that_see_everything_need_a_beam_to_predict() -> None:
+    model = caesura.SemiCRF([Incremental(Repeated), this.text], beam=2, **OPTIONS).fit(X, Y)
+    with pytest.raises(InvalidInput, match="beam: got None, expected a number of candidates"):
+        model.set_params(beam=None).predict(X)
+
+
 def test_trigrams_have_no_probabilities() -> None:
     model = caesura.SemiCRF(THREE[:1], **OPTIONS).fit(X, Y)
     assert len(model.predict(X)) == len(X)

@@ -172,6 +172,7 @@ def test_a_sequence_of_weight_two_counts_twice() -> None:
         ({"learner": "pa", "pa_type": 3}, "pa_type: got 3, expected 0, 1 or 2"),
         ({"learner": "pa", "pa_c": 0.0}, "pa_c: got 0.0"),
         ({"learner": "arow", "arow_r": -1.0}, "arow_r: got -1.0"),
+        ({"learner": "pa", "average": "no"}, "average: got 'no', expected True or False"),
         ({"learner": "arow", "arow_variance": "x"}, "arow_variance: got 'x'"),
         ({"learner": "svm", "loss": "segments", "class_weight": {"town": 2}}, "class_weight"),
         ({"learner": "perceptron", "class_weight": {"town": 2}}, "class_weight"),

@@ -121,6 +121,10 @@ class Estimator(Parameters):
             if value not in known:
                 expected = " or ".join(map(repr, known))
                 raise InvalidInput(message(name, value, expected, "pass what is expected"))
+        for name in ("average", "pa_error_sensitive", "stream"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                remedy = "pass one of them"
+                raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
         check_loss(self)
         if self.warm_start not in (False, True, "near"):
             expected = "False, True or 'near'"

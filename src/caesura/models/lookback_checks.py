@@ -39,6 +39,7 @@ def check_span_model(model: Model, features: Sequence[Any]) -> None:
         "patterns": None,
         "constraints": None,
         "average": True,
+        "loss": None,
     }
     for name, value in plain.items():
         given = getattr(model, name)

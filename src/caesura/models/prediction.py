@@ -12,7 +12,7 @@ import numpy as np
 from caesura import _kernels, inference
 from caesura.checks import whole
 from caesura.documents import Document
-from caesura.errors import Impossible, InvalidInput
+from caesura.errors import Impossible, InvalidInput, message
 from caesura.inference.door import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
@@ -136,6 +136,9 @@ class Predictor(OnlineModel):
             return documents_of([raw[i]], self.tokeniser, "X", first + i)[0]
 
         own = own_features(encoder, structure.states, document)
+        if own is not None and self.beam is None:
+            expected = "a number of candidates with features that see all segments before"
+            raise InvalidInput(message("beam", None, expected, "pass beam=16"))
         scorer: Any = SpanAnswers(cast(Any, kernel), structure, self.beam, bias, own)
         return SpanEncoded(first, raw, self.tokeniser, lengths, corpus, scorer, threads)
 
