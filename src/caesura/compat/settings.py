@@ -122,7 +122,7 @@ HELP = {
     "max_iterations": "Maximum number of iterations, or of passes over the data.",
     "num_memories": "Number of pairs of steps and gradients that L-BFGS keeps.",
     "epsilon": "L-BFGS: training stops when |gradient| < epsilon * max(1, |w|). ap, pa, arow: it "
-    "stops when the share of sequences with a mistake in a pass is at most epsilon.",
+    "stops when the share of sequences with a mistake in a pass is below epsilon.",
     "period": "Number of iterations over which `delta` is measured.",
     "delta": "Training stops when the objective falls by less than this share in `period` "
     "iterations.",

@@ -117,7 +117,8 @@ class Perceptron:
     average : bool
         Use the average of the weights after every step, not the last ones.
     epsilon : float
-        Stop when the share of sequences that changed the weights in a pass is at most this.
+        Stop when the share of sequences that changed the weights in a pass is below this; 0 takes
+        all passes, in which averages come nearer to the last weights.
     period, delta : int, float
         Stop when the objective has fallen by less than `delta`, relatively, in `period` passes.
     max_iterations : int
@@ -154,7 +155,7 @@ class Perceptron:
         objective: PathObjective,
         *,
         average: bool = True,
-        epsilon: float = 0.0,
+        epsilon: float = 1e-5,
         period: int = 10,
         delta: float = 1e-4,
         max_iterations: int = 100,
@@ -226,10 +227,8 @@ class Perceptron:
         recent, status = state.recent[-self.period :], ""
         if not math.isfinite(state.objective) and not math.isnan(state.objective):
             status = "diverged"
-        elif state.mistakes == 0:
-            status = "separated"
-        elif state.mistakes <= self.epsilon * len(self.objective):
-            status = "objective"
+        elif state.mistakes < self.epsilon * len(self.objective):
+            status = "objective" if state.mistakes else "separated"
         elif len(recent) == self.period:
             fell = (recent[0] - state.objective) / max(abs(state.objective), 1e-300)
             status = "objective" if fell < self.delta else ""

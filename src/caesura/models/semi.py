@@ -82,7 +82,7 @@ class SemiCRF(Answers):
     memory, epsilon, period, delta, max_iterations
         As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
         which count passes; perceptron, pa and arow also where the share of sequences with a mistake
-        in a pass is at most epsilon.  Where not given, delta is 1e-5, and 1e-4 for the others.
+        in a pass is below epsilon.  Where not given, delta is 1e-5, and 1e-4 for the others.
         svm, cutting-plane and eg end when their duality gap is below delta (1e-3) of the objective.
     batch_size : int
         Sequences in a step of sgd and adagrad.
