@@ -167,7 +167,7 @@ def test_what_is_ended_leaves_nothing_behind(folder: Path, sent: int, code: int)
         program.stdin.flush()
         while not list(place.iterdir()) and program.poll() is None:
             time.sleep(0.02)
-        for _ in range(3):  # Python itself drops an interrupt that arrives in a finaliser
+        for _ in range(3):  # under load the first was once not seen; cause unknown
             program.send_signal(sent)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 program.wait(20)

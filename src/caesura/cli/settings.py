@@ -125,16 +125,22 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--loss",
-            help="Of learners with a margin: wrong tokens, wrong segments, or any difference; "
+            help="Loss of learners with a margin: wrong tokens, wrong segments, or any difference; "
             "log is for eg.",
         ),
     ] = None
     pa_type: Annotated[
         int | None,
-        _option(LEARNING, "--pa-type", help="Of pa: 0, 1 (the default) or 2.", min=0, max=2),
+        _option(
+            LEARNING,
+            "--pa-type",
+            help="Variant of the learner pa: 0, 1 (default) or 2.",
+            min=0,
+            max=2,
+        ),
     ] = None
     pa_c: Annotated[
-        float | None, _option(LEARNING, "--pa-c", help="Of pa: how far a step may go, default 1.")
+        float | None, _option(LEARNING, "--pa-c", help="Largest step of pa, default 1.")
     ] = None
     pa_error_sensitive: Annotated[
         Switch | None,
@@ -156,10 +162,10 @@ class Settings(NamedTuple):
     ] = None
     arow_variance: Annotated[
         float | None,
-        _option(LEARNING, "--arow-variance", help="Of arow: variance to begin with, default 1."),
+        _option(LEARNING, "--arow-variance", help="Initial variance of arow, default 1."),
     ] = None
     arow_r: Annotated[
-        float | None, _option(LEARNING, "--arow-r", help="Of arow: regularisation, default 1.")
+        float | None, _option(LEARNING, "--arow-r", help="Regularisation of arow, default 1.")
     ] = None
     beam: Annotated[
         int | None,
