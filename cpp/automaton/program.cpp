@@ -1,6 +1,7 @@
 #include "automaton/program.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -126,6 +127,15 @@ ArcProgram::ArcProgram(const Histories& h, const RuleSet& rules, int width, int 
       });
     }
   }
+  auto sorted = [&](std::int32_t PairArc::* end) {
+    std::vector<std::int32_t> order(pairs.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::int32_t a, std::int32_t b) { return pairs[a].*end < pairs[b].*end; });
+    return order;
+  };
+  by_target = sorted(&PairArc::to);
+  by_source = sorted(&PairArc::from);
 }
 
 }  // namespace caesura

@@ -51,7 +51,8 @@ struct ArcProgram {
   std::vector<Move> longer;          // S: to the history without its first label, longer ones first
   std::vector<std::int32_t> source;  // [lanes] where in(h y) begins,
   std::vector<Move> leading;         // and what is added to it
-  std::vector<PairArc> pairs;
+  std::vector<PairArc> pairs;        // those of a pair of labels together
+  std::vector<std::int32_t> by_target, by_source;  // numbers of pairs, in these orders
 };
 
 }  // namespace caesura

@@ -170,10 +170,13 @@ struct Weights : LabelWeights<Real> {
   const Real* entry = nullptr;      // [states] exp of what its patterns score, 0 where it is barred
   const Real* log_entry = nullptr;  // [states]
   const Real* ending = nullptr;     // [states] exp of the end score of its label, 0: not accepting
-  const Real* log_ending = nullptr;   // [states]
-  const PairArc* base = nullptr;      // pairs of labels that are transitions, numbers in transition
-  const PairArc* weighted = nullptr;  // those of them that have a weight
-  int n_base = 0, n_weighted = 0;
+  const Real* log_ending = nullptr;  // [states]
+  // Arcs of pairs of labels that are transitions, numbers in transition: by their target, and by
+  // their source; and those that have a weight, by their pair.  An arc of -1 is behind the last.
+  const PairArc* base = nullptr;
+  const PairArc* base_back = nullptr;
+  const PairArc* weighted = nullptr;
+  int n_weighted = 0;  // pairs that have a weight
 };
 
 template <class Real>

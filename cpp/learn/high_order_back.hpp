@@ -362,9 +362,11 @@ void HighOrder<kByState>::leave(int e, const real* ratio, real* into, real* dire
   const real* transition = w.transition;
   // Arcs of pairs of labels lead to histories of one label, which have no entry, so that they read
   // ratio and not `into`.
-  for (const PairArc *arc = w.base, *end = arc + w.n_base; arc != end; ++arc) {
-    real* to = passed + arc->from * W;
-    store(to, load(to) + load(ratio + arc->to * W) * splat(transition[arc->pair]));
+  for (const PairArc* arc = w.base_back; arc->from >= 0;) {
+    const std::int32_t p = arc->from;
+    vec all = load(passed + p * W);
+    for (; arc->from == p; ++arc) all += load(ratio + arc->to * W) * splat(transition[arc->pair]);
+    store(passed + p * W, all);
   }
   move_back(h.leading, into, direct);
   // S is made from longer histories to shorter ones, so that its transpose goes the other way.
@@ -483,10 +485,15 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     begin_back(s, back, ratio);
     if (s == 0) break;
     const real* labels = singles + static_cast<std::ptrdiff_t>(s) * h.singles.size() * W;
-    // E[x, y] = sum over e of S[e][x] ratio[e][q] for the pairs of labels with a weight
-    for (int k = 0; k < w.n_weighted; ++k) {
-      const vec p = load(labels + w.weighted[k].from * W) * load(ratio + w.weighted[k].to * W);
-      store(pairs + k * W, load(pairs + k * W) + p);
+    // E[x, y] = sum over e, and over the arcs (p, q) of x, y, of S[e][p] ratio[e][q] for the pairs
+    // of labels with a weight
+    real* to = pairs;
+    for (const PairArc* arc = w.weighted; arc->pair >= 0; to += W) {
+      const std::int32_t pair = arc->pair;
+      vec all = load(to);
+      for (; arc->pair == pair; ++arc)
+        all += load(labels + arc->from * W) * load(ratio + arc->to * W);
+      store(to, all);
     }
     leave(s, ratio, into, direct, back_at(back, s), entered);
   }
@@ -500,7 +507,11 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
     store(start, load(start) * load(ratio + h.start[y] * W));
     gradient.starts[y] += total(start);
   }
-  for (int k = 0; k < w.n_weighted; ++k) gradient.outer[w.weighted[k].pair] += total(pairs + k * W);
+  for (const PairArc* arc = w.weighted; arc->pair >= 0; ++arc) {
+    if (arc[1].pair == arc->pair) continue;  // the last of each pair
+    gradient.outer[arc->pair] += total(pairs);
+    pairs += W;
+  }
   for (const std::int32_t q : h.rising) gradient.entered[h.history[q]] += total(entered + q * W);
   row_counts(stops, times, gradient);
 }

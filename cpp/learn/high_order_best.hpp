@@ -250,7 +250,7 @@ class BestHistory {
       to[q] = score;
       before[q] = static_cast<real>(state);
     };
-    for (const PairArc *arc = w.base, *last = arc + w.n_base; arc != last; ++arc)
+    for (const PairArc* arc = w.base; arc->to >= 0; ++arc)
       enter_from(arc->to, endings[arc->from] + w.log_transition[arc->pair], who[n + arc->from]);
     // Sources are numbers in alpha and S together.
     for (const std::int32_t q : h.rising) {

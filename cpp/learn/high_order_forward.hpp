@@ -295,11 +295,14 @@ void HighOrder<kByState>::enter(int e) {
     store(to + q * W, vec{});
     labels += W;
   }
-  // hat[e][y] = sum over y0 of sums[y0] exp(transition[y0, y]), for the states of single labels
+  // hat[e][y] = sum over y0 of sums[y0] exp(transition[y0, y]), for the states of single labels,
+  // one after the other
   const real* transition = w.transition;
-  for (const PairArc *arc = w.base, *end = arc + w.n_base; arc != end; ++arc) {
-    real* into = to + arc->to * W;
-    store(into, load(into) + load(sums + arc->from * W) * splat(transition[arc->pair]));
+  for (const PairArc* arc = w.base; arc->to >= 0;) {
+    const std::int32_t q = arc->to;
+    vec total = vec{};
+    for (; arc->to == q; ++arc) total += load(sums + arc->from * W) * splat(transition[arc->pair]);
+    store(to + q * W, total);
   }
   const std::int32_t *rising = h.rising.data(), *source = h.source.data(),
                      *classes = h.entry_class.data();

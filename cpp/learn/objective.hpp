@@ -125,7 +125,7 @@ class Unpacked {
   std::vector<Real> edge_, entry_, log_entry_, ending_, log_ending_;
   std::vector<double> rounded_, exps_;
   std::vector<std::int32_t> bounds_;
-  std::vector<PairArc> base_, weighted_;
+  std::vector<PairArc> base_, base_back_, weighted_;
   std::shared_ptr<const Histories> histories_;
   std::shared_ptr<const ArcProgram> program_;
   Labels<Real> labels_, tags_;

@@ -251,17 +251,28 @@ bool Unpacked<Real>::set_histories(const Layout& layout) {
     single[p.singles[k]] = static_cast<std::int32_t>(k);
   std::vector<std::uint8_t> has_weight(transition.size(), 0);
   for (const std::int32_t pair : layout.transition) has_weight[pair] = 1;
-  base_.clear();
+  auto place = [&](const PairArc& arc) { return arc.pair / h.Y * view_.stride + arc.pair % h.Y; };
+  auto take = [&](const std::vector<std::int32_t>& order, std::vector<PairArc>& to) {
+    to.clear();
+    for (const std::int32_t k : order) {
+      const PairArc& arc = p.pairs[k];
+      if (transition[arc.pair] > kMinusInfinity) to.push_back({arc.to, arc.from, place(arc)});
+    }
+    to.push_back({-1, -1, -1});
+    return to.data();
+  };
+  view_.base = take(p.by_target, base_);
+  view_.base_back = take(p.by_source, base_back_);
   weighted_.clear();
+  view_.n_weighted = 0;
   for (const PairArc& arc : p.pairs) {
-    const std::int32_t at = arc.pair / h.Y * view_.stride + arc.pair % h.Y;
-    if (transition[arc.pair] > kMinusInfinity) base_.push_back({arc.to, arc.from, at});
-    if (has_weight[arc.pair]) weighted_.push_back({arc.to, single[arc.from], at});
+    if (!has_weight[arc.pair]) continue;
+    const std::int32_t at = place(arc);
+    view_.n_weighted += weighted_.empty() || weighted_.back().pair != at;
+    weighted_.push_back({arc.to, single[arc.from], at});
   }
-  view_.base = base_.data();
-  view_.n_base = static_cast<int>(base_.size());
+  weighted_.push_back({-1, -1, -1});
   view_.weighted = weighted_.data();
-  view_.n_weighted = static_cast<int>(weighted_.size());
   view_.histories = &h;
   view_.program = &p;
   view_.ending = ending_.data();
