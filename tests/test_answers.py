@@ -14,6 +14,7 @@ from toys import addresses
 import caesura
 from caesura import ChainCRF, Document, Impossible, InvalidInput, Segment, SemiCRF
 from caesura.features import Length, Text, edge, first, last, lower, shape, window, within, word
+from caesura.inference.problems import problem_of
 from caesura.models.calibration import calibrate
 
 X, Y = addresses(40, seed=1)
@@ -330,7 +331,7 @@ def test_reasons_add_up_to_the_scores(model: Any, bias: float) -> None:
             best = caesura.viterbi(p)
             explanations = model.explain(x)
             assert [e.segment for e in explanations] == model._named(best.segments)
-            others = model._runners_up(p, best.segments, model._named(best.segments))
+            others = model._runners_up(problem_of(p), best.segments, model._named(best.segments))
             for e, other in zip(explanations, others, strict=True):
                 score = caesura.score(p, other.applied_to(best.segments))
                 assert e.margin == pytest.approx(best.score - score)
@@ -350,7 +351,7 @@ def test_reasons_are_those_of_where_two_answers_differ(model: Any) -> None:
     tokens = [token for x in X_HELD[:20] for token in x]
     explanations, p = model.explain(tokens), model.potentials(tokens)
     best = caesura.viterbi(p)
-    others = model._runners_up(p, best.segments, *model.predict([tokens]))
+    others = model._runners_up(problem_of(p), best.segments, *model.predict([tokens]))
     assert len(explanations) > 30
     for e, other in zip(explanations, others, strict=True):
         assert sum(r.difference for r in e.reasons) == pytest.approx(e.margin, abs=1e-12)

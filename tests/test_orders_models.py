@@ -30,6 +30,7 @@ from caesura.features import (
     within,
     word,
 )
+from caesura.inference.problems import problem_of
 from caesura.models.penalties import penalties
 from caesura.models.structure import blocks_of
 from caesura.models.warm import carried, merged
@@ -417,7 +418,7 @@ def test_reasons_add_up_to_the_margin(models: dict[Any, Any], kind: Any) -> None
     for x in X_NEW[:6]:
         p = model.potentials(x)
         path, best = caesura.viterbi(p)
-        others = model._runners_up(p, path, *model.predict([x]))
+        others = model._runners_up(problem_of(p), path, *model.predict([x]))
         for why, other in zip(model.explain(x), others, strict=True):
             total = sum(reason.difference for reason in why.reasons)
             assert close(total, best - caesura.score(p, other.applied_to(path)))

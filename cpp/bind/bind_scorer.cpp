@@ -199,6 +199,38 @@ nb::list ranked_answers(const Scorer& self, const Design& d, const Reading& read
   return answers_to_python(answers, reading, kind, names, item);
 }
 
+// The same where several sequences of tags say one segmentation; names: those of labels.
+nb::list spelled_answers(const Scorer& self, const Design& d, const Reading& reading,
+                         nb::handle kind, nb::list names, int n, int n_threads,
+                         const GivenConditions& given) {
+  const std::vector<std::int32_t>& bounds = self.layout().bounds;
+  require(std::all_of(bounds.begin(), bounds.end(), [](int b) { return b == 1; }) &&
+              reading.tags() && reading.label.size() == bounds.size() &&
+              nb::len(names) >= reading.states.size(),
+          "reading: not that of a chain");
+  check_kind(kind);
+  std::vector<std::vector<Answer>> answers;
+  std::vector<double> log_z;
+  const Conditions conditions = checked(self, d, given);
+  {
+    const Released release;
+    answers = self.n_best_spelled(d, reading, n, n_threads, &log_z, conditions);
+  }
+  nb::list out = sized_list(answers.size());
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    nb::list row = sized_list(answers[i].size());
+    for (std::size_t k = 0; k < answers[i].size(); ++k) {
+      const auto& [possible, score, segments] = answers[i][k];
+      nb::list path = sized_list(segments.size());
+      for (std::size_t s = 0; s < segments.size(); ++s)
+        put(path, s, segment_of(segments[s], kind, names));
+      put(row, k, nb::make_tuple(std::move(path), std::exp(std::min(score - log_z[i], 0.0))));
+    }
+    put(out, i, std::move(row));
+  }
+  return out;
+}
+
 nb::list drawn_answers(const Scorer& self, const Design& d, const Reading& reading, nb::handle kind,
                        nb::list names, int n, std::uint64_t seed, int n_threads,
                        const std::optional<std::vector<const Condition*>>& given) {
@@ -245,12 +277,16 @@ nb::tuple potentials(const Scorer& self, const Design& d, int i) {
                      column<double>(edges, [](const Edge& e) { return e.score; })));
 }
 
-nb::typed<nb::object, OwnedProblem> problem(const Scorer& self, const Design& d, int i) {
+// Sequence i, under conditions of all sequences.
+nb::typed<nb::object, OwnedProblem> problem(const Scorer& self, const Design& d, int i,
+                                            const GivenConditions& given) {
   require(i >= 0 && i < d.n_sequences(), "i: out of range");
+  const Conditions conditions = checked(self, d, given);
   Workspace work;
   auto* made = new OwnedProblem;
   nb::object held = nb::cast(made, nb::rv_policy::take_ownership);
-  made->scored = self.problem(d, i, work);
+  const Condition* condition = conditions.empty() ? nullptr : conditions[i];
+  made->scored = self.problem(d, i, work, condition, given ? 0 : Scorer::kAnyLimits);
   made->problem = made->scored->problem.get();
   return nb::borrow<nb::typed<nb::object, OwnedProblem>>(held);
 }
@@ -335,7 +371,9 @@ void bind_scorer(nb::module_& m) {
            "n_threads"_a, "conditions"_a.none() = nb::none())
       .def("sample", &drawn_answers, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a, "seed"_a,
            "n_threads"_a, "conditions"_a.none() = nb::none())
-      .def("problem", &problem, "design"_a, "i"_a)
+      .def("n_best_spelled", &spelled_answers, "design"_a, "reading"_a, "kind"_a, "names"_a, "n"_a,
+           "n_threads"_a, "conditions"_a.none() = nb::none())
+      .def("problem", &problem, "design"_a, "i"_a, "conditions"_a.none() = nb::none())
       .def("potentials", &potentials, "design"_a, "i"_a);
 
   nb::class_<WordRows>(m, "WordRows", "What words score by themselves, added up beforehand.")

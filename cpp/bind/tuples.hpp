@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "bind/bindings.hpp"
+#include "infer/answers.hpp"
 
 namespace caesura {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "infer/spelled.hpp"
 #include "learn/rows_walk.hpp"
 
 namespace caesura {
@@ -273,6 +274,20 @@ std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_th
     out[i] = answer_n_best(*made->problem, Method::kOverlapping, work, n);
     work.clear();
     (*log_z)[i] = answer_log_partition(*made->problem, Method::kOverlapping, work);
+  });
+  return out;
+}
+
+std::vector<std::vector<Answer>> Scorer::n_best_spelled(const Design& d, const Reading& reading,
+                                                        int n, int n_threads,
+                                                        std::vector<double>* log_z,
+                                                        const Conditions& conditions) const {
+  std::vector<std::vector<Answer>> out(d.n_sequences());
+  *log_z = log_partition(d, n_threads, conditions);
+  for_sequences(d, n_threads, [&](int i, Workspace& work) {
+    if ((*log_z)[i] == kMinusInfinity) return;
+    const auto made = problem(d, i, work, condition_of(conditions, i), 0);
+    out[i] = caesura::n_best_spelled(*made->problem, Method::kOverlapping, work, reading, n);
   });
   return out;
 }

@@ -60,6 +60,11 @@ class Scorer {
   std::vector<std::vector<Answer>> n_best(const Design&, int n, int n_threads,
                                           std::vector<double>* log_z,
                                           const Conditions& conditions = {}) const;
+  // The same of chains where several sequences of tags say one segmentation: sums over these, see
+  // infer/spelled.hpp.  Labels are those of the reading.
+  std::vector<std::vector<Answer>> n_best_spelled(const Design&, const Reading&, int n,
+                                                  int n_threads, std::vector<double>* log_z,
+                                                  const Conditions& conditions = {}) const;
   // Sequence i draws from the seed first_seed + i.
   std::vector<std::vector<Answer>> samples(const Design&, int n, std::uint64_t first_seed,
                                            int n_threads, const Conditions& conditions = {}) const;

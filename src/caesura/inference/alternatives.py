@@ -8,11 +8,10 @@ from typing import NamedTuple
 from caesura import _kernels
 from caesura.inference.door import as_indices, called, threads_of
 from caesura.inference.problems import problem_of
-from caesura.inference.results import named
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["Detour", "best_without", "n_best_spelled"]
+__all__ = ["Detour", "best_without", "detours", "n_best_spelled"]
 
 Indexed = tuple[int, int, int]  # start, end, and the number of a label
 
@@ -55,12 +54,26 @@ def best_without(
     reading : Reading
         What states say about segments.
     """
+    return detours(problem_of(p), p.labels, as_indices(p, path), segments, reading)
+
+
+def detours(
+    problem: _kernels.Problem,
+    labels: Sequence[str],
+    path: list[Indexed],
+    segments: Sequence[Indexed],
+    reading: _kernels.Reading,
+) -> list[Detour | None]:
+    """Return the same for a problem of the kernels, whose labels are given."""
     if not segments:
         return []
-    found = called(
-        _kernels.best_without, problem_of(p), 0, reading, as_indices(p, path), list(segments)
-    )
-    return [None if one is None else Detour(one[0], named(one[1], p), one[2]) for one in found]
+    found = called(_kernels.best_without, problem, 0, reading, path, list(segments))
+    return [
+        None
+        if one is None
+        else Detour(one[0], [Segment(start, end, labels[y]) for start, end, y in one[1]], one[2])
+        for one in found
+    ]
 
 
 def n_best_spelled(

@@ -14,7 +14,7 @@ from caesura import _kernels
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
-from caesura.inference.alternatives import Detour, best_without
+from caesura.inference.alternatives import Detour, detours
 from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
@@ -91,7 +91,7 @@ class Answers(Predictor):
         raise NotImplementedError
 
     def _runners_up(
-        self, p: Potentials, path: list[Segment], segments: Sequence[Segment]
+        self, problem: _kernels.Problem, path: list[Segment], segments: Sequence[Segment]
     ) -> list[Detour | None]:
         """Return, for each segment, how the best path over states without it differs from a path;
         None if there is no path without it.
@@ -99,7 +99,10 @@ class Answers(Predictor):
         fitted = self._known
         number = {label: k for k, label in enumerate(fitted.labels)}
         asked = [(start, end, number[label]) for start, end, label in segments]
-        return best_without(p, path, asked, self._segmenting(fitted)[1])
+        states = fitted.structure.states
+        index = {state: k for k, state in enumerate(states)}
+        indexed = [(start, end, index[state]) for start, end, state in path]
+        return detours(problem, states, indexed, asked, self._segmenting(fitted)[1])
 
     def calibrate(
         self,

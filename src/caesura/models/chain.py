@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +12,10 @@ from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import Incremental, SegmentFeature, SegmentTemplate
-from caesura.inference.alternatives import n_best_spelled
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
 from caesura.models.estimator import Bools, Features
-from caesura.models.prediction import Asked
 from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
@@ -281,23 +279,15 @@ class ChainCRF(Answers):
 
     @property
     def _reads_once(self) -> bool:
+        """Whether each segmentation is said by one path over states."""
         structure, bars = self._known.structure, self._tag_set.bars
         return all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True))
 
-    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
-        tags = self._tag_set
-        log_z = asked.log_partitions(self.n_threads)
-        ranked = n_best_spelled(asked.potentials, tags.reading, n, self.n_threads)
-        return [
-            [
-                (
-                    [Segment(start, end, tags.labels[k]) for start, end, k in segments],
-                    min(float(np.exp(weight - total)), 1.0),
-                )
-                for segments, weight in some
-            ]
-            for some, total in zip(ranked, log_z, strict=True)
-        ]
+    def _ranking(self, scorer: _kernels.Scorer) -> tuple[Callable[..., Any], Any, Any]:
+        if self._reads_once:
+            return super()._ranking(scorer)
+        tags = self._tag_set  # sums over all tags that say the same
+        return scorer.n_best_spelled, tags.reading, list(tags.labels)
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
         if not segments:

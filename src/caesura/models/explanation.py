@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from caesura import inference
 from caesura.checks import whole
 from caesura.documents import Document, as_document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.inference.alternatives import Detour
+from caesura.models.encoded import impossible
 from caesura.models.estimator import fitted_of
+from caesura.models.lookback import refuse
 from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
@@ -108,20 +109,26 @@ class TopFeature(NamedTuple):
 def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
     """Return an explanation for each predicted segment of one sequence."""
     document = as_document(x, model.tokeniser, "x")
+    fitted = fitted_of(model)
+    refuse(fitted, "explain")
+    states = list(fitted.structure.states)
     try:
-        asked = next(model._asked([document], constraints))
-        [p], [best] = asked.potentials, asked.of(inference.viterbi)
+        some = next(model._encoded([document], constraints))
+        names, reading = model._confident_reading()
+        found = some.ask(some.scorer.confident, reading, some.threads, some.conditions)
+        [said], [path] = found.segments(Segment, names), some.best(None).segments(Segment, states)
+        if said is None or path is None:
+            raise impossible(0)
+        problem = some.ask(some.scorer.problem, 0, some.conditions)
     except CaesuraError as error:
         if error.argument != "X":
             raise
         raise error.changed(argument="x", index=None) from None
-    said = model._named(best.segments)
-    chances = model._chances(inference.marginals(p), p, said)
-    reasons_of, read = _Reasons(model, document), _Reader(model, best.segments, said)
+    reasons_of, read = _Reasons(model, document), _Reader(model, path, said)
     out = []
-    others = model._runners_up(p, best.segments, said)
-    for segment, chance, other in zip(said, chances, others, strict=True):
-        reasons = reasons_of(best.segments, other or Detour(0, [], 0))
+    others = model._runners_up(problem, path, said)
+    for segment, chance, other in zip(said, found.probabilities.tolist(), others, strict=True):
+        reasons = reasons_of(path, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
         text = " ".join(document.tokens[segment.start : segment.end])

@@ -59,13 +59,6 @@ class Asked(NamedTuple):
                     raise impossible(i) from None
             raise
 
-    def log_partitions(self, n_threads: int | None) -> list[float]:
-        """Return ln Z of each, or raise where nothing is possible."""
-        found = self.of(inference.log_partition, n_threads=n_threads)
-        if -np.inf in found:
-            raise impossible(self.first + found.index(-np.inf))
-        return found
-
 
 class Predictor(OnlineModel):
     """A model that predicts."""
@@ -300,30 +293,21 @@ class Predictor(OnlineModel):
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
-        if self._reads_once:
-            return [
-                best for some in self._encoded(X, constraints) for best in self._ranked(some, most)
-            ]
-        constraints = spoken(constraints, X)
-        return [best for asked in self._asked(X, constraints) for best in self._n_best(asked, most)]
+        return [best for some in self._encoded(X, constraints) for best in self._ranked(some, most)]
 
-    @property
-    def _reads_once(self) -> bool:
-        """Whether each segmentation is said by one path over states."""
-        return True
+    def _ranking(self, scorer: _kernels.Scorer) -> tuple[Callable[..., Any], Any, Any]:
+        """Return what ranks segmentations, how states are read, and the names of its labels."""
+        names, reading = self._segmenting(self._known)
+        return scorer.n_best, reading, names
 
     def _ranked(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
-        names, reading = self._segmenting(self._known)
+        rank, reading, names = self._ranking(some.scorer)
         ranked: list[list[tuple[list[Segment], float]]] = some.ask(
-            some.scorer.n_best, reading, Segment, names, n, some.threads, some.conditions
+            rank, reading, Segment, names, n, some.threads, some.conditions
         )
         if [] in ranked:
             raise impossible(some.first + ranked.index([]))
         return ranked
-
-    def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
-        """Return the n best of each, where several paths over states say one segmentation."""
-        raise NotImplementedError
 
     def sample(
         self,
