@@ -59,7 +59,7 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
 
 def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmenter:
     """Return the model in a file."""
-    names = set(NeuralSegmenter._names())
+    names = set(NeuralSegmenter.parameter_names())
     model = NeuralSegmenter(**{k: v for k, v in header["options"].items() if k in names})
     model._check()
 
