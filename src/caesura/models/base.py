@@ -241,7 +241,7 @@ class Model(Estimator):
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
             seen = kinds_of(documents) or {"words"}
-        self.check_features(features)
+        self.coding.check_features(features)
         some = labelled(pairs, self.tokeniser, size=self._chunk)
         return features, some if seen is None else _of_kinds(some, seen)
 

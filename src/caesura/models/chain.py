@@ -8,10 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from caesura.errors import InvalidInput, message
-from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.inference.alternatives import n_best_spelled
 from caesura.models.answers import Answers
-from caesura.models.estimator import Features
 from caesura.models.prediction import Asked
 from caesura.models.tag_coding import TagCoding
 from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment
@@ -130,16 +128,6 @@ class ChainCRF(Answers):
         if self.learner == "eg" and self.loss == "segments":
             expected = "'hamming' or 'log' for a chain with eg"
             raise InvalidInput(message("loss", self.loss, expected, "take svm or cutting-plane"))
-
-    def check_features(self, features: Features) -> None:
-        """Raise if a feature is of no use to a chain."""
-        for feature in features:
-            if isinstance(feature, SegmentTemplate | Incremental):
-                continue
-            if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
-                expected = "features of tokens and edges"
-                remedy = "take SemiCRF for features of segments, or leave it out"
-                raise InvalidInput(message("features", feature, expected, remedy))
 
     @property
     def coding(self) -> TagCoding:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Partial
+from caesura.features import SegmentFeature, Template
 from caesura.inference.results import Marginals
 from caesura.models.rules import Rules, StateRules, state_rules
 from caesura.models.structure import Fitted, Labelling, Structure
@@ -23,9 +24,10 @@ from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["Coding"]
+__all__ = ["Coding", "Features"]
 
 Bools = npt.NDArray[np.bool_]
+Features = list[Template | SegmentFeature]
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,10 @@ class Coding(ABC):
     """How the segments of one kind of model become states, and back."""
 
     outside: str  # the label of text outside segments
+
+    def check_features(self, features: Features) -> None:
+        """Raise if a feature is of no use to this kind of model."""
+        return
 
     # -- training: from labels to states -------------------------------------------------------
 

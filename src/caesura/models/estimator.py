@@ -13,10 +13,9 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
-from caesura.features import SegmentFeature, Template
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
-from caesura.models.coding import Coding
+from caesura.models.coding import Coding, Features
 from caesura.models.margin import check_loss
 from caesura.models.patterns import check_orders
 from caesura.models.protocol import Parameters
@@ -30,7 +29,6 @@ MOST_CANDIDATES = 2**31 - 1
 MOST_BIAS = 1e9  # so that its sums with other scores are within those that the kernels take
 UPDATES = ("early", "max-violation", "standard")  # in the order of the kernels
 PRECISIONS = ("auto", "double", "mixed")
-Features = list[Template | SegmentFeature]
 
 
 class Estimator(Parameters):
@@ -102,7 +100,7 @@ class Estimator(Parameters):
             setattr(self, name, given[name])
 
     def check_parameters(self) -> None:
-        """Raise if a parameter is wrong, as `fit` does before it reads any data."""
+        """Raise if a parameter is wrong."""
         for name in ("c1", "c2", "min_freq", "epsilon", "delta"):
             value = getattr(self, name)
             if name == "delta" and value is None:
@@ -161,9 +159,6 @@ class Estimator(Parameters):
         return bias
 
     # -- what differs -------------------------------------------------------------------------
-
-    def check_features(self, features: Features) -> None:
-        """Raise if a feature is of no use to this kind of model."""
 
     @property
     def coding(self) -> Coding:

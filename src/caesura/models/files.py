@@ -170,7 +170,7 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
         options["features"] = features
     model = kind(**options)
     model.check_parameters()
-    model.check_features(features)
+    model.coding.check_features(features)
     set_fitted(model, *_restored(model, header, arrays, features), **_scale(header))
     for column in fitted_of(model).encoder.columns:
         if column.per_word:

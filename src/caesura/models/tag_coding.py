@@ -11,9 +11,10 @@ from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
+from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
-from caesura.models.coding import Bools, Coding
+from caesura.models.coding import Bools, Coding, Features
 from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
@@ -44,6 +45,16 @@ class TagCoding(Coding):
     def tag_set(self, fitted: Fitted | Labelling) -> TagSet:
         """Return what the tags of a model say about segments."""
         return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
+
+    def check_features(self, features: Features) -> None:
+        """Raise if a feature is of no use to a chain."""
+        for feature in features:
+            if isinstance(feature, SegmentTemplate | Incremental):
+                continue
+            if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
+                expected = "features of tokens and edges"
+                remedy = "take SemiCRF for features of segments, or leave it out"
+                raise InvalidInput(message("features", feature, expected, remedy))
 
     def labelling(
         self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
