@@ -256,3 +256,10 @@ def test_links_and_permissions_are_kept(file: Path) -> None:
     assert link.is_symlink()
     assert read(file, "small")[0] == {"new": 1}
     assert file.stat().st_mode & 0o777 == 0o640
+
+
+def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(InvalidInput, match="got a pipe or a device, expected a file"):
+            persistence.read(path, "model")

@@ -134,7 +134,7 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
     Raises
     ------
     InvalidInput
-        If the file is foreign, cut off, damaged, of a later version or of another kind.
+        If the file is foreign, no regular file, cut off, damaged, of a later version or of another kind.
 
     Examples
     --------
@@ -147,7 +147,12 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
     array([0.5, 2. ])
     """
     name = str(path)
-    content = Path(path).read_bytes()
+    file = Path(path)
+    if file.exists() and not (file.is_file() or file.is_dir()):  # which may never end
+        raise InvalidInput(
+            f"{name}: got a pipe or a device, expected a file; copy what it gives to a file"
+        )
+    content = file.read_bytes()
     if content[8 : 8 + len(_START)] != _START[: max(0, len(content) - 8)]:
         raise InvalidInput(f"{name}: got another kind of file, expected one that Caesura wrote")
     if len(content) < _length(content):

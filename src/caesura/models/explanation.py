@@ -199,7 +199,7 @@ class _Reasons:
         self.depth = max([2, *self.sizes]) - 1  # labels before a segment that count for it
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
-        outside = model._outside_states(fitted.structure.states, fitted.scheme)
+        outside = model.coding.outside_states(fitted.structure.states, fitted.scheme)
         self.bias = {k: float(model.outside_bias) for k in outside}
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
@@ -305,7 +305,7 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     codes = shown.of_weights
     chosen = np.arange(len(codes))
     if label is not None:
-        said = model._labels_of_states(states, fitted.scheme)
+        said = model.coding.labels_of(states, fitted.scheme)
         mine = [k for k, state in enumerate(states) if label in (state, said[k])]
         if not mine:
             expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"
