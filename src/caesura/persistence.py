@@ -134,8 +134,8 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
     Raises
     ------
     InvalidInput
-        If the file is foreign, a pipe or a device, cut off, damaged, of a later version or of another
-        kind.
+        If the file is foreign, a pipe or a device, cut off, damaged, of a later version or of
+        another kind.
 
     Examples
     --------

@@ -135,7 +135,6 @@ class ChainCRF(Answers):
 
     @property
     def _reads_once(self) -> bool:
-        """Whether each segmentation is said by one path over states."""
         fitted = self._known
         structure, bars = fitted.structure, self.coding.tag_set(fitted).bars
         return all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True))

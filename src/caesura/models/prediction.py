@@ -293,6 +293,11 @@ class Predictor(OnlineModel):
         most = min(int(n), MOST_PATHS)
         return [best for some in self._encoded(X, constraints) for best in self._ranked(some, most)]
 
+    @property
+    def _reads_once(self) -> bool:
+        """Whether each segmentation is said by one path over states."""
+        return True
+
     def _ranking(self, scorer: _kernels.Scorer) -> tuple[Callable[..., Any], Any, Any]:
         """Return what ranks segmentations, how states are read, and the names of its labels."""
         names, reading = self.coding.reading(self._known)
