@@ -1,4 +1,4 @@
-"""The choices of ``--model neural``, which stand in the file that --config names."""
+"""The choices of ``--model neural``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 
 __all__ = ["NEURAL", "neural_estimator"]
 
@@ -30,7 +30,10 @@ def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
         if name not in NEURAL:
             near = difflib.get_close_matches(name, NEURAL, 1)
             expected = f"one of its choices, such as {near[0] if near else 'epochs'}"
-            raise InvalidInput(message("neural", name, expected, "leave it out"))
+            raise InvalidInput(
+                f"{name}: got {params[name]!r} for a neural model, which has no such choice, "
+                f"expected {expected}; leave it out"
+            )
     if "network" in params:
         params["model"] = params.pop("network")
     model = NeuralSegmenter(**params, verbose=verbose)

@@ -19,7 +19,13 @@ from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
-from caesura.models.explanation import Explanation, TopFeature, explain, top_features
+from caesura.models.explanation import (
+    Explanation,
+    FeatureReasons,
+    TopFeature,
+    explain,
+    top_features,
+)
 from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
@@ -286,6 +292,10 @@ class Answers(Predictor):
         """
         refuse(self._known, "explain")
         return explain(self, x, constraints)
+
+    def _reasons(self, document: Document, p: Potentials) -> FeatureReasons:
+        """Return what makes up the scores of segmentations of one sequence."""
+        return FeatureReasons(self, document)
 
     def top_features(self, label: str | None = None, n: int = 10) -> list[TopFeature]:
         """Return the features with the largest weights, positive or negative.

@@ -24,7 +24,15 @@ from caesura.segments import Segment
 if TYPE_CHECKING:
     from caesura.models.answers import Answers
 
-__all__ = ["Explanation", "Reason", "TopFeature", "explain", "top_features"]
+__all__ = [
+    "Explanation",
+    "FeatureReasons",
+    "PathReasons",
+    "Reason",
+    "TopFeature",
+    "explain",
+    "top_features",
+]
 
 SHOWN = 12  # reasons in the text of an explanation
 Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
@@ -105,7 +113,7 @@ class TopFeature(NamedTuple):
     weight: float
 
 
-def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
+def explain(model: Any, x: Any, constraints: Any) -> list[Explanation]:
     """Return an explanation for each predicted segment of one sequence."""
     document = as_document(x, model.tokeniser, "x")
     try:
@@ -117,7 +125,7 @@ def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
         raise error.changed(argument="x", index=None) from None
     said = model._named(best.segments)
     chances = model._chances(inference.marginals(p), p, said)
-    reasons_of, read = _Reasons(model, document), _Reader(model, best.segments, said)
+    reasons_of, read = model._reasons(document, p), _Reader(model, best.segments, said)
     out = []
     others = model._runners_up(p, best.segments, said)
     for segment, chance, other in zip(said, chances, others, strict=True):
@@ -133,7 +141,7 @@ def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
 class _Reader:
     """What paths say that differ in a few states from the best one."""
 
-    def __init__(self, model: Answers, path: list[Segment], said: list[Segment]) -> None:
+    def __init__(self, model: Any, path: list[Segment], said: list[Segment]) -> None:
         self.model, self.path, self.said = model, path, said
         self.starts = [segment.start for segment in said]
 
@@ -159,41 +167,20 @@ class _Reader:
         return sorted(set(self.model._named(states)) - set(beside))
 
 
-class _Reasons:
-    """The features of paths through one sequence, with what each adds.
+class PathReasons:
+    """What makes up the scores of paths through one sequence.
 
     A score is a sum over the segments of a path, each with the labels just before it: what two
     paths have in common is not looked at.
+
+    Parameters
+    ----------
+    depth : int
+        Number of labels before a segment that count for it.
     """
 
-    def __init__(self, model: Answers, document: Document) -> None:
-        fitted = fitted_of(model)
-        self.states = {state: k for k, state in enumerate(fitted.structure.states)}
-        corpus = fitted.encoder.encode([document], False)
-        self.T = len(document)
-        parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
-        rows, on_edges = corpus.row_attributes(0), corpus.edge_attributes(0)
-        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows], rows[1])
-        pairs = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
-        self.edges = _by_key(*pairs, on_edges[1])
-        fired = np.union1d(rows[1], on_edges[1]).tolist()
-        self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
-        self.ptr, self.ids, self.values = (array.tolist() for array in rows[:3])
-        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # by boundary
-        for t, *fires in zip(*(array.tolist() for array in on_edges), strict=True):
-            self.on_edges.setdefault(t, []).append((fires[0], fires[1]))
-        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # by the token they begin at
-        for site, (start, *rest) in enumerate(zip(*map(np.ndarray.tolist, rows[3:]), strict=True)):
-            self.sites.setdefault(start, []).append((self.T + site, start, rest[0], rest[1]))
-        self.pairs = _by_one(parameters.transition, w[blocks.transitions])
-        self.patterns = {tuple(pattern): k for k, pattern in enumerate(parameters.patterns)}
-        self.plain = w[blocks.patterns].tolist()
-        self.sizes = sorted({len(pattern) for pattern in self.patterns})
-        self.depth = max([2, *self.sizes]) - 1  # labels before a segment that count for it
-        self.starts = _by_one(parameters.start, w[blocks.starts])
-        self.ends = _by_one(parameters.end, w[blocks.ends])
-        outside = model._outside_states(fitted.structure.states, fitted.scheme)
-        self.bias = {k: float(model.outside_bias) for k in outside}
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
     def __call__(self, answer: list[Segment], other: Detour) -> list[Reason]:
@@ -226,6 +213,43 @@ class _Reasons:
                     found[name, states] = found.get((name, states), 0.0) + value
             self._known[key] = found
         return self._known[key]
+
+    def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
+        """Yield what is added for a segment: feature, states, value."""
+        raise NotImplementedError
+
+
+class FeatureReasons(PathReasons):
+    """The features of paths through one sequence, with what each adds."""
+
+    def __init__(self, model: Answers, document: Document) -> None:
+        fitted = fitted_of(model)
+        self.states = {state: k for k, state in enumerate(fitted.structure.states)}
+        corpus = fitted.encoder.encode([document], False)
+        self.T = len(document)
+        parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
+        rows, on_edges = corpus.row_attributes(0), corpus.edge_attributes(0)
+        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows], rows[1])
+        pairs = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
+        self.edges = _by_key(*pairs, on_edges[1])
+        fired = np.union1d(rows[1], on_edges[1]).tolist()
+        self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
+        self.ptr, self.ids, self.values = (array.tolist() for array in rows[:3])
+        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # by boundary
+        for t, *fires in zip(*(array.tolist() for array in on_edges), strict=True):
+            self.on_edges.setdefault(t, []).append((fires[0], fires[1]))
+        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # by the token they begin at
+        for site, (start, *rest) in enumerate(zip(*map(np.ndarray.tolist, rows[3:]), strict=True)):
+            self.sites.setdefault(start, []).append((self.T + site, start, rest[0], rest[1]))
+        self.pairs = _by_one(parameters.transition, w[blocks.transitions])
+        self.patterns = {tuple(pattern): k for k, pattern in enumerate(parameters.patterns)}
+        self.plain = w[blocks.patterns].tolist()
+        self.sizes = sorted({len(pattern) for pattern in self.patterns})
+        super().__init__(max([2, *self.sizes]) - 1)
+        self.starts = _by_one(parameters.start, w[blocks.starts])
+        self.ends = _by_one(parameters.end, w[blocks.ends])
+        outside = model._outside_states(fitted.structure.states, fitted.scheme)
+        self.bias = {k: float(model.outside_bias) for k in outside}
 
     def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
         """Yield what is added for a segment: feature, states, value."""

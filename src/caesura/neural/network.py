@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,10 +13,13 @@ from caesura.documents import Document
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.neural.embeddings import TokenEncoder
-from caesura.neural.heads import ChainHead, Head
-from caesura.segments import Segment
+from caesura.neural.heads import ChainHead, Head, Target
 
-__all__ = ["Network", "threads"]
+__all__ = ["Given", "Network", "answers", "threads"]
+
+BATCH = 32  # sequences that are asked about at a time
+T = TypeVar("T")
+Given = tuple[Tensor, list[int], Tensor | None]  # vectors of tokens, lengths, scores of features
 
 
 @contextmanager
@@ -61,7 +65,7 @@ class Network(nn.Module):
             self.weights = nn.EmbeddingBag(max(1, len(features)), head.n_scores, mode="sum")
             nn.init.zeros_(self.weights.weight)
 
-    def states(self, documents: Sequence[Document]) -> tuple[Tensor, list[int], Tensor | None]:
+    def states(self, documents: Sequence[Document]) -> Given:
         """Return vectors of tokens, lengths, and the scores of features."""
         states, lengths = self.encoder([document.tokens for document in documents])
         extra = None
@@ -93,10 +97,52 @@ class Network(nn.Module):
                 out[b, :n] = self.weights(index, offsets, per_sample_weights=factors)
         return out
 
-    def loss(self, documents: Sequence[Document], gold: Sequence[Sequence[Segment]]) -> Tensor:
-        """Return the mean loss of some sequences."""
+    def loss(
+        self,
+        documents: Sequence[Document],
+        gold: Sequence[Target],
+        weights: Sequence[float] | None = None,
+    ) -> Tensor:
+        """Return the mean loss of some sequences, each times its weight."""
         states, lengths, extra = self.states(documents)
         total: Tensor = self.head.loss(states, lengths, gold, extra)  # type: ignore[operator]
         if self.chain is not None:
             total = total + self.chain_weight * self.chain.loss(states, lengths, gold, None)
+        if weights is not None:
+            total = total * total.new_tensor(weights)
         return total.mean()
+
+
+def answers(
+    network: Network,
+    documents: Sequence[Document],
+    ask: Callable[[Given, list[int]], Sequence[T]],
+    by_length: bool = True,
+) -> list[T]:
+    """Return the answer of each document to a question that is asked of some at a time.
+
+    Parameters
+    ----------
+    network : Network
+        What reads them.
+    documents : sequence of Document
+        The sequences.
+    ask : callable
+        Given what the network makes of some documents, and which they are, returns their answers.
+    by_length : bool
+        Whether to ask about documents of similar lengths together; else in their order.
+
+    Returns
+    -------
+    list
+    """
+    order = list(range(len(documents)))
+    if by_length:
+        order.sort(key=lambda i: len(documents[i]))
+    found: dict[int, T] = {}
+    with torch.no_grad():
+        for k in range(0, len(order), BATCH):
+            some = order[k : k + BATCH]
+            given = network.states([documents[i] for i in some])
+            found.update(zip(some, ask(given, some), strict=True))
+    return [found[i] for i in range(len(documents))]

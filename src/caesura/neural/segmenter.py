@@ -17,6 +17,7 @@ from caesura.features import declared, preset
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
 from caesura.models.arguments import checked_run
+from caesura.models.examples import weights_of
 from caesura.neural import heads
 from caesura.neural.answers import Answers
 from caesura.neural.embeddings import (
@@ -28,11 +29,13 @@ from caesura.neural.embeddings import (
     read_vectors,
     shape_of,
 )
-from caesura.neural.network import Network, threads
+from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.heads import Target
+from caesura.neural.network import Network, answers, threads
 from caesura.neural.spans import REPRESENTATIONS
-from caesura.neural.training import Schedule, train
+from caesura.neural.targets import known_segments, read_targets, refuse_partial
+from caesura.neural.training import Data, Schedule, train
 from caesura.neural.transformer import Transformer
-from caesura.segments import Segment
 
 __all__ = ["NeuralSegmenter"]
 
@@ -64,8 +67,7 @@ class NeuralSegmenter(Answers):
     frozen : bool
         Whether the transformer stays as it is.
     features : list or str, optional
-        Features of tokens, or the name of a preset, whose weights are trained with the network; not
-        with the filtered model.
+        Features of tokens, or the name of a preset, whose weights are trained with the network.
     order : int
         Number of previous labels that the score of a label depends on.
     max_length : int or "observed"
@@ -202,9 +204,6 @@ class NeuralSegmenter(Answers):
             self._check_number(name, most)
         for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
             self._check_number(name, float("inf"))
-        if self.features is not None and self.model == "filtered":
-            remedy = "leave them out, or choose another model"
-            raise InvalidInput(message("features", "features", "none with 'filtered'", remedy))
 
     def _check_number(self, name: str, most: float) -> None:
         value = getattr(self, name)
@@ -230,11 +229,12 @@ class NeuralSegmenter(Answers):
         Parameters
         ----------
         X, y
-            As `caesura.SemiCRF.fit` takes them; X must have tokens, and y all segments.
+            As `caesura.SemiCRF.fit` takes them; X must have tokens.  A filtered model does not take
+            `Partial` labels.
         X_dev, y_dev : optional
             Development data: the weights of the epoch with the best segment F1 on it are kept.
-        sample_weight
-            Not supported.
+        sample_weight : array of shape (n,), optional
+            How much each sequence counts.
         checkpoint : path, optional
             Written after every epoch; if it is there, fitting goes on from it.
         callbacks : sequence of callables
@@ -245,24 +245,25 @@ class NeuralSegmenter(Answers):
         self
         """
         self._check()
-        if sample_weight is not None:
-            raise InvalidInput("sample_weight: NeuralSegmenter does not support it; leave it out")
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
-        documents, gold = self._gold(X, y, ("X", "y"))
-        if not any(gold):
-            raise InvalidInput("y: got no segment at all, expected some to learn from")
-        labels = sorted({segment.label for cut in gold for segment in cut})
+        documents, gold, labels = read_targets(X, y, self.tokeniser, self.outside)
+        if self.model == "filtered":
+            refuse_partial(gold)
+        weights = None
+        if sample_weight is not None:
+            weights = weights_of(sample_weight, len(documents)).tolist()
         development = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
         if development is not None and not any(development[1]):
             raise InvalidInput("y_dev: got no segment at all, expected some to compare with")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             network = self._built(documents, gold, labels)
-        self._check_longest(gold, network)
+            head: Any = network.head
+        self._check_longest(gold)
 
         def score() -> float:
             assert development is not None
-            found = [cut for cut, _ in self._found(network, development[0], False)]
+            found = answers(network, development[0], lambda given, _: head.predict(*given))
             return segment_counts(development[1], found, self.outside).f1
 
         shown = {
@@ -282,16 +283,15 @@ class NeuralSegmenter(Answers):
         ):
             asked = None if development is None else score
             shown_by: list[Callable[[Progress], bool | None]] = [*callbacks, line]
-            run, status = train(
-                network, documents, gold, schedule, asked, checkpoint, shown_by, settings
-            )
+            data = Data(documents, gold, weights)
+            run, status = train(network, data, schedule, asked, checkpoint, shown_by, settings)
         self._network, self.labels_, self.history_ = network, labels, run.history
         self.status_, self._calibration = status, None
         self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
 
     def _built(
-        self, documents: Sequence[Document], gold: Sequence[Sequence[Segment]], labels: list[str]
+        self, documents: Sequence[Document], gold: Sequence[Target], labels: list[str]
     ) -> Network:
         """Return a new network for some training data."""
         words = [word for document in documents for word in document.tokens]
@@ -300,7 +300,7 @@ class NeuralSegmenter(Answers):
             listed = preset(self.features) if isinstance(self.features, str) else self.features
             features = Encoder(declared(listed))
             features.encode(documents, True)
-        longest = max(s.end - s.start for cut in gold for s in cut)
+        longest = max([1, *(s.end - s.start for one in gold for s in known_segments(one))])
         if self.max_length != "observed":
             longest = int(self.max_length)
         vocabularies = (
@@ -325,7 +325,7 @@ class NeuralSegmenter(Answers):
         encoder = TokenEncoder(sizes, words, characters, shapes, vectors, inner)
         common = (encoder.size, labels, self.outside)
         if self.model == "filtered":
-            head: heads.Head = heads.FilteredHead(
+            head: heads.Head = FilteredHead(
                 *common,
                 max_width=L,
                 representation=self.representation,
@@ -351,11 +351,11 @@ class NeuralSegmenter(Answers):
         self._longest = L
         return network.eval()
 
-    def _check_longest(self, gold: Sequence[Sequence[Segment]], network: Network) -> None:
+    def _check_longest(self, gold: Sequence[Target]) -> None:
         if self.model not in ("semi", "filtered"):
             return
-        for i, cut in enumerate(gold):
-            for segment in cut:
+        for i, one in enumerate(gold):
+            for segment in known_segments(one):
                 if segment.end - segment.start > self._longest:
                     expected = f"a segment of {self._longest} tokens or fewer, as max_length says"
                     raise InvalidInput(

@@ -13,20 +13,20 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from caesura import persistence
-from caesura.documents import Document
+from caesura.documents import Document, Partial
 from caesura.errors import InvalidInput
 from caesura.learning import Progress
+from caesura.neural.heads import Target
 from caesura.neural.network import Network
-from caesura.segments import Segment
 
-__all__ = ["Run", "Schedule", "arrays_of", "batches", "put_arrays", "train"]
+__all__ = ["Data", "Run", "Schedule", "arrays_of", "batches", "put_arrays", "train"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 KIND = "neural checkpoint"
@@ -45,6 +45,19 @@ class Schedule:
     weight_decay: float = 0.0
     patience: int | None = None  # epochs without a better score on development data
     seed: int = 0
+
+
+class Data(NamedTuple):
+    """What is learnt from."""
+
+    documents: Sequence[Document]
+    gold: Sequence[Target]
+    weights: Sequence[float] | None = None  # how much each sequence counts
+
+    def of(self, some: Sequence[int]) -> Data:
+        """Return some of the sequences."""
+        weights = None if self.weights is None else [self.weights[i] for i in some]
+        return Data([self.documents[i] for i in some], [self.gold[i] for i in some], weights)
 
 
 @dataclass
@@ -75,8 +88,7 @@ def batches(
 
 def train(
     network: Network,
-    documents: Sequence[Document],
-    gold: Sequence[Sequence[Segment]],
+    data: Data,
     schedule: Schedule,
     score: Callable[[], float] | None,
     checkpoint: str | os.PathLike[str] | None,
@@ -85,14 +97,14 @@ def train(
 ) -> tuple[Run, str]:
     """Train a network, and leave it with its best weights; return the run and why it ended."""
     optimiser = _optimiser(network, schedule)
-    run, mark = Run(), _fingerprint(settings, documents, gold)
+    run, mark = Run(), _fingerprint(settings, data)
     if checkpoint is not None and Path(checkpoint).exists():
         run = _resumed(checkpoint, mark, network, optimiser)
-    per_epoch = math.ceil(len(documents) / schedule.batch_size)
+    per_epoch = math.ceil(len(data.documents) / schedule.batch_size)
     status = "epochs"
     while run.epoch < schedule.epochs:
         began, run.epoch = time.perf_counter(), run.epoch + 1
-        objective = _epoch(network, documents, gold, schedule, optimiser, run.epoch, per_epoch)
+        objective = _epoch(network, data, schedule, optimiser, run.epoch, per_epoch)
         found = None if score is None else score()
         if found is None or found > run.best_score:
             run.best_score, run.best_epoch = (run.best_score if found is None else found), run.epoch
@@ -119,8 +131,7 @@ def train(
 
 def _epoch(
     network: Network,
-    documents: Sequence[Document],
-    gold: Sequence[Sequence[Segment]],
+    data: Data,
     schedule: Schedule,
     optimiser: torch.optim.Optimizer,
     epoch: int,
@@ -128,7 +139,7 @@ def _epoch(
 ) -> float:
     """Train for one epoch and return the mean loss of a sequence."""
     network.train()
-    lengths, total = [len(document) for document in documents], 0.0
+    lengths, total = [len(document) for document in data.documents], 0.0
     order = np.random.default_rng([schedule.seed, epoch])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed((schedule.seed * 1_000_003 + epoch) % 2**63)
@@ -137,13 +148,13 @@ def _epoch(
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * factor
             optimiser.zero_grad(set_to_none=True)
-            loss = network.loss([documents[i] for i in some], [gold[i] for i in some])
+            loss = network.loss(*data.of(some))
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
             optimiser.step()
             total += float(loss.detach()) * len(some)
     network.eval()
-    return total / len(documents)
+    return total / len(lengths)
 
 
 def _factor(step: int, per_epoch: int, schedule: Schedule) -> float:
@@ -194,12 +205,15 @@ def put_arrays(network: Network, arrays: Arrays) -> None:
     network.load_state_dict(state, strict=False)
 
 
-def _fingerprint(settings: str, documents: Sequence[Document], gold: Any) -> str:
+def _fingerprint(settings: str, data: Data) -> str:
     """Return what a checkpoint depends on."""
     crc = zlib.crc32(settings.encode())
-    for document, cut in zip(documents, gold, strict=True):
-        crc = zlib.crc32(repr((list(document.tokens), [tuple(s) for s in cut])).encode(), crc)
-    return f"{len(documents)} crc32 {crc:08x}"
+    for document, target in zip(data.documents, data.gold, strict=True):
+        known = repr(target if isinstance(target, Partial) else [tuple(s) for s in target])
+        crc = zlib.crc32(repr((list(document.tokens), known)).encode(), crc)
+    if data.weights is not None:
+        crc = zlib.crc32(repr(list(data.weights)).encode(), crc)
+    return f"{len(data.documents)} crc32 {crc:08x}"
 
 
 def _keep(path: Any, mark: str, run: Run, network: Network, optimiser: Any) -> None:
