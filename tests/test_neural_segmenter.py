@@ -18,7 +18,7 @@ from caesura import features
 from caesura.cli.choices import ALIASES
 from caesura.cli.neural import NEURAL
 from caesura.cli.settings import Settings
-from caesura.errors import InvalidInput
+from caesura.errors import Impossible, InvalidInput
 from caesura.neural import NeuralSegmenter
 from caesura.neural.embeddings import Sizes, TokenEncoder, Vocabulary, read_vectors
 from caesura.neural.training import batches
@@ -172,7 +172,7 @@ def test_features_are_trained_with_the_network(train: Any, test: Any, tmp_path: 
         assert made.score(*test) > least
         made.save(tmp_path / "model")
         assert caesura.load(tmp_path / "model").predict(test[0]) == made.predict(test[0])
-    with pytest.raises(InvalidInput, match="features: got features of segments, places or edges"):
+    with pytest.raises(InvalidInput, match=r"features: got .*, expected features of tokens"):
         NeuralSegmenter(features=[features.edge(features.word[0])], **blind).fit(*train)
 
 
@@ -313,6 +313,15 @@ def test_batches_hold_every_sequence_once_and_similar_lengths() -> None:
         ({"rate": "fast"}, "rate: got 'fast'"),
         ({"max_length": 0}, "max_length: got 0"),
         ({"max_length": 1, "model": "semi"}, r"y\[0\]: got .* as max_length says"),
+        ({"device": "moon"}, "device: got 'moon'"),
+        ({"device": "meta"}, "device: got 'meta'"),
+        ({"frozen": "yes"}, "frozen: got 'yes', expected True or False"),
+        ({"order": 2, "model": "filtered"}, "order: got 2, expected 1 with 'filtered'"),
+        ({"outside": 3}, "outside: got 3"),
+        ({"transformer": 3}, "transformer: got 3"),
+        ({"features": "colours"}, "features: got 'colours'"),
+        ({"features": [features.Length(3)]}, "features: got .*, expected features of tokens"),
+        ({"rate": 1e30, "epochs": 4}, "rate, encoder_rate: got"),
         ({"word_size": 0, "character_size": 0, "shape_size": 0}, "sizes: got 0 for all parts"),
     ],
 )
@@ -331,6 +340,11 @@ def test_bad_data(train: Any) -> None:
     with pytest.raises(InvalidInput, match="precision: needs a calibrated model"):
         made.predict_confident([["a"]], precision=0.9)
     assert made.predict([[]]) == [[]]
+    with pytest.raises(InvalidInput, match=r"X\[0\]: got numbers without words"):
+        made.predict([np.zeros((2, 3))])
+    known = [caesura.Partial(no_boundaries=[1]), [(0, 1, "x")]]
+    with pytest.raises(Impossible, match=r"y\[0\]: no segmentation agrees"):
+        NeuralSegmenter("semi", max_length=1, **SMALL).fit([["a", "b"]] * 2, known)
 
 
 # -- answers and the command line ------------------------------------------------------------------

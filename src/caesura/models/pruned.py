@@ -285,7 +285,8 @@ class PrunedSemiCRF(Parameters):
         rows = np.concatenate([pool.spans, pool.labels[:, None]], 1).tolist()
         outside = (pool.labels == 0) & ~covered[pool.spans[:, 0]]
         named = np.array([tuple(row) in wanted for row in rows], bool)
-        return outside | named | (pool.labels == len(number) + 1)
+        found: npt.NDArray[np.bool_] = outside | named | (pool.labels == len(number) + 1)
+        return found
 
     # -- prediction --------------------------------------------------------------------------------
 

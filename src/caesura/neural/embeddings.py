@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -93,7 +93,7 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
     """
     words, rows, size = [], [], 0
     with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(_lines(file, path), 1):
             word, *numbers = line.rstrip("\n").split(" ")
             if number == 1 and len(numbers) == 1:
                 continue
@@ -111,6 +111,14 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
     if not rows:
         raise InvalidInput(f"{path}: got no vectors, expected a word and numbers in each line")
     return words, np.stack(rows)
+
+
+def _lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the lines of a file, or raise where it is not UTF-8."""
+    try:
+        yield from file
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: not UTF-8: {error.reason}; convert the file") from None
 
 
 def mask_of(lengths: Sequence[int], T: int) -> Tensor:

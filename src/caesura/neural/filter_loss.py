@@ -13,7 +13,7 @@ from caesura.errors import InvalidInput, message
 from caesura.neural.gold import rows_of
 from caesura.neural.structure import Ints
 
-__all__ = ["NULL", "filter_loss", "given_spans", "spans_inside"]
+__all__ = ["NULL", "filter_loss", "given_spans", "refuse_nan", "spans_inside"]
 
 NULL = 0  # the first of the local scores
 
@@ -30,6 +30,14 @@ def spans_inside(T: int, K: int, lengths: Ints) -> npt.NDArray[np.bool_]:
     ends = np.arange(T)[:, None] + np.arange(1, K + 1)
     found: npt.NDArray[np.bool_] = ends <= lengths[:, None, None]
     return found
+
+
+def refuse_nan(local: Tensor, inside: npt.NDArray[np.bool_]) -> None:
+    """Raise if the local score of a span is not a number."""
+    wrong = local.detach().isnan().any(-1).cpu().numpy() & inside
+    for b, start, k in np.argwhere(wrong)[:1].tolist():
+        place, expected = f"local[{b}, {start}, {k}]", "a number for each label"
+        raise InvalidInput(message(place, "NaN", expected, "check the network"))
 
 
 def given_spans(segments: Any, lengths: Ints, n_labels: int, max_width: int) -> Ints:

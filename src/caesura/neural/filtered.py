@@ -22,8 +22,8 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.span_graph import SpanGraph
 from caesura.neural import graph
-from caesura.neural.base import checked_shape
-from caesura.neural.filter_loss import NULL, filter_loss, given_spans, spans_inside
+from caesura.neural.base import REDUCTIONS, checked_shape
+from caesura.neural.filter_loss import NULL, filter_loss, given_spans, refuse_nan, spans_inside
 from caesura.neural.spans import SpanRepresentation
 from caesura.neural.structure import Ints, lengths_of
 
@@ -80,12 +80,10 @@ class FilteredSemiCRF(nn.Module):
     --------
     >>> import torch
     >>> from caesura.neural import FilteredSemiCRF
-    >>> _ = torch.manual_seed(0)
     >>> layer = FilteredSemiCRF(8, n_labels=2, max_width=3)
-    >>> states, lengths = torch.randn(2, 6, 8), torch.tensor([6, 4])
-    >>> loss = layer(states, lengths, [[(0, 2, 1), (4, 5, 0)], []])
-    >>> loss.backward()
-    >>> losses = layer.losses(*layer.span_scores(states), lengths, [[(0, 2, 1), (4, 5, 0)], []])
+    >>> states, gold = torch.randn(2, 6, 8), [[(0, 2, 1), (4, 5, 0)], []]
+    >>> layer(states, [6, 4], gold).backward()
+    >>> losses = layer.losses(*layer.span_scores(states), [6, 4], gold)
     >>> bool((losses.path >= 0).all()), losses.path[1].item()
     (True, 0.0)
     """
@@ -108,8 +106,10 @@ class FilteredSemiCRF(nn.Module):
         super().__init__()
         Y = self.n_labels = whole("n_labels", n_labels, 1)
         self.max_width = whole("max_width", max_width, 1)
-        if not 0.0 <= null_weight <= 1.0:
-            raise InvalidInput(message("null_weight", null_weight, "from 0 to 1", "choose one"))
+        for name, value in (("null_weight", null_weight), ("dropout", dropout)):
+            good = isinstance(value, int | float) and not isinstance(value, bool)
+            if not good or not 0.0 <= value <= 1.0:
+                raise InvalidInput(message(name, value, "a number from 0 to 1", "choose one"))
         self.null_weight, self.global_loss = float(null_weight), bool(global_loss)
         self.constrained, self.use_kernels = bool(constrained), bool(use_kernels)
         self.representation = SpanRepresentation(representation, input_size, max_width, dropout)
@@ -160,10 +160,8 @@ class FilteredSemiCRF(nn.Module):
         -------
         tensor, a scalar or of shape (B,)
         """
+        _check_choice("reduction", reduction, REDUCTIONS)
         total = self.losses(*self.span_scores(states, lengths), lengths, segments).total
-        if reduction not in ("mean", "sum", "none"):
-            expected = "one of ['mean', 'sum', 'none']"
-            raise InvalidInput(message("reduction", reduction, expected, "choose one"))
         return total if reduction == "none" else getattr(total, reduction)()
 
     def losses(self, local: Tensor, path: Tensor, lengths: Any, segments: Any) -> FilteredLosses:
@@ -180,8 +178,7 @@ class FilteredSemiCRF(nn.Module):
         -------
         FilteredLosses
         """
-        sizes = self._sizes(local, path, lengths)
-        B = len(sizes)
+        B = len(sizes := self._sizes(local, path, lengths))
         gold = given_spans(segments, sizes, self.n_labels, self.max_width)
         of_filter = filter_loss(local, sizes, gold, self.null_weight)
         rows = self._training_candidates(local, sizes, gold)
@@ -232,12 +229,10 @@ class FilteredSemiCRF(nn.Module):
         list of lists of (start, end, label index)
         """
         chosen = decoder or ("global" if self.global_loss else "greedy")
-        if chosen not in DECODERS:
-            raise InvalidInput(message("decoder", chosen, f"one of {list(DECODERS)}", "choose one"))
-        sizes = self._sizes(local, path, lengths)
+        _check_choice("decoder", chosen, DECODERS)
+        sizes, found = self._sizes(local, path, lengths), []
         rows = self.candidates(local, sizes)
         values = _picked(path, rows)
-        found = []
         for b, (part, one) in enumerate(graph.graphs_of(rows, sizes, values, self.transition)):
             spans, labels = rows[part, 1:3], rows[part, 3]
             if chosen == "global":
@@ -362,7 +357,9 @@ class FilteredSemiCRF(nn.Module):
         array of shape (n, 4)
         """
         best = local.detach().argmax(-1).cpu().numpy()
-        best[~spans_inside(local.shape[1], local.shape[2], lengths)] = NULL
+        inside = spans_inside(local.shape[1], local.shape[2], lengths)
+        refuse_nan(local, inside)
+        best[~inside] = NULL
         b, t, k = np.nonzero(best != NULL)
         return np.stack([b, t, t + k + 1, best[b, t, k] - 1], 1).astype(np.int64)
 
@@ -396,3 +393,8 @@ def _picked(path: Tensor, rows: Ints) -> Tensor:
     """Return the global scores of spans, (n,)."""
     b, s, e, y = (torch.from_numpy(column.copy()).to(path.device) for column in rows.T)
     return path[b, s, e - s - 1, y]
+
+
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidInput(message(name, value, f"one of {list(known)}", "choose one"))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from caesura.documents import Document
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
+from caesura.features import SegmentFeature, declared, preset
+from caesura.models.estimator import Features
 from caesura.neural.embeddings import TokenEncoder
 from caesura.neural.heads import ChainHead, Head, Target
 
-__all__ = ["Given", "Network", "answers", "threads"]
+__all__ = ["Given", "Network", "answers", "check_device", "threads", "token_features"]
 
 BATCH = 32  # sequences that are asked about at a time
 T = TypeVar("T")
@@ -31,6 +33,29 @@ def threads(n_threads: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def check_device(device: Any) -> None:
+    """Raise if torch cannot compute on a device."""
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        said = str(error).partition("\n")[0][:80]
+        expected = "a device that torch can use, such as 'cpu'"
+        raise InvalidInput(message("device", device, expected, f"correct it ({said})")) from None
+
+
+def token_features(features: Any) -> Features:
+    """Return declared features of tokens, or those of a preset; raise for features of segments."""
+    try:
+        listed = declared(preset(features) if isinstance(features, str) else features)
+    except InvalidInput as error:
+        raise error.changed(argument="features") from None
+    for feature in listed:
+        if isinstance(feature, SegmentFeature) or feature.place != "token":
+            remedy = "leave it out, or take SemiCRF"
+            raise InvalidInput(message("features", feature, "features of tokens", remedy))
+    return listed
 
 
 class Network(nn.Module):

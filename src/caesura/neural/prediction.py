@@ -21,7 +21,7 @@ from caesura.inference.results import Marginals
 from caesura.models.asked import Asked, constrained
 from caesura.models.base import Model
 from caesura.models.calibration import Calibration
-from caesura.models.reading import chunks
+from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.network import Given, Network, answers, threads
@@ -69,6 +69,7 @@ class Predictor(Model):
         network = self._fitted_network()
         rules = None if constraints is None else self._checked_rules(X, constraints)
         for first, documents in chunks(X, self.tokeniser):
+            check_words(documents, first)
             mine = None if rules is None else [next(rules)(len(one)) for one in documents]
 
             def question(

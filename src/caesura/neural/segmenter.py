@@ -10,10 +10,10 @@ import torch
 
 from caesura.checks import whole
 from caesura.documents import Document
+from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
-from caesura.features import declared, preset
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
 from caesura.models.arguments import checked_run
@@ -31,7 +31,7 @@ from caesura.neural.embeddings import (
 )
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
-from caesura.neural.network import Network, answers, threads
+from caesura.neural.network import Network, answers, check_device, threads, token_features
 from caesura.neural.spans import REPRESENTATIONS
 from caesura.neural.targets import known_segments, read_targets, refuse_partial
 from caesura.neural.training import Data, Schedule, train
@@ -82,7 +82,8 @@ class NeuralSegmenter(Answers):
         Label of text outside segments.
     epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
         Of training with AdamW: `encoder_rate` is the learning rate of the transformer and `rate`
-        that of everything else; `warm_up` is the share of all steps in which rates rise.
+        that of everything else; `warm_up` is the share of all steps in which rates rise, `clip` the
+        largest norm of a gradient, 0 for any.
     patience : int, optional
         Epochs without a better score on development data before training ends.
     device : str
@@ -200,6 +201,19 @@ class NeuralSegmenter(Answers):
                 whole(name, getattr(self, name), 1)
         if self.max_length != "observed":
             whole("max_length", self.max_length, 1)
+        for name in ("frozen", "transitions", "global_loss"):
+            if not isinstance(getattr(self, name), bool):
+                remedy = "pass one of them"
+                raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
+        if self.model == "filtered" and self.order > 1:
+            raise InvalidInput(message("order", self.order, "1 with 'filtered'", "leave it out"))
+        if not isinstance(self.outside, str):
+            raise InvalidInput(message("outside", self.outside, "a string", "pass a label"))
+        if not isinstance(self.transformer, str | os.PathLike | None):
+            expected = "the name of a model, or a folder"
+            raise InvalidInput(message("transformer", self.transformer, expected, "correct it"))
+        Tokeniser.of(self.tokeniser)
+        check_device(self.device)
         for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
             self._check_number(name, most)
         for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
@@ -297,8 +311,7 @@ class NeuralSegmenter(Answers):
         words = [word for document in documents for word in document.tokens]
         features = None
         if self.features is not None:
-            listed = preset(self.features) if isinstance(self.features, str) else self.features
-            features = Encoder(declared(listed))
+            features = Encoder(token_features(self.features))
             features.encode(documents, True)
         longest = max([1, *(s.end - s.start for one in gold for s in known_segments(one))])
         if self.max_length != "observed":

@@ -7,7 +7,7 @@ from typing import Any
 
 from caesura.documents import Document, Partial
 from caesura.errors import InvalidInput, message
-from caesura.models.reading import labelled, paired
+from caesura.models.reading import check_words, labelled, paired
 from caesura.models.targets import said_labels, scheme_of, segments_of
 from caesura.neural.heads import Target
 from caesura.segments import Segment
@@ -30,6 +30,7 @@ def read_targets(
     for _, some, ys in labelled(paired(X, y), tokeniser):
         documents += some
         given += ys
+    check_words(documents, 0)
     scheme = scheme_of(given, outside)
     gold: list[Target] = []
     labels: set[str] = set()

@@ -21,7 +21,7 @@ import torch
 
 from caesura import persistence
 from caesura.documents import Document, Partial
-from caesura.errors import InvalidInput
+from caesura.errors import Impossible, InvalidInput, message
 from caesura.learning import Progress
 from caesura.neural.heads import Target
 from caesura.neural.network import Network
@@ -41,7 +41,7 @@ class Schedule:
     rate: float = 1e-3  # of everything but a transformer
     encoder_rate: float = 2e-5  # of a transformer
     warm_up: float = 0.1  # share of all steps in which rates rise
-    clip: float = 5.0  # largest norm of a gradient
+    clip: float = 5.0  # largest norm of a gradient; 0 for any
     weight_decay: float = 0.0
     patience: int | None = None  # epochs without a better score on development data
     seed: int = 0
@@ -148,13 +148,34 @@ def _epoch(
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * factor
             optimiser.zero_grad(set_to_none=True)
-            loss = network.loss(*data.of(some))
+            loss = _loss(network, data, some, schedule)
             loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
+            if schedule.clip > 0.0:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
             optimiser.step()
             total += float(loss.detach()) * len(some)
     network.eval()
     return total / len(lengths)
+
+
+def _loss(network: Network, data: Data, some: Sequence[int], schedule: Schedule) -> torch.Tensor:
+    """Return the loss of some sequences; errors say which one, or that the rate is too high."""
+    try:
+        return network.loss(*data.of(some))
+    except Impossible:
+        for i in some if len(some) > 1 else ():
+            _loss(network, data, [i], schedule)
+        raise Impossible(
+            f"y[{some[0]}]: no segmentation agrees with what is known of it; correct it, or raise "
+            "max_length"
+        ) from None
+    except InvalidInput:
+        if all(bool((x.abs() < 1e9).all()) for x in network.parameters()):
+            raise
+        expected = "rates with which weights stay small"
+        rate = (schedule.rate, schedule.encoder_rate)
+        remedy = "lower rate, encoder_rate or clip"
+        raise InvalidInput(message("rate, encoder_rate", rate, expected, remedy)) from None
 
 
 def _factor(step: int, per_epoch: int, schedule: Schedule) -> float:
