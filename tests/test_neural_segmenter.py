@@ -83,6 +83,21 @@ def test_it_learns_and_survives_a_file(model: str, train: Any, test: Any, tmp_pa
     assert again.n_features_ == made.n_features_
 
 
+def test_decoders_of_a_filtered_model(train: Any, test: Any, tmp_path: Path) -> None:
+    made = NeuralSegmenter("filtered", one_score=True, decoder="mean", **{**SMALL, "epochs": 3})
+    made.fit(*train)
+    layer: Any = made._fitted_network().head.layer
+    assert layer.path.out_features == 1
+    with torch.no_grad():
+        states, lengths, _ = made._fitted_network().states([caesura.Document(tuple(test[0][0]))])
+    for decoder in ("mean", "greedy", "global"):
+        made.set_params(decoder=decoder)
+        expected = layer.decode(states, lengths, decoder)[0]
+        assert [tuple(s)[:2] for s in made.predict(test[0][:1])[0]] == [s[:2] for s in expected]
+    made.save(tmp_path / "model")
+    assert caesura.load(tmp_path / "model").get_params() == made.get_params()
+
+
 @pytest.mark.parametrize("model", MODELS[:3])
 def test_probabilities_are_sums_over_all_segmentations(model: str, train: Any) -> None:
     made = NeuralSegmenter(model, **{**SMALL, "epochs": 1}).fit(*train)
@@ -134,6 +149,8 @@ def test_going_on_from_a_checkpoint_equals_an_uninterrupted_run(
     assert [(p.objective, p.dev_score) for p in parts.history_] == [
         (p.objective, p.dev_score) for p in whole.history_
     ]
+    assert parts.graph_sizes_ == whole.graph_sizes_
+    assert len(whole.graph_sizes_) == (4 if model == "filtered" else 0)
     state, expected = (m._fitted_network().state_dict() for m in (parts, whole))
     assert all(torch.equal(state[name], expected[name]) for name in expected)
     with pytest.raises(InvalidInput, match=r"checkpoint: got .* other data or settings"):

@@ -363,6 +363,14 @@ class Settings(NamedTuple):
         Switch | None,
         _option(NETWORK, "--global-loss", help="Whether a filtered model learns paths, yes."),
     ] = None
+    one_score: Annotated[
+        Switch | None,
+        _option(NETWORK, "--one-score", help="Whether a path scores spans without labels, no."),
+    ] = None
+    decoder: Annotated[
+        Literal["global", "greedy", "mean"] | None,
+        _option(NETWORK, "--decoder", help="How a filtered model chooses among kept spans."),
+    ] = None
     epochs: Annotated[
         int | None, _option(NETWORK, "--epochs", help="Passes over the data, default 20.")
     ] = None

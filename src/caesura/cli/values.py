@@ -12,7 +12,7 @@ __all__ = ["parsed"]
 SWITCHES = (
     *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
     *("boundary_weights", "average", "pa_error_sensitive"),
-    *("frozen", "transitions", "global_loss"),
+    *("frozen", "transitions", "global_loss", "one_score"),
 )
 
 

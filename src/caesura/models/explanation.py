@@ -210,7 +210,7 @@ class PathReasons:
             found: dict[Key, float] = {}
             for name, states, value in self._added(key, len(key) - 1):
                 if value:
-                    found[name, states] = found.get((name, states), 0.0) + value
+                    found[name, states] = found.get((name, states), 0.0) + float(value)
             self._known[key] = found
         return self._known[key]
 

@@ -33,6 +33,7 @@ class FilteredHead(Head):
         super().__init__(labels, outside)
         self.layer = FilteredSemiCRF(size, len(labels), **options)
         self.n_scores = 1 + 2 * len(labels)  # local scores, null first, and global ones
+        self._sizes: list[tuple[int, int]] = []  # of the graphs of training sequences
 
     def scores(self, states: Tensor, lengths: Any, extra: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the local and the global scores of spans."""
@@ -48,7 +49,18 @@ class FilteredHead(Head):
             (b, s.start, s.end, self.index[s.label] - 1) for b, cut in enumerate(gold) for s in cut
         ]
         table = torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
-        return self.layer.losses(*self.scores(states, lengths, extra), lengths, table).total
+        losses = self.layer.losses(*self.scores(states, lengths, extra), lengths, table)
+        if self.training:
+            self._sizes += zip(losses.nodes, losses.arcs, strict=True)
+        return losses.total
+
+    def mean_size(self) -> tuple[float, float] | None:
+        """Return the mean numbers of kept spans and arcs since the last call, None without any."""
+        sizes, self._sizes = self._sizes, []
+        if not sizes:
+            return None
+        nodes, arcs = np.mean(sizes, axis=0).tolist()
+        return nodes, arcs
 
     def _constrained(self, given: Given, rules: Sequence[Rules] | None) -> tuple[Tensor, Tensor]:
         """Return the scores of spans; what rules forbid has a local score of -inf.
@@ -98,9 +110,11 @@ class FilteredHead(Head):
             "allowed": {t: [self.index[y] for y in some] for t, some in rules.allowed.items()},
         }
 
-    def predict(self, *given: Any, rules: Sequence[Rules] | None = None) -> list[list[Segment]]:
+    def predict(
+        self, *given: Any, rules: Sequence[Rules] | None = None, decoder: str | None = None
+    ) -> list[list[Segment]]:
         """Return the best segments."""
-        cuts = self.layer.decode_scores(*self._constrained(given, rules), given[1])
+        cuts = self.layer.decode_scores(*self._constrained(given, rules), given[1], decoder)
         return [self._read(cut) for cut in cuts]
 
     def probabilities(

@@ -92,6 +92,11 @@ class Predictor(Model):
         for rules, name in each_rules(constraints, X):
             yield lambda length, rules=rules, name=name: checked(length, rules, name)
 
+    def _chosen(self) -> dict[str, Any]:
+        """Return how a filtered model decodes, as an argument by name."""
+        own: Any = self
+        return {} if own.model != "filtered" else {"decoder": own.decoder}
+
     @property
     def _rule_labels(self) -> list[str]:
         return [*self.labels_, self.outside]
@@ -130,7 +135,7 @@ class Predictor(Model):
         if constraints is None or self._by_filter():
 
             def ask(some: _Some) -> list[tuple[list[Segment], list[float]]]:
-                found = head.predict(*some.given, **some.rules)
+                found = head.predict(*some.given, **some.rules, **self._chosen())
                 chances: list[list[float]] = [[] for _ in found]
                 if likely:
                     chances = head.probabilities(*some.given, found, **some.rules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -106,58 +107,62 @@ class NetworkReasons(PathReasons):
             offset += Y**size
 
 
+class _Paths:
+    """The kept spans of one sequence, and what makes up the scores of paths through them."""
+
+    def __init__(self, network: Network, document: Document, rules: Any) -> None:
+        head: Any = network.head
+        assert isinstance(head, FilteredHead)
+        with torch.no_grad():
+            given = network.states([document])
+            self.plain = head.layer.span_scores(*given[:2])[1][0].cpu().double().numpy()
+            local, path = head._constrained(given, rules)
+        [(self.rows, self.graph)] = head.layer.graphs(local, path, given[1])
+        s, e, self.labels = self.rows.T
+        self.scores = path[0].cpu().double().numpy()[s, e - s - 1, self.labels]
+        self.pairs = head.layer.transition.detach().cpu().double().numpy()
+        self.segments = [Segment(a, b, head.labels[y + 1]) for a, b, y in self.rows.tolist()]
+        self.features, self.n_labels = _Features(network, document), len(head.labels) - 1
+
+    def parts(self, path: Sequence[int]) -> dict[tuple[str, str], float]:
+        """Return what adds up to the score of a path."""
+        found: dict[tuple[str, str], float] = {}
+        for place, i in enumerate(path):
+            (start, end, label), y = self.segments[i], int(self.labels[i])
+            own = [(f"network[{start}:{end}]", label, self.plain[start, end - start - 1, y])]
+            own += self.features.of(start, end, 1 + self.n_labels + y, label)
+            if place:
+                before = path[place - 1]
+                shown = f"{self.segments[before].label} -> {label}"
+                own.append(("transition", shown, self.pairs[self.labels[before], y]))
+            for name, shown, value in own:
+                found[name, shown] = found.get((name, shown), 0.0) + float(value)
+        return found
+
+
 def explain_filtered(network: Network, document: Document, rules: Any) -> list[Explanation]:
     """Say why each span of a filtered model won, against the best path without it.
 
     The other path is one through the same graph: the spans that the filter has kept stay.
     """
     head: Any = network.head
-    assert isinstance(head, FilteredHead)
-    with torch.no_grad():
-        given = network.states([document])
-        head._need_paths("explain")
-        plain = head.layer.span_scores(*given[:2])[1][0].cpu().double().numpy()
-        local, path = head._constrained(given, rules)
-    [(rows, graph)] = head.layer.graphs(local, path, given[1])
-    if not len(rows):
+    head._need_paths("explain")
+    paths = _Paths(network, document, rules)
+    if not paths.segments:
         return []
-    values = path[0].cpu().double().numpy()
-    s, e, y = rows.T
-    scores = values[s, e - s - 1, y]
-    pairs = head.layer.transition.detach().cpu().double().numpy()
-    best, likely = graph.viterbi().spans, graph.marginals().spans
-    named_ = [Segment(int(a), int(b), head.labels[c + 1]) for a, b, c in rows.tolist()]
-    features = _Features(network, document)
-
-    def parts(spans: Sequence[int]) -> dict[tuple[str, str], float]:
-        found: dict[tuple[str, str], float] = {}
-        for place, i in enumerate(spans):
-            start, end, label = named_[i]
-            column = 1 + len(head.labels) - 1 + int(y[i])
-            own = [(f"network[{start}:{end}]", label, plain[start, end - start - 1, y[i]])]
-            own += features.of(start, end, column, label)
-            if place:
-                before = spans[place - 1]
-                shown = f"{named_[before].label} -> {label}"
-                own.append(("transition", shown, pairs[y[before], y[i]]))
-            for name, shown, value in own:
-                found[name, shown] = found.get((name, shown), 0.0) + float(value)
-        return found
-
-    out, first = [], parts(best)
+    best, likely = paths.graph.viterbi().spans, paths.graph.marginals().spans
+    out, first = [], paths.parts(best)
     for i in best:
-        other = _without(rows, scores, pairs, len(document), i)
-        second = {} if other is None else parts(other)
-        reasons = [
-            Reason(*key, first.get(key, 0.0), second.get(key, 0.0))
-            for key in sorted({*first, *second})
-            if other is None or first.get(key, 0.0) != second.get(key, 0.0)
-        ]
+        other = _without(paths.rows, paths.scores, paths.pairs, len(document), i)
+        second = {} if other is None else paths.parts(other)
+        keys = sorted(k for k in {*first, *second} if first.get(k, 0.0) != second.get(k, 0.0))
+        reasons = [Reason(*key, first.get(key, 0.0), second.get(key, 0.0)) for key in keys]
         reasons.sort(key=lambda one: -abs(one.difference))
-        margin = np.inf if other is None else float(sum(one.difference for one in reasons))
-        text = " ".join(document.tokens[named_[i].start : named_[i].end])
-        instead = sorted({named_[k] for k in other or ()} - {named_[k] for k in best})
-        out.append(Explanation(named_[i], text, float(likely[i]), instead, margin, reasons))
+        margin = np.inf if other is None else math.fsum(one.difference for one in reasons)
+        segment = paths.segments[i]
+        text = " ".join(document.tokens[segment.start : segment.end])
+        instead = {paths.segments[k] for k in other or ()} - {paths.segments[k] for k in best}
+        out.append(Explanation(segment, text, float(likely[i]), sorted(instead), margin, reasons))
     return out
 
 

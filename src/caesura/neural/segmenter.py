@@ -29,11 +29,12 @@ from caesura.neural.embeddings import (
     read_vectors,
     shape_of,
 )
+from caesura.neural.filtered import DECODERS
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
 from caesura.neural.network import Network, answers, check_device, threads, token_features
 from caesura.neural.spans import REPRESENTATIONS
-from caesura.neural.targets import known_segments, read_targets, refuse_partial
+from caesura.neural.targets import check_longest, known_segments, read_targets, refuse_partial
 from caesura.neural.training import Data, Schedule, train
 from caesura.neural.transformer import Transformer
 
@@ -76,8 +77,11 @@ class NeuralSegmenter(Answers):
         How vectors of segments are made, see `caesura.neural.spans.SpanRepresentation`.
     hybrid : float
         Weight of the loss of a chain that is trained with the model.
-    transitions, null_weight, global_loss
+    transitions, null_weight, global_loss, one_score
         See `FilteredSemiCRF`; all models have `transitions`.
+    decoder : {"global", "greedy", "mean"}, optional
+        How a filtered model chooses among kept spans, see `FilteredSemiCRF.decode`.  It may be set
+        between two predictions.
     outside : str
         Label of text outside segments.
     epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
@@ -105,6 +109,9 @@ class NeuralSegmenter(Answers):
         One entry for each epoch.
     n_features_ : int
         Number of weights.
+    graph_sizes_ : list of (float, float)
+        Of a filtered model, for each epoch: the mean numbers of kept spans and of arcs between them
+        in a training sequence.
 
     Examples
     --------
@@ -134,6 +141,8 @@ class NeuralSegmenter(Answers):
     transitions: bool
     null_weight: float
     global_loss: bool
+    one_score: bool
+    decoder: str | None
     epochs: int
     rate: float
     encoder_rate: float
@@ -164,6 +173,8 @@ class NeuralSegmenter(Answers):
         transitions: bool = True,
         null_weight: float = 0.4,
         global_loss: bool = True,
+        one_score: bool = False,
+        decoder: str | None = None,
         outside: str = "O",
         epochs: int = 20,
         batch_size: int = 8,
@@ -187,6 +198,7 @@ class NeuralSegmenter(Answers):
             ("context", CONTEXTS),
             ("characters", CHARACTERS),
             ("representation", REPRESENTATIONS),
+            ("decoder", (None, *DECODERS)),
         ):
             if getattr(self, name) not in some:
                 raise InvalidInput(
@@ -201,7 +213,7 @@ class NeuralSegmenter(Answers):
                 whole(name, getattr(self, name), 1)
         if self.max_length != "observed":
             whole("max_length", self.max_length, 1)
-        for name in ("frozen", "transitions", "global_loss"):
+        for name in ("frozen", "transitions", "global_loss", "one_score"):
             if not isinstance(getattr(self, name), bool):
                 remedy = "pass one of them"
                 raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
@@ -273,17 +285,20 @@ class NeuralSegmenter(Answers):
             torch.manual_seed(self.random_state)
             network = self._built(documents, gold, labels)
             head: Any = network.head
-        self._check_longest(gold)
+        if self.model in ("semi", "filtered"):
+            check_longest(gold, self._longest)
 
         def score() -> float:
             assert development is not None
-            found = answers(network, development[0], lambda given, _: head.predict(*given))
+            found = answers(
+                network, development[0], lambda given, _: head.predict(*given, **self._chosen())
+            )
             return segment_counts(development[1], found, self.outside).f1
 
         shown = {
             k: v
             for k, v in self.get_params().items()
-            if k not in ("verbose", "device", "n_threads")
+            if k not in ("verbose", "device", "n_threads", "decoder")
         }
         settings = repr((shown, None if development is None else development[1]))
         names = ("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip")
@@ -301,6 +316,7 @@ class NeuralSegmenter(Answers):
             run, status = train(network, data, schedule, asked, checkpoint, shown_by, settings)
         self._network, self.labels_, self.history_ = network, labels, run.history
         self.status_, self._calibration = status, None
+        self.graph_sizes_ = run.sizes
         self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
 
@@ -344,6 +360,7 @@ class NeuralSegmenter(Answers):
                 representation=self.representation,
                 null_weight=self.null_weight,
                 global_loss=self.global_loss,
+                one_score=self.one_score,
                 transitions=self.transitions,
                 dropout=self.dropout,
             )
@@ -363,17 +380,6 @@ class NeuralSegmenter(Answers):
         network = Network(encoder, head, features, chain, self.hybrid).to(self.device)
         self._longest = L
         return network.eval()
-
-    def _check_longest(self, gold: Sequence[Target]) -> None:
-        if self.model not in ("semi", "filtered"):
-            return
-        for i, one in enumerate(gold):
-            for segment in known_segments(one):
-                if segment.end - segment.start > self._longest:
-                    expected = f"a segment of {self._longest} tokens or fewer, as max_length says"
-                    raise InvalidInput(
-                        message(f"y[{i}]", tuple(segment), expected, "raise max_length")
-                    )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, which `caesura.load` reads.

@@ -12,7 +12,7 @@ from caesura.models.targets import said_labels, scheme_of, segments_of
 from caesura.neural.heads import Target
 from caesura.segments import Segment
 
-__all__ = ["known_segments", "read_targets", "refuse_partial"]
+__all__ = ["check_longest", "known_segments", "read_targets", "refuse_partial"]
 
 
 def read_targets(
@@ -55,6 +55,15 @@ def refuse_partial(gold: Sequence[Target]) -> None:
             expected = "all segments of the sequence"
             remedy = "choose another model: a filtered one needs a label for each span"
             raise InvalidInput(message(f"y[{i}]", one, expected, remedy))
+
+
+def check_longest(gold: Sequence[Target], longest: int) -> None:
+    """Raise if a segment is longer than the model allows."""
+    for i, one in enumerate(gold):
+        for segment in known_segments(one):
+            if segment.end - segment.start > longest:
+                expected = f"a segment of {longest} tokens or fewer, as max_length says"
+                raise InvalidInput(message(f"y[{i}]", tuple(segment), expected, "raise max_length"))
 
 
 def known_segments(target: Target) -> list[Segment]:

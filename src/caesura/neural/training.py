@@ -23,6 +23,7 @@ from caesura import persistence
 from caesura.documents import Document, Partial
 from caesura.errors import Impossible, InvalidInput, message
 from caesura.learning import Progress
+from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
 from caesura.neural.network import Network
 
@@ -70,6 +71,7 @@ class Run:
     seconds: float = 0.0
     history: list[Progress] = field(default_factory=list)
     best: Arrays = field(default_factory=dict)
+    sizes: list[tuple[float, float]] = field(default_factory=list)  # of the graphs of a filter
 
 
 def batches(
@@ -105,6 +107,8 @@ def train(
     while run.epoch < schedule.epochs:
         began, run.epoch = time.perf_counter(), run.epoch + 1
         objective = _epoch(network, data, schedule, optimiser, run.epoch, per_epoch)
+        size = network.head.mean_size() if isinstance(network.head, FilteredHead) else None
+        run.sizes += [] if size is None else [size]
         found = None if score is None else score()
         if found is None or found > run.best_score:
             run.best_score, run.best_epoch = (run.best_score if found is None else found), run.epoch
@@ -244,6 +248,7 @@ def _keep(path: Any, mark: str, run: Run, network: Network, optimiser: Any) -> N
         "best_score": run.best_score,
         "best_epoch": run.best_epoch,
         "seconds": run.seconds,
+        "sizes": run.sizes,
         "history": [[None if x != x else x for x in progress] for progress in run.history],
     }
     arrays = {f"weights.{name}": a for name, a in arrays_of(network).items()}
@@ -281,4 +286,5 @@ def _resumed(path: Any, mark: str, network: Network, optimiser: Any) -> Run:
         seconds=header["seconds"],
         history=history,
         best=part("best."),
+        sizes=[(nodes, arcs) for nodes, arcs in header.get("sizes", [])],
     )
