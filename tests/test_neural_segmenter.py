@@ -418,7 +418,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
 
 
 def test_the_command_line_knows_all_choices() -> None:
-    names = {"network" if n == "model" else n for n in NeuralSegmenter._names()}
+    names = {"network" if n == "model" else n for n in NeuralSegmenter.parameter_names()}
     assert set(NEURAL) == names - {"verbose"}
     options = {ALIASES.get(name, name) for name in Settings._fields}
     assert set(NEURAL) - options == {"tokeniser"}  # which is an option of reading

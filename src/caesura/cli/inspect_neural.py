@@ -43,7 +43,7 @@ def inspect_neural(
         "weights": model.n_features_,
         "bytes": path.stat().st_size,
         "tokeniser": model.tokeniser,
-        "calibration": None if model._calibration is None else model._calibration.method,
+        "calibration": None if model.calibration_ is None else model.calibration_.method,
         "settings": settings,
     }
     parts, transitions = _parts(model), _transitions(model, top, label)

@@ -124,7 +124,7 @@ def explain(model: Any, x: Any, constraints: Any) -> list[Explanation]:
             raise
         raise error.changed(argument="x", index=None) from None
     said = model._named(best.segments)
-    chances = model._chances(inference.marginals(p), p, said)
+    chances = model._chances(p, said)
     reasons_of, read = model._reasons(document, p), _Reader(model, best.segments, said)
     out = []
     others = model._runners_up(p, best.segments, said)
@@ -248,7 +248,7 @@ class FeatureReasons(PathReasons):
         super().__init__(max([2, *self.sizes]) - 1)
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
-        outside = model._outside_states(fitted.structure.states, fitted.scheme)
+        outside = model.coding.outside_states(fitted.structure.states, fitted.scheme)
         self.bias = {k: float(model.outside_bias) for k in outside}
 
     def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
@@ -322,7 +322,7 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     codes = shown.of_weights
     chosen = np.arange(len(codes))
     if label is not None:
-        said = model._labels_of_states(states, fitted.scheme)
+        said = model.coding.labels_of(states, fitted.scheme)
         mine = [k for k, state in enumerate(states) if label in (state, said[k])]
         if not mine:
             expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"

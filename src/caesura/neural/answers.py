@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -12,9 +13,10 @@ from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.alternatives import Detour, best_without
-from caesura.inference.results import Marginals
 from caesura.models.calibration import Confident, calibrate
 from caesura.models.explanation import Explanation, explain
+from caesura.models.extracting import Extracted
+from caesura.models.reading import documents_of, raw_chunks
 from caesura.models.rules import Constraints, spoken
 from caesura.neural.network import threads
 from caesura.neural.prediction import Predictor
@@ -102,7 +104,7 @@ class Answers(Predictor):
             known = set(truth)
             right += [segment in known for segment in cut]
             chances += some
-        self._calibration = calibrate(np.array(chances), np.array(right, bool), method)
+        self.calibration_ = calibrate(np.array(chances), np.array(right, bool), method)
         return self
 
     def predict_confident(
@@ -132,13 +134,45 @@ class Answers(Predictor):
         """
         constraints = spoken(constraints, X)
         least = self._least(precision, threshold, constraints)
-        known = self._calibration if constraints is None else None
-        out = []
+        known = self.calibration_ is not None and constraints is None
+        return [
+            [Confident(s, p, known, p < least) for s, p in zip(cut, chances, strict=True)]
+            for cut, chances in self._calibrated(X, constraints)
+        ]
+
+    def _calibrated(
+        self, X: Any, constraints: Constraints
+    ) -> Iterator[tuple[list[Segment], list[float]]]:
+        """Yield the segments of each sequence; free ones have calibrated probabilities."""
+        known = self.calibration_ if constraints is None else None
         for cut, some in self._found(X, constraints, True):
             shown = np.array(some) if known is None else known(np.array(some))
-            pairs = zip(cut, shown.tolist(), strict=True)
-            out.append([Confident(s, p, known is not None, p < least) for s, p in pairs])
-        return out
+            yield cut, shown.tolist()
+
+    def _labels(self) -> list[str]:
+        self._fitted_network()
+        return list(self.labels_)
+
+    def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
+        constraints = spoken(constraints, X)
+        shared = constraints is None or isinstance(constraints, Mapping)
+        each = iter(() if shared else constraints)
+        for first, raw in raw_chunks(X):
+            documents = documents_of(raw, self.tokeniser, "texts", first)
+            own = constraints if shared else list(islice(each, len(raw)))
+            wholes: list[float | None] = [None] * len(documents)
+            found = list(self._calibrated(documents, own))
+            if self._ranks:
+                best = self.predict_n_best(documents, 1, own)
+                for i, one in enumerate(best):
+                    wholes[i] = one[0][1] if one and one[0][0] == found[i][0] else None
+            answers = [(*pair, p) for pair, p in zip(found, wholes, strict=True)]
+            yield first, documents, answers
+
+    @property
+    def _ranks(self) -> bool:
+        """Whether whole segmentations have probabilities: not those of a local filter alone."""
+        return not self._by_filter() or bool(self._head.layer.global_loss)
 
     def _least(
         self, precision: float | None, threshold: float | None, constraints: Constraints
@@ -152,9 +186,9 @@ class Answers(Predictor):
                     "constraints: got some with precision, which is about free predictions; pass a "
                     "threshold instead"
                 )
-            if self._calibration is None:
+            if self.calibration_ is None:
                 raise InvalidInput("precision: needs a calibrated model; call calibrate first")
-            return self._calibration.threshold_for(precision)
+            return self.calibration_.threshold_for(precision)
         if threshold is None:
             return -np.inf
         number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
@@ -200,7 +234,7 @@ class Answers(Predictor):
         found: list[Segment] = self._head.named(path)
         return found
 
-    def _chances(self, m: Marginals, p: Potentials, segments: Sequence[Segment]) -> list[float]:
+    def _chances(self, p: Potentials, segments: Sequence[Segment]) -> list[float]:
         found: list[float] = self._head.chances(p, segments)
         return found
 

@@ -20,7 +20,6 @@ from caesura.inference.door import check_answers, check_count
 from caesura.inference.results import Marginals
 from caesura.models.asked import Asked, constrained
 from caesura.models.base import Model
-from caesura.models.calibration import Calibration
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead
@@ -46,7 +45,6 @@ class Predictor(Model):
     """A fitted network that predicts."""
 
     _network: Network | None = None
-    _calibration: Calibration | None = None
 
     def _fitted_network(self) -> Network:
         if self._network is None:

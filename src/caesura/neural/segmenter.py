@@ -192,7 +192,8 @@ class NeuralSegmenter(Answers):
     ) -> None:
         self._keep(locals())
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter is wrong."""
         for name, some in (
             ("model", MODELS),
             ("context", CONTEXTS),
@@ -270,7 +271,7 @@ class NeuralSegmenter(Answers):
         -------
         self
         """
-        self._check()
+        self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         documents, gold, labels = read_targets(X, y, self.tokeniser, self.outside)
         if self.model == "filtered":
@@ -315,7 +316,7 @@ class NeuralSegmenter(Answers):
             data = Data(documents, gold, weights)
             run, status = train(network, data, schedule, asked, checkpoint, shown_by, settings)
         self._network, self.labels_, self.history_ = network, labels, run.history
-        self.status_, self._calibration = status, None
+        self.status_, self.calibration_ = status, None
         self.graph_sizes_ = run.sizes
         self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
