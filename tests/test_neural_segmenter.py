@@ -107,7 +107,7 @@ def test_probabilities_are_sums_over_all_segmentations(model: str, train: Any) -
     head: Any = made._fitted_network().head
     with torch.no_grad():
         states, lengths, extra = made._fitted_network().states([caesura.Document(tuple(x))])
-        tensor, parts = head.scores(states, extra)
+        tensor, parts = head._scores(states, extra)
         (every,) = head.layer.n_best(tensor, lengths, 10_000, **parts)
         log_z = head.layer.log_partition(tensor, lengths, **parts).item()
         more = [Segment(0, 2, "name"), Segment(2, 3, "town")]

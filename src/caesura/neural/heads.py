@@ -58,7 +58,7 @@ class LayerHead(Head):
     layer: SegmentalLayer
     states: list[str]  # names of the labels of the layer
 
-    def scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores that the layer takes, and its further arguments."""
         raise NotImplementedError
 
@@ -72,13 +72,13 @@ class LayerHead(Head):
         Of a sequence that is labelled in part, it is that of all segmentations that agree with what
         is known: ln Z less the ln Z under constraints.
         """
-        scores, parts = self.scores(states, extra)
+        scores, parts = self._scores(states, extra)
         found = scores.new_zeros(len(lengths))
         full = [b for b, one in enumerate(gold) if not isinstance(one, Partial)]
         some = [b for b, one in enumerate(gold) if isinstance(one, Partial)]
         if full:
             given = _picked(scores, parts, lengths, full)
-            rows = self._gold([gold[b] for b in full], given[1], scores.shape[1])
+            rows = self._labels([gold[b] for b in full], given[1], scores.shape[1])
             each = self.layer(given[0], given[1], rows, "none", **given[2])
             if not some:
                 return each  # type: ignore[no-any-return]
@@ -91,7 +91,11 @@ class LayerHead(Head):
             found = found.index_put((torch.tensor(some, device=found.device),), free - bound)
         return found
 
-    def _gold(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
+    def _labels(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
+        """Return segmentations as the layer takes them."""
+        return self._rows(gold, lengths)
+
+    def _rows(self, gold: Any, lengths: Sequence[int]) -> Tensor:
         """Return segmentations without gaps as rows (sequence, start, end, label)."""
         rows = [
             (b, s.start, s.end, self.index[s.label])
@@ -108,7 +112,7 @@ class LayerHead(Head):
 
     def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
         """Return the best segments."""
-        scores, parts = self.scores(states, extra)
+        scores, parts = self._scores(states, extra)
         return [self._read(cut) for cut in self.layer.decode(scores, lengths, **parts)]
 
     def probabilities(
@@ -119,7 +123,7 @@ class LayerHead(Head):
 
     def n_best(self, states: Tensor, lengths: Any, extra: Tensor | None, n: int) -> Ranked:
         """Return the n best lists of segments of each sequence, with their probabilities."""
-        scores, parts = self.scores(states, extra)
+        scores, parts = self._scores(states, extra)
         log_z = self.layer.log_partition(scores, lengths, **parts).double().tolist()
         ranked = self.layer.n_best(scores, lengths, n, **parts)
         return [
@@ -131,13 +135,13 @@ class LayerHead(Head):
         self, states: Tensor, lengths: Any, extra: Tensor | None, n: int, seed: int
     ) -> list[list[list[Segment]]]:
         """Draw n lists of segments of each sequence; sequence b uses the seed plus b."""
-        scores, parts = self.scores(states, extra)
+        scores, parts = self._scores(states, extra)
         drawn = self.layer.sample(scores, lengths, n, seed, **parts)
         return [[self._read(cut) for cut in some] for some in drawn]
 
     def entropy(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[float]:
         """Return the entropy of each sequence, in nats."""
-        scores, parts = self.scores(states, extra)
+        scores, parts = self._scores(states, extra)
         found: list[float] = self.layer.entropy(scores, lengths, **parts).double().tolist()
         return found
 
@@ -148,7 +152,7 @@ class LayerHead(Head):
 
     def potentials(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[Potentials]:
         """Return the potentials of each sequence; their labels are `states` of this head."""
-        scores, parts = self.scores(states, extra)
+        scores, parts = self._scores(states, extra)
         return potentials_of(*self.layer._prepare(scores, lengths, None, **parts), self.states)
 
     def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
@@ -196,12 +200,12 @@ class ChainHead(LayerHead):
         """What the states say about segments."""
         return tag_set(tuple(self.states), SCHEME, self.outside)
 
-    def scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of tags."""
         scores: Tensor = self.out(states)
         return (scores if extra is None else scores + extra), {}
 
-    def _gold(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
+    def _labels(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
         tags = torch.zeros(len(gold), T, dtype=torch.int64)
         for b, (cut, n) in enumerate(zip(gold, lengths, strict=True)):
             named = to_tags(cut, SCHEME, n, self.outside)
@@ -225,7 +229,7 @@ class ChainHead(LayerHead):
         owner = [b for b, cut in enumerate(found) for _ in cut]
         if not owner:
             return [[] for _ in found]
-        scores, _ = self.scores(states, extra)
+        scores, _ = self._scores(states, extra)
         fixed = []
         for b, segment in ((b, s) for b, cut in enumerate(found) for s in cut):
             tags = to_tags([segment], SCHEME, lengths[b], self.outside)
@@ -287,7 +291,7 @@ class SemiHead(LayerHead):
         bounds = [1] + [max_length] * (Y - 1)
         self.layer = SemiCRFLayer(Y, bounds, order, transitions=transitions)
 
-    def scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of segments."""
         scores: Tensor = self.out(self.spans(states))
         return (scores if extra is None else scores + summed(extra, scores.shape[2])), {}
@@ -296,7 +300,7 @@ class SemiHead(LayerHead):
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
     ) -> list[list[float]]:
         """Return the probability of each segment."""
-        likely = self.layer.marginals(self.scores(states, extra)[0], lengths)
+        likely = self.layer.marginals(self._scores(states, extra)[0], lengths)
         return [
             [float(likely[b, s.start, s.end - s.start - 1, self.index[s.label]]) for s in cut]
             for b, cut in enumerate(found)
@@ -317,7 +321,7 @@ class OverlappingHead(LayerHead):
         bounds: list[int | None] = [1, *[None] * (Y - 1)]
         self.layer = OverlappingSemiCRFLayer(Y, order, max_length=bounds, transitions=transitions)
 
-    def scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of tokens, and of starts and ends."""
         tokens, starts, ends = self.out(states).chunk(3, -1)
         parts = {"starts": starts, "ends": ends}
@@ -327,7 +331,7 @@ class OverlappingHead(LayerHead):
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
     ) -> list[list[float]]:
         """Return the probability of each segment."""
-        tokens, parts = self.scores(states, extra)
+        tokens, parts = self._scores(states, extra)
         rows = [
             (b, s.start, s.end, self.index[s.label]) for b, cut in enumerate(found) for s in cut
         ]

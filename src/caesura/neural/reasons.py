@@ -68,7 +68,7 @@ class NetworkReasons(PathReasons):
         self.features = _Features(network, document)
         with torch.no_grad():
             states, _, _ = network.states([document])
-            scores, parts = head.scores(states, None)  # the network's own
+            scores, parts = head._scores(states, None)  # the network's own
             _, given = head.layer._prepare(scores, [len(document)], None, **parts)
         self.arrays = {name: x.detach().cpu().double().numpy() for name, x in given.items()}
 
