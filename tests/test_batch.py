@@ -361,3 +361,69 @@ def test_numbers_of_paths_are_checked(n: Any) -> None:
         batch_sample(batch, 1, -1)
     with pytest.raises(InvalidInput, match="batch: got"):
         batch_log_partition(np.zeros((1, 2, 2)))  # type: ignore[arg-type]
+
+
+# -- dense scores of segments ----------------------------------------------------------------------
+
+
+def dense_case(seed: int) -> dict[str, Any]:
+    """Return scores of segments alone, some of them extreme."""
+    rng = np.random.default_rng(seed)
+    B, T, L, Y = (int(rng.integers(1, most)) for most in (4, 20, 7, 7))
+    real = (np.float32, np.float64)[int(rng.integers(2))]
+    scale = float(rng.choice([0.5, 5.0, 60.0, 400.0]))
+    segments = (rng.normal(size=(B, T, L, Y)) * scale).astype(real)
+    if rng.random() < 0.3:
+        segments[rng.random(segments.shape) < 0.2] = -np.inf
+    lengths = rng.integers(0, T + 1, B)
+    for b, length in enumerate(lengths.tolist()):
+        segments[b, length:] = np.nan  # padding
+    case: dict[str, Any] = {
+        "segments": segments,
+        "lengths": lengths,
+        "transition": (rng.normal(size=(Y, Y)) * 2).astype(real),
+        "start": rng.normal(size=Y).astype(real),
+        "end": rng.normal(size=Y).astype(real),
+        "max_length": [int(rng.integers(1, L + 1)) for _ in range(Y)],
+        "same_label_adjacent": Y == 1 or bool(rng.integers(2)),
+    }
+    if rng.random() < 0.5:
+        case["max_length"] = L
+    if rng.random() < 0.2:
+        case["transition"] = (rng.normal(size=(B, Y, Y)) * 2).astype(real)
+    return case
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_dense_scores_of_segments_equal_the_general_sweeps(seed: int) -> None:
+    """Scores of tokens, all 0, lead to the general sweeps."""
+    case = dense_case(seed)
+    B, T, _, Y = case["segments"].shape
+    dense = Batch(**case)
+    plain = Batch(**case, tokens=np.zeros((B, T, Y), case["segments"].dtype))
+    near = 1e-6 if dense.dtype == np.float32 else 1e-12
+    found, expected = batch_log_partition(dense), batch_log_partition(plain)
+    possible = expected > -np.inf
+    assert (possible == (found > -np.inf)).all()
+    assert np.allclose(found[possible], expected[possible], rtol=near, atol=near)
+    if not possible.all():
+        return
+    weights = np.random.default_rng(seed).normal(size=B)
+    one, two = (batch_posterior(batch, weights=weights) for batch in (dense, plain))
+    for name in ("log_partition", "segments", "transition", "start", "end"):
+        a, b = getattr(one, name), getattr(two, name)
+        assert np.allclose(a, b, rtol=near, atol=10 * near), name
+
+
+def test_dense_scores_that_are_no_scores_are_refused() -> None:
+    scores = np.zeros((2, 3, 2, 2))
+    scores[1, 0, 1, 1] = np.nan
+    with pytest.raises(InvalidInput, match=r"segments"):
+        batch_posterior(Batch(segments=scores))
+    scores[1, 0, 1, 1] = 1e12
+    with pytest.raises(InvalidInput, match=r"segments"):
+        batch_log_partition(Batch(segments=scores))
+    scores[1] = -np.inf
+    with pytest.raises(Impossible):
+        batch_posterior(Batch(segments=scores))
+    assert batch_log_partition(Batch(segments=scores))[1] == -np.inf

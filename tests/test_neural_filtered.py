@@ -340,6 +340,11 @@ def test_a_small_model_learns() -> None:
     [
         (lambda: FilteredSemiCRF(2, 1, 1, "average"), "representation: got 'average'"),
         (lambda: FilteredSemiCRF(2, 1, 1, null_weight=2), "null_weight: got 2"),
+        (lambda: FilteredSemiCRF(2, 1, 1, dropout=-1), "dropout: got -1"),
+        (
+            lambda: FilteredSemiCRF(2, 1, 1).decode(torch.full((1, 2, 2), torch.nan)),
+            r"local\[0, 0, 0\]: got 'NaN'",
+        ),
         (lambda: asked([[(0, 2, 0)]]), r"segments\[0\]: got \(0, 2, 0\), expected at most max_wid"),
         (lambda: asked([[(0, 1, 1)]]), r"segments\[0\]: got \(0, 1, 1\), expected 0 <= start < en"),
         (lambda: asked([[(0, 1, 0), (0, 1, 0)]]), r"segments\[0\]: .* do not overlap"),

@@ -60,6 +60,40 @@ Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   std::vector<std::int64_t> fill(span_ptr_.begin(), span_ptr_.end() - 1);
   span_at_.resize(in_.n_spans);
   for (std::int64_t i = 0; i < in_.n_spans; ++i) span_at_[fill[in_.span_index[4 * i]]++] = i;
+  dense_ = is_dense();
+  for (const std::int32_t bound : in_.bounds) bounded_ |= bound > 0 && bound < in_.L;
+}
+
+// Whether there are scores of segments alone, in a model of the first order without rules.
+template <class Real>
+bool Batch<Real>::is_dense() const {
+  return in_.segments != nullptr && in_.L > 0 && in_.tokens == nullptr && in_.starts == nullptr &&
+         in_.ends == nullptr && in_.allowed == nullptr && in_.boundaries == nullptr &&
+         in_.n_spans == 0 && in_.patterns.empty() && in_.rules.empty();
+}
+
+// Asks the kernel for dense scores; false: a Problem must be asked.
+template <class Real>
+bool Batch<Real>::dense(int b, Workspace& work, const DenseCounts<Real>* counts,
+                        double* log_z) const {
+  if (!dense_ || in_.lengths[b] == 0) return false;
+  const std::size_t Y = in_.Y;
+  DenseSegments<Real> asked;
+  asked.T = in_.lengths[b];
+  asked.L = in_.L;
+  asked.Y = in_.Y;
+  asked.scores = in_.segments + in_.rows[b] * in_.L * Y;
+  asked.bounds = bounded_ ? in_.bounds.data() : nullptr;
+  asked.transition =
+      in_.own_transition ? widened(in_.transition + b * Y * Y, Y * Y, work) : transition_.data();
+  asked.start = in_.own_start ? widened(in_.start + b * Y, Y, work) : start_.data();
+  asked.end = in_.own_end ? widened(in_.end + b * Y, Y, work) : end_.data();
+  asked.same_label_adjacent = in_.same_label_adjacent;
+  if constexpr (std::is_same_v<Real, float>) {
+    return kernels().dense32(asked, work, counts, log_z);
+  } else {
+    return kernels().dense64(asked, work, counts, log_z);
+  }
 }
 
 // Ids of the potentials of sequence b: starts [T][Y], then ends [T][Y], then its spans; whichever
@@ -131,12 +165,14 @@ std::unique_ptr<Problem> Batch<Real>::problem_of(int b, Workspace& work) const {
   return made;
 }
 
-// Calls work(b, problem, workspace) for the sequences of a block, on threads.
+// Calls work(b, problem, workspace) for the sequences of a block, on threads; but for those for
+// which fast(b, workspace) has done it.
 template <class Real>
-template <class Work>
-void Batch<Real>::for_sequences(int begin, int end, int n_threads, Work work) const {
+template <class Fast, class Work>
+void Batch<Real>::for_sequences(int begin, int end, int n_threads, Fast fast, Work work) const {
   std::vector<std::string> invalid(end - begin);
   for_each(end - begin, n_threads, [&](int i, Workspace& workspace) {
+    if (fast(begin + i, workspace)) return;
     try {
       Workspace own;  // answers within limits clear the scratch memory of the thread
       Workspace& scores = in_.rules.limits() > 0 ? own : workspace;
@@ -152,7 +188,13 @@ void Batch<Real>::for_sequences(int begin, int end, int n_threads, Work work) co
 
 template <class Real>
 void Batch<Real>::log_partition(int n_threads, Real* out) const {
-  for_sequences(0, in_.B, n_threads, [&](int b, const Problem& problem, Workspace& work) {
+  auto fast = [&](int b, Workspace& work) {
+    double log_z;
+    if (!dense(b, work, nullptr, &log_z)) return false;
+    out[b] = static_cast<Real>(log_z);
+    return true;
+  };
+  for_sequences(0, in_.B, n_threads, fast, [&](int b, const Problem& problem, Workspace& work) {
     out[b] = static_cast<Real>(answer_log_partition(problem, Method::kOverlapping, work));
   });
 }
@@ -189,9 +231,28 @@ void Batch<Real>::posterior(int n_threads, const BatchCounts<Real>& out) const {
   auto put_shared = [&](int b, const double* from, bool own, std::size_t count, Real* to) {
     if (to != nullptr && own) std::copy(from, from + count, to + b * count);
   };
-  for (int begin = 0; begin < in_.B; begin += kBlock) {
+  int begin = 0;
+  auto fast = [&](int b, Workspace& work) {
+    if (out.segments == nullptr || out.entropy != nullptr) return false;
+    double* mine = kept.data() + (b - begin) * size;
+    DenseCounts<Real> counts;
+    counts.segments = out.segments + in_.rows[b] * in_.L * Y;
+    counts.transitions = mine;
+    counts.starts = mine + Y * Y;
+    counts.ends = mine + Y * Y + Y;
+    counts.factor = out.weights == nullptr ? 1.0 : out.weights[b];
+    double log_z;
+    if (!dense(b, work, &counts, &log_z)) {
+      if (dense_) std::fill_n(counts.segments, in_.lengths[b] * in_.L * Y, Real(0));
+      return false;
+    }
+    if (out.log_z != nullptr) out.log_z[b] = static_cast<Real>(log_z);
+    scaled(mine, Y * Y + 2 * Y, counts.factor, mine);
+    return true;
+  };
+  for (; begin < in_.B; begin += kBlock) {
     const int end = std::min(begin + kBlock, in_.B);
-    for_sequences(begin, end, n_threads, [&](int b, const Problem& problem, Workspace& work) {
+    for_sequences(begin, end, n_threads, fast, [&](int b, const Problem& problem, Workspace& work) {
       const Posterior found =
           answer_posterior(problem, Method::kOverlapping, work, out.entropy != nullptr);
       double* mine = kept.data() + (b - begin) * size;
@@ -228,7 +289,8 @@ template <class Real>
 template <class Ask>
 BatchPaths Batch<Real>::paths(int n_threads, Ask ask) const {
   std::vector<std::vector<Answer>> answers(in_.B);
-  for_sequences(0, in_.B, n_threads, [&](int b, const Problem& problem, Workspace& work) {
+  auto none = [](int, Workspace&) { return false; };
+  for_sequences(0, in_.B, n_threads, none, [&](int b, const Problem& problem, Workspace& work) {
     answers[b] = ask(b, problem, work);
   });
   BatchPaths out;

@@ -4,7 +4,8 @@
 //
 // There is no recursion here: each thread builds the Problem of one sequence, asks, and writes the
 // answer into the arrays of the caller.  Scores that are double are read where they are; float is
-// widened one sequence at a time into the scratch memory of the thread.
+// widened one sequence at a time into the scratch memory of the thread.  Scores of segments alone
+// need no Problem: dense_segments.hpp reads them where they are and writes counts in place.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "infer/answers.hpp"
+#include "infer/dense_segments.hpp"
 
 namespace caesura {
 
@@ -91,12 +93,14 @@ class Batch {
   const BatchInput<Real>& input() const { return in_; }
 
  private:
-  template <class Work>
-  void for_sequences(int begin, int end, int n_threads, Work work) const;
+  template <class Fast, class Work>
+  void for_sequences(int begin, int end, int n_threads, Fast fast, Work work) const;
   template <class Ask>
   BatchPaths paths(int n_threads, Ask ask) const;
   std::unique_ptr<Problem> problem_of(int b, Workspace& work) const;
   void add_potentials(int b, ProblemInput& problem) const;
+  bool is_dense() const;
+  bool dense(int b, Workspace& work, const DenseCounts<Real>* counts, double* log_z) const;
   void put(int b, const Posterior& found, const BatchCounts<Real>& out) const;
 
   BatchInput<Real> in_;
@@ -106,6 +110,8 @@ class Batch {
   std::vector<double> pattern_scores_;            // widened
   std::vector<std::int32_t> targets_;             // of the patterns
   std::vector<std::int64_t> span_ptr_, span_at_;  // spans of each sequence
+  bool dense_ = false;                            // see is_dense()
+  bool bounded_ = false;                          // a label has a bound below L
 };
 
 }  // namespace caesura

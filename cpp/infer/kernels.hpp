@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/workspace.hpp"
+#include "infer/dense_segments.hpp"
 #include "infer/graph_sweep.hpp"
 #include "lattice/lattice.hpp"
 
@@ -22,6 +23,13 @@ struct Kernels {
   // segments all have length 1.  False: a number left the safe range, ask log_partition and
   // posterior.
   bool (*chain)(const Lattice&, Workspace&, Counts*, double* log_z);
+
+  // ln Z and counts of a semi-CRF with dense scores of segments; without counts, ln Z alone. False:
+  // as above; what is in the counts then means nothing.
+  bool (*dense32)(const DenseSegments<float>&, Workspace&, const DenseCounts<float>*,
+                  double* log_z);
+  bool (*dense64)(const DenseSegments<double>&, Workspace&, const DenseCounts<double>*,
+                  double* log_z);
 
   // The same questions of a span graph; the sweeps fill the tables, the counts read them.
   double (*graph_log_partition)(const SpanGraph&, Workspace&, GraphTables&, GraphTally*);

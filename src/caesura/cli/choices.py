@@ -127,12 +127,14 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     other = "chain" if kind == "semi" else "semi"
     made: Any = SemiCRF if kind == "semi" else ChainCRF
     names = inspect.signature(made).parameters
+    other_names = inspect.signature(ChainCRF if kind == "semi" else SemiCRF).parameters
     params = {name: value for name, value in choices.items() if name not in OWN} | changed
     for name, value in params.items():
         if name not in names:
+            owner = "neural" if name in NEURAL and name not in other_names else other
             raise InvalidInput(
                 f"{name}: got {value!r} for a {kind} model, which has no such choice; leave it "
-                f"out, or take the model {other}"
+                f"out, or take the model {owner}"
             )
     _check_preset(params.get("features"))
     if choices.get("gazetteer"):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.declare import command
+from caesura.cli.inspect_neural import inspect_neural
 from caesura.cli.output import Json, emit, note, say, table
 from caesura.cli.reading import Trust, load_model
 from caesura.errors import InvalidInput
@@ -44,6 +45,9 @@ def inspect(
 ) -> None:
     """Show what is in a model: labels, features, size, the largest weights, lengths."""
     loaded = load_model(model, trust=trust)
+    if loaded.kind == "neural":
+        inspect_neural(loaded, model, _changed(loaded), top, label, json)
+        return
     families = _families(loaded)
     facts = _facts(loaded, model, families)
     by_key = fitted_of(loaded).spans

@@ -12,6 +12,7 @@ import typer
 
 from caesura.cli.choices import OWN, Choices, chosen, estimator
 from caesura.cli.declare import command
+from caesura.cli.neural import NEURAL
 from caesura.cli.output import Json, Ticker, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.reading import Reading, labelled, naming, read_all
@@ -99,8 +100,9 @@ def _kinds(given: str, choices: Choices) -> list[str]:
     if "model" in choices:
         kinds = [str(choices["model"])]
     for kind in kinds:
-        if kind not in ("semi", "chain"):
-            raise InvalidInput(message("--models", kind, "semi, chain or both", "correct it"))
+        if kind not in ("semi", "chain", "neural"):
+            expected = "some of semi, chain and neural"
+            raise InvalidInput(message("--models", kind, expected, "correct it"))
     return list(dict.fromkeys(kinds))
 
 
@@ -110,6 +112,8 @@ def _estimator(choices: Mapping[str, Any], kind: str) -> Any:
 
     made: Any = SemiCRF if kind == "semi" else ChainCRF
     names = (*inspect.signature(made).parameters, *OWN)
+    if kind == "neural":
+        names = NEURAL
     return estimator({k: v for k, v in choices.items() if k in names} | {"model": kind})
 
 

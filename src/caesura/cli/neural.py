@@ -1,4 +1,4 @@
-"""The choices of ``--model neural``, which stand in the file that --config names."""
+"""The choices of ``--model neural``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 
 __all__ = ["NEURAL", "neural_estimator"]
 
@@ -16,6 +16,7 @@ NEURAL = (
     *("network", "context", "word_size", "character_size", "shape_size", "characters", "hidden"),
     *("dropout", "vectors", "transformer", "frozen", "features", "order", "max_length"),
     *("representation", "hybrid", "transitions", "null_weight", "global_loss", "outside"),
+    *("one_score", "decoder"),
     *("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip", "weight_decay"),
     *("patience", "device", "tokeniser", "n_threads", "random_state"),
 )
@@ -30,7 +31,10 @@ def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
         if name not in NEURAL:
             near = difflib.get_close_matches(name, NEURAL, 1)
             expected = f"one of its choices, such as {near[0] if near else 'epochs'}"
-            raise InvalidInput(message("neural", name, expected, "leave it out"))
+            raise InvalidInput(
+                f"{name}: got {params[name]!r} for a neural model, which has no such choice, "
+                f"expected {expected}; leave it out"
+            )
     if "network" in params:
         params["model"] = params.pop("network")
     model = NeuralSegmenter(**params, verbose=verbose)

@@ -11,7 +11,7 @@ from caesura.learning.learners import LEARNERS, learners_with
 
 __all__ = ["Settings"]
 
-MODEL, LEARNING, WEIGHTS = "Model", "Learning", "Weights"
+MODEL, LEARNING, WEIGHTS, NETWORK = "Model", "Learning", "Weights", "Networks (--model neural)"
 Switch = Literal["yes", "no"]
 if TYPE_CHECKING:
     LearnerName = str
@@ -234,7 +234,7 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--batch-size",
-            help=f"Sequences in a step of {', '.join(learners_with('mini_batches'))}.",
+            help=f"Sequences in a step of {', '.join(learners_with('mini_batches'))} and neural.",
         ),
     ] = None
     stream: Annotated[
@@ -284,4 +284,113 @@ class Settings(NamedTuple):
             "--boundary-weights",
             help="Weights for the first and the last label.",
         ),
+    ] = None
+    network: Annotated[
+        Literal["chain", "semi", "overlapping", "filtered"] | None,
+        _option(
+            NETWORK,
+            "--network",
+            help="A chain over tags (default), a semi-CRF with vectors of segments, one without a "
+            "bound on lengths, or a filtered semi-CRF.",
+        ),
+    ] = None
+    transformer: Annotated[
+        str | None,
+        _option(NETWORK, "--transformer", help="Name or folder of a Hugging Face transformer."),
+    ] = None
+    frozen: Annotated[
+        Switch | None,
+        _option(NETWORK, "--frozen", help="Whether the transformer stays as it is; default no."),
+    ] = None
+    vectors: Annotated[
+        Path | None,
+        _option(NETWORK, "--vectors", help="Static vectors: a word and its numbers on each line."),
+    ] = None
+    context: Annotated[
+        Literal["lstm", "cnn", "none"] | None,
+        _option(NETWORK, "--context", help="What connects the vectors of tokens, default lstm."),
+    ] = None
+    hidden: Annotated[
+        int | None,
+        _option(NETWORK, "--hidden", help="Size of the context in each direction, default 100."),
+    ] = None
+    word_size: Annotated[
+        int | None,
+        _option(NETWORK, "--word-size", help="Size of word embeddings, default 50; 0 for none."),
+    ] = None
+    characters: Annotated[
+        Literal["cnn", "lstm", "none"] | None,
+        _option(NETWORK, "--characters", help="How characters make a vector, default cnn."),
+    ] = None
+    character_size: Annotated[
+        int | None,
+        _option(NETWORK, "--character-size", help="Size of character embeddings, default 25."),
+    ] = None
+    shape_size: Annotated[
+        int | None,
+        _option(NETWORK, "--shape-size", help="Size of embeddings of word shapes, default 10."),
+    ] = None
+    dropout: Annotated[
+        float | None,
+        _option(NETWORK, "--dropout", help="Probability of dropping an entry, default 0.3."),
+    ] = None
+    representation: Annotated[
+        str | None,
+        _option(
+            NETWORK,
+            "--representation",
+            help="Vectors of segments: sum (default), max, endpoints, marker, query, mlp, conv, "
+            "conv_share, conv_max, conv_mean or conv_sum.",
+        ),
+    ] = None
+    hybrid: Annotated[
+        float | None,
+        _option(NETWORK, "--hybrid", help="Weight of the loss of a chain beside it, default 0."),
+    ] = None
+    transitions: Annotated[
+        Switch | None,
+        _option(NETWORK, "--transitions", help="Whether label transitions are learned, yes."),
+    ] = None
+    null_weight: Annotated[
+        float | None,
+        _option(
+            NETWORK,
+            "--null-weight",
+            help="Weight of spans without a label in the loss of a filter, default 0.4.",
+        ),
+    ] = None
+    global_loss: Annotated[
+        Switch | None,
+        _option(NETWORK, "--global-loss", help="Whether a filtered model learns paths, yes."),
+    ] = None
+    one_score: Annotated[
+        Switch | None,
+        _option(NETWORK, "--one-score", help="Whether a path scores spans without labels, no."),
+    ] = None
+    decoder: Annotated[
+        Literal["global", "greedy", "mean"] | None,
+        _option(NETWORK, "--decoder", help="How a filtered model chooses among kept spans."),
+    ] = None
+    epochs: Annotated[
+        int | None, _option(NETWORK, "--epochs", help="Passes over the data, default 20.")
+    ] = None
+    rate: Annotated[
+        float | None, _option(NETWORK, "--rate", help="Learning rate, default 0.001.")
+    ] = None
+    encoder_rate: Annotated[
+        float | None,
+        _option(NETWORK, "--encoder-rate", help="Learning rate of the transformer, 2e-5."),
+    ] = None
+    warm_up: Annotated[
+        float | None,
+        _option(NETWORK, "--warm-up", help="Share of all steps in which rates rise, 0.1."),
+    ] = None
+    clip: Annotated[
+        float | None, _option(NETWORK, "--clip", help="Largest norm of a gradient, default 5.")
+    ] = None
+    weight_decay: Annotated[
+        float | None, _option(NETWORK, "--weight-decay", help="Weight decay of AdamW, default 0.")
+    ] = None
+    device: Annotated[
+        str | None, _option(NETWORK, "--device", help="Where torch computes, default cpu.")
     ] = None

@@ -23,6 +23,8 @@ def files_of(settings: Settings, choices: Choices) -> list[Path]:
     [PosixPath('best.toml'), PosixPath('towns.txt')]
     """
     read = [] if settings.config is None else [settings.config]
+    vectors = choices.get("vectors")
+    read += [] if vectors is None else [Path(vectors)]
     return read + [Path(one) for one in choices.get("gazetteer", [])]
 
 

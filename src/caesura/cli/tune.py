@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.choices import Choices, chosen, estimator
+from caesura.cli.choices import Choices, chosen, estimator, kind_of
 from caesura.cli.declare import command
 from caesura.cli.output import (
     Json,
@@ -35,6 +35,7 @@ from caesura.evaluation import Score, segment_counts
 __all__ = ["tune"]
 
 DEFAULT = ["c2=0.01,0.1,1.0,10.0"]
+NEURAL = ["rate=0.0003,0.001,0.003"]  # of a network
 SHOWN = {"features": "preset"}  # names of options where they are not those of parameters
 
 
@@ -48,7 +49,7 @@ class Search(NamedTuple):
             "-t",
             metavar="NAME=VALUES",
             help="c2=0.1,1,10 or preset=ner,generic or c1=0.001..1. Repeatable.",
-            show_default=DEFAULT[0],
+            show_default=f"{DEFAULT[0]}, or {NEURAL[0]} of neural",
         ),
     ] = None
     random: Annotated[
@@ -95,7 +96,8 @@ def tune(
     """
     base = chosen(settings, reading.tokeniser)
     seed = int(base.get("random_state", 0))
-    tried = list(candidates(parse(search.attempts or DEFAULT), search.random, seed))
+    usual = NEURAL if kind_of(base) == "neural" else DEFAULT
+    tried = list(candidates(parse(search.attempts or usual), search.random, seed))
     for one in tried:
         with naming_config(settings, one):
             estimator(base | one)  # names a wrong choice at once

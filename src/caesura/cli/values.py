@@ -11,7 +11,8 @@ __all__ = ["parsed"]
 
 SWITCHES = (
     *("same_label_adjacent", "all_possible_states", "all_possible_transitions"),
-    "boundary_weights",
+    *("boundary_weights", "average", "pa_error_sensitive"),
+    *("frozen", "transitions", "global_loss", "one_score"),
 )
 
 
@@ -35,6 +36,8 @@ def parsed(name: str, value: Any) -> Any:
         return dict(_penalty(one) for one in value)
     if name in ("outside_length", "scheme") and str(value).lower() == "none":
         return None
+    if name == "vectors":
+        return str(value)
     if name in SWITCHES:
         return value == "yes"
     return int(value) if name == "outside_length" else value

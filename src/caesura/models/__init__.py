@@ -2,6 +2,7 @@
 
 from caesura.models.chain import ChainCRF
 from caesura.models.files import load
+from caesura.models.pruned import PrunedSemiCRF
 from caesura.models.semi import SemiCRF
 
-__all__ = ["ChainCRF", "SemiCRF", "load"]
+__all__ = ["ChainCRF", "PrunedSemiCRF", "SemiCRF", "load"]

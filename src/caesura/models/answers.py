@@ -11,14 +11,22 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document
+from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.alternatives import Detour, detours
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
-from caesura.models.explanation import Explanation, TopFeature, explain, top_features
+from caesura.models.explanation import (
+    Contest,
+    Explanation,
+    FeatureReasons,
+    TopFeature,
+    explanations,
+    of_one,
+    top_features,
+)
 from caesura.models.extracting import Extracted, Found
 from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
@@ -309,7 +317,23 @@ class Answers(Predictor):
             As in `predict`.
         """
         refuse(self._known, "explain")
-        return explain(self, x, constraints)
+        document = as_document(x, self.tokeniser, "x")
+        with of_one():
+            contest = self._contest(document, constraints)
+        return explanations(document, contest, FeatureReasons(self, document), self._named)
+
+    def _contest(self, document: Document, constraints: Constraints) -> Contest:
+        """Return the best path of a document and how those without its segments differ."""
+        states = list(self._known.structure.states)
+        some = next(self._encoded([document], constraints))
+        names, reading = self._confident_reading()
+        found = some.ask(some.scorer.confident, reading, some.threads, some.conditions)
+        [said], [path] = found.segments(Segment, names), some.best(None).segments(Segment, states)
+        if said is None or path is None:
+            raise impossible(0)
+        problem = some.ask(some.scorer.problem, 0, some.conditions)
+        others = self._runners_up(problem, path, said)
+        return Contest(path, said, found.probabilities.tolist(), others)
 
     def top_features(self, label: str | None = None, n: int = 10) -> list[TopFeature]:
         """Return the features with the largest weights, positive or negative.

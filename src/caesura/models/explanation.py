@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura.checks import whole
-from caesura.documents import Document, as_document
+from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.inference.alternatives import Detour
-from caesura.models.encoded import impossible
 from caesura.models.estimator import fitted_of
-from caesura.models.lookback import refuse
 from caesura.models.patterns import named
 from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
@@ -25,7 +24,17 @@ from caesura.segments import Segment
 if TYPE_CHECKING:
     from caesura.models.answers import Answers
 
-__all__ = ["Explanation", "Reason", "TopFeature", "explain", "top_features"]
+__all__ = [
+    "Contest",
+    "Explanation",
+    "FeatureReasons",
+    "PathReasons",
+    "Reason",
+    "TopFeature",
+    "explanations",
+    "of_one",
+    "top_features",
+]
 
 SHOWN = 12  # reasons in the text of an explanation
 Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
@@ -106,101 +115,98 @@ class TopFeature(NamedTuple):
     weight: float
 
 
-def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
-    """Return an explanation for each predicted segment of one sequence."""
-    document = as_document(x, model.tokeniser, "x")
-    fitted = fitted_of(model)
-    refuse(fitted, "explain")
-    states = list(fitted.structure.states)
+class Contest(NamedTuple):
+    """The best path of a sequence, and how the best ones without each of its segments differ."""
+
+    path: list[Segment]  # over states
+    said: list[Segment]  # what it says, without the text outside
+    chances: list[float]  # of the segments that it says
+    others: list[Detour | None]  # for each of these, the best path without it
+
+
+@contextmanager
+def of_one() -> Iterator[None]:
+    """Let errors about X speak of x, the only sequence."""
     try:
-        some = next(model._encoded([document], constraints))
-        names, reading = model._confident_reading()
-        found = some.ask(some.scorer.confident, reading, some.threads, some.conditions)
-        [said], [path] = found.segments(Segment, names), some.best(None).segments(Segment, states)
-        if said is None or path is None:
-            raise impossible(0)
-        problem = some.ask(some.scorer.problem, 0, some.conditions)
+        yield
     except CaesuraError as error:
         if error.argument != "X":
             raise
         raise error.changed(argument="x", index=None) from None
-    reasons_of, read = _Reasons(model, document), _Reader(model, path, said)
-    out = []
-    others = model._runners_up(problem, path, said)
-    for segment, chance, other in zip(said, found.probabilities.tolist(), others, strict=True):
-        reasons = reasons_of(path, other or Detour(0, [], 0))
+
+
+def explanations(
+    document: Document,
+    contest: Contest,
+    reasons_of: PathReasons,
+    named: Callable[[Sequence[Segment]], list[Segment]],
+) -> list[Explanation]:
+    """Return an explanation for each segment of the best answer.
+
+    Parameters
+    ----------
+    document : Document
+        The sequence.
+    contest : Contest
+        The best path and its rivals.
+    reasons_of : PathReasons
+        What makes up the scores of paths.
+    named : callable
+        From segments of states in a row to the segments that they say.
+    """
+    out, starts = [], [segment.start for segment in contest.said]
+    for segment, chance, other in zip(*contest[1:], strict=True):
+        reasons = reasons_of(contest.path, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
         text = " ".join(document.tokens[segment.start : segment.end])
-        runner_up = [] if other is None else read.new_segments(other)
+        runner_up = [] if other is None else _new_segments(contest, starts, other, named)
         out.append(Explanation(segment, text, chance, runner_up, margin, reasons))
     return out
 
 
-class _Reader:
-    """What paths say that differ in a few states from the best one."""
+def _new_segments(
+    contest: Contest,
+    starts: list[int],
+    other: Detour,
+    named: Callable[[Sequence[Segment]], list[Segment]],
+) -> list[Segment]:
+    """Return the segments that another path says and the best one does not.
 
-    def __init__(self, model: Answers, path: list[Segment], said: list[Segment]) -> None:
-        self.model, self.path, self.said = model, path, said
-        self.starts = [segment.start for segment in said]
-
-    def new_segments(self, other: Detour) -> list[Segment]:
-        """Return the segments that another path says and the best one does not.
-
-        Tags say segments together with their neighbours, so the best path's segments beside the
-        difference are read again, and nothing beyond them.
-        """
-        first, last = other.same_first, len(self.path) - other.same_last
-        a = self.path[first].start if first < len(self.path) else 0
-        b = self.path[last - 1].end if last else 0
-        near = slice(max(bisect_left(self.starts, a) - 1, 0), bisect_right(self.starts, b))
-        beside = [s for s in self.said[near] if s.end >= a]
-        start = min([a, *(s.start for s in beside)])
-        end = max([b, *(s.end for s in beside)])
-        while first > 0 and self.path[first - 1].start >= start:
-            first -= 1
-        while last < len(self.path) and self.path[last].end <= end:
-            last += 1
-        same = len(self.path) - other.same_last
-        states = [*self.path[first : other.same_first], *other.segments, *self.path[same:last]]
-        return sorted(set(self.model._named(states)) - set(beside))
+    Tags say segments together with their neighbours, so the best path's segments beside the
+    difference are read again, and nothing beyond them.
+    """
+    path, said = contest.path, contest.said
+    first, last = other.same_first, len(path) - other.same_last
+    a = path[first].start if first < len(path) else 0
+    b = path[last - 1].end if last else 0
+    near = slice(max(bisect_left(starts, a) - 1, 0), bisect_right(starts, b))
+    beside = [s for s in said[near] if s.end >= a]
+    start = min([a, *(s.start for s in beside)])
+    end = max([b, *(s.end for s in beside)])
+    while first > 0 and path[first - 1].start >= start:
+        first -= 1
+    while last < len(path) and path[last].end <= end:
+        last += 1
+    same = len(path) - other.same_last
+    states = [*path[first : other.same_first], *other.segments, *path[same:last]]
+    return sorted(set(named(states)) - set(beside))
 
 
-class _Reasons:
-    """The features of paths through one sequence, with what each adds.
+class PathReasons:
+    """What makes up the scores of paths through one sequence.
 
     A score is a sum over the segments of a path, each with the labels just before it: what two
     paths have in common is not looked at.
+
+    Parameters
+    ----------
+    depth : int
+        Number of labels before a segment that count for it.
     """
 
-    def __init__(self, model: Answers, document: Document) -> None:
-        fitted = fitted_of(model)
-        self.states = {state: k for k, state in enumerate(fitted.structure.states)}
-        corpus = fitted.encoder.encode([document], False)
-        self.T = len(document)
-        parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
-        rows, on_edges = corpus.row_attributes(0), corpus.edge_attributes(0)
-        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows], rows[1])
-        pairs = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
-        self.edges = _by_key(*pairs, on_edges[1])
-        fired = np.union1d(rows[1], on_edges[1]).tolist()
-        self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
-        self.ptr, self.ids, self.values = (array.tolist() for array in rows[:3])
-        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # by boundary
-        for t, *fires in zip(*(array.tolist() for array in on_edges), strict=True):
-            self.on_edges.setdefault(t, []).append((fires[0], fires[1]))
-        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # by the token they begin at
-        for site, (start, *rest) in enumerate(zip(*map(np.ndarray.tolist, rows[3:]), strict=True)):
-            self.sites.setdefault(start, []).append((self.T + site, start, rest[0], rest[1]))
-        self.pairs = _by_one(parameters.transition, w[blocks.transitions])
-        self.patterns = {tuple(pattern): k for k, pattern in enumerate(parameters.patterns)}
-        self.plain = w[blocks.patterns].tolist()
-        self.sizes = sorted({len(pattern) for pattern in self.patterns})
-        self.depth = max([2, *self.sizes]) - 1  # labels before a segment that count for it
-        self.starts = _by_one(parameters.start, w[blocks.starts])
-        self.ends = _by_one(parameters.end, w[blocks.ends])
-        outside = model.coding.outside_states(fitted.structure.states, fitted.scheme)
-        self.bias = {k: float(model.outside_bias) for k in outside}
+    def __init__(self, depth: int) -> None:
+        self.depth = depth
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
     def __call__(self, answer: list[Segment], other: Detour) -> list[Reason]:
@@ -230,9 +236,46 @@ class _Reasons:
             found: dict[Key, float] = {}
             for name, states, value in self._added(key, len(key) - 1):
                 if value:
-                    found[name, states] = found.get((name, states), 0.0) + value
+                    found[name, states] = found.get((name, states), 0.0) + float(value)
             self._known[key] = found
         return self._known[key]
+
+    def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
+        """Yield what is added for a segment: feature, states, value."""
+        raise NotImplementedError
+
+
+class FeatureReasons(PathReasons):
+    """The features of paths through one sequence, with what each adds."""
+
+    def __init__(self, model: Answers, document: Document) -> None:
+        fitted = fitted_of(model)
+        self.states = {state: k for k, state in enumerate(fitted.structure.states)}
+        corpus = fitted.encoder.encode([document], False)
+        self.T = len(document)
+        parameters, w, blocks = fitted.parameters, fitted.w, blocks_of(fitted.parameters)
+        rows, on_edges = corpus.row_attributes(0), corpus.edge_attributes(0)
+        self.weights = _by_key(parameters.attribute, parameters.label, w[blocks.rows], rows[1])
+        pairs = parameters.edge_attribute, parameters.edge_pair, w[blocks.edges]
+        self.edges = _by_key(*pairs, on_edges[1])
+        fired = np.union1d(rows[1], on_edges[1]).tolist()
+        self.names = dict(zip(fired, fitted.encoder.names(fired), strict=True))
+        self.ptr, self.ids, self.values = (array.tolist() for array in rows[:3])
+        self.on_edges: dict[int, list[tuple[int, float]]] = {}  # by boundary
+        for t, *fires in zip(*(array.tolist() for array in on_edges), strict=True):
+            self.on_edges.setdefault(t, []).append((fires[0], fires[1]))
+        self.sites: dict[int, list[tuple[int, int, int, int]]] = {}  # by the token they begin at
+        for site, (start, *rest) in enumerate(zip(*map(np.ndarray.tolist, rows[3:]), strict=True)):
+            self.sites.setdefault(start, []).append((self.T + site, start, rest[0], rest[1]))
+        self.pairs = _by_one(parameters.transition, w[blocks.transitions])
+        self.patterns = {tuple(pattern): k for k, pattern in enumerate(parameters.patterns)}
+        self.plain = w[blocks.patterns].tolist()
+        self.sizes = sorted({len(pattern) for pattern in self.patterns})
+        super().__init__(max([2, *self.sizes]) - 1)
+        self.starts = _by_one(parameters.start, w[blocks.starts])
+        self.ends = _by_one(parameters.end, w[blocks.ends])
+        outside = model.coding.outside_states(fitted.structure.states, fitted.scheme)
+        self.bias = {k: float(model.outside_bias) for k in outside}
 
     def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
         """Yield what is added for a segment: feature, states, value."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import repeat
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from caesura import _kernels, inference
+from caesura import _kernels
 from caesura.checks import whole
 from caesura.documents import Document
-from caesura.errors import Impossible, InvalidInput, message
+from caesura.errors import InvalidInput, message
 from caesura.inference.door import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
-from caesura.models.conditions import ConditionReader, missing_rules, too_many_rules
+from caesura.models.asked import Asked, constrained
+from caesura.models.conditions import ConditionReader
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
@@ -30,34 +30,14 @@ from caesura.models.rules import (
     spoken,
     told_of,
 )
-from caesura.models.structure import Fitted, layout_bounds, scorer_of, unscaled
+from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
 __all__ = ["Constraints", "Predictor"]
 
-MOST_TOKENS = 10_000  # whose potentials are there at a time
 MOST_PATHS = 2**31 - 1  # of one sequence
 T = TypeVar("T")
-
-
-class Asked(NamedTuple):
-    """Some sequences of which something is asked."""
-
-    first: int  # the index of the first in X
-    potentials: list[Potentials]  # constrained
-    rules: list[Rules]
-
-    def of(self, question: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:
-        """Return the answers to a question of the engine."""
-        try:
-            answers: list[Any] = question(self.potentials, *arguments, **options)
-            return answers
-        except (Impossible, InvalidInput):
-            for i, p in enumerate(self.potentials, self.first):
-                if _log_partition(i, p) == -np.inf:
-                    raise impossible(i) from None
-            raise
 
 
 class Predictor(OnlineModel):
@@ -167,26 +147,13 @@ class Predictor(OnlineModel):
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""
-        fitted, rules, i = self._known, each_rules(constraints, X), -1
-        some, tokens = Asked(0, [], []), 0
-        for i, p in enumerate(self._potentials(X)):
-            mine, name = next(rules, (None, ""))
-            if mine is None:
-                raise missing_rules(i)
-            if mine != Rules():
-                with told_of(name):
-                    mine = checked_rules(mine, p.length, self._rule_labels, self.outside)
-                self.coding.constrain(p, mine, name, fitted)
-            some.potentials.append(p)
-            some.rules.append(mine)
-            tokens += p.length + 1
-            if tokens >= MOST_TOKENS:
-                yield some
-                some, tokens = Asked(i + 1, [], []), 0
-        if not isinstance(rules, repeat) and next(rules, None) is not None:
-            raise too_many_rules(i + 1)
-        if some.potentials:
-            yield some
+        fitted, coding = self._known, self.coding
+
+        def constrain(p: Potentials, rules: Rules, name: str) -> None:
+            coding.constrain(p, rules, name, fitted)
+
+        labels = (self._rule_labels, self.outside)
+        return constrained(self._potentials(X), constraints, X, labels, constrain)
 
     @property
     def _rule_labels(self) -> list[str]:
@@ -352,14 +319,6 @@ class Predictor(OnlineModel):
         if [] in drawn:
             raise impossible(some.first + drawn.index([]))
         return drawn
-
-
-def _log_partition(i: int, p: Potentials) -> float:
-    """Return ln Z of sequence i, or raise an error that names it."""
-    try:
-        return inference.log_partition(p)
-    except InvalidInput:
-        raise unscaled(i) from None
 
 
 def _possible(answers: Iterable[T | None]) -> list[T]:

@@ -8,17 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from caesura import _kernels
-from caesura.constraints import BARRED, FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Marginals
 from caesura.models.coding import Bools, Coding, Features
-from caesura.models.rules import Rules, told_of
+from caesura.models.rules import Rules
 from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.tag_rules import keep_rules
+from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import (
     Hint,
     Rows,
@@ -159,23 +158,7 @@ class TagCoding(Coding):
 
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
         """Constrain potentials over states by rules about segments."""
-        tags = self.tag_set(fitted)
-        with told_of(name):
-            known = Partial(
-                sorted(rules.required), rules.allowed, rules.boundaries, rules.no_boundaries
-            )
-            known.check(p.length)
-        labels = [*tags.labels, self.outside]
-        allowed, marks = known_labels(known, p.length, labels, self.outside, name)
-        states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
-        p.constrain(allowed=states)
-        for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
-            pairs = np.argwhere(wrong).tolist()
-            for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
-                # as add_transition would
-                p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
-        p.changed()
-        keep_rules(p, tags, rules, name)
+        constrain_tags(p, self.tag_set(fitted), rules, name)
 
     def chances(
         self, m: Marginals, p: Potentials, segments: list[Segment], fitted: Fitted

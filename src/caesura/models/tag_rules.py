@@ -13,12 +13,47 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from caesura.constraints import BARRED, FORCED
+from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.models.rules import Rules, state_rules
+from caesura.models.rules import Rules, state_rules, told_of
 from caesura.models.schemes import TagSet
+from caesura.models.targets import known_labels
 from caesura.potentials import Potentials
 
-__all__ = ["keep_rules"]
+__all__ = ["constrain_tags", "keep_rules"]
+
+
+def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
+    """Constrain the potentials of a chain by rules about segments.
+
+    Parameters
+    ----------
+    p : Potentials
+        Of a chain.
+    tags : TagSet
+        What its labels say about segments.
+    rules : Rules
+        All that answers must keep, checked.
+    name : str
+        What errors call the rules.
+    """
+    with told_of(name):
+        known = Partial(
+            sorted(rules.required), rules.allowed, rules.boundaries, rules.no_boundaries
+        )
+        known.check(p.length)
+    labels = [*tags.labels, tags.outside]
+    allowed, marks = known_labels(known, p.length, labels, tags.outside, name)
+    states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
+    p.constrain(allowed=states)
+    for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
+        pairs = np.argwhere(wrong).tolist()
+        for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
+            # as add_transition would
+            p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
+    p.changed()
+    keep_rules(p, tags, rules, name)
 
 
 def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:

@@ -1,22 +1,27 @@
-"""What a fitted neural segmenter answers: segments, probabilities, a score, a file."""
+"""What can be asked of a fitted network beside its segments: how good, how sure, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Literal, Self
 
 import numpy as np
-import torch
+import numpy.typing as npt
 
-from caesura.checks import whole
-from caesura.documents import Document
+from caesura import inference
+from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
-from caesura.models.base import Model
+from caesura.inference.alternatives import best_without
 from caesura.models.calibration import Confident, calibrate
+from caesura.models.explanation import Contest, Explanation, explanations, of_one
 from caesura.models.extracting import Extracted
-from caesura.models.reading import documents_of, raw_chunks, sequences
-from caesura.neural.network import Network, threads
+from caesura.models.reading import documents_of, raw_chunks
+from caesura.models.rules import Constraints, spoken
+from caesura.neural.network import threads
+from caesura.neural.prediction import Predictor
+from caesura.neural.reasons import NetworkReasons, explain_filtered
 from caesura.segments import Segment
 
 __all__ = ["Answers"]
@@ -24,86 +29,38 @@ __all__ = ["Answers"]
 METHODS = ("isotonic", "temperature")
 
 
-class Answers(Model):
+class Answers(Predictor):
     """The questions that a fitted network answers."""
 
-    _network: Network | None = None
-
-    def _fitted_network(self) -> Network:
-        if self._network is None:
-            raise InvalidInput("model: it is not fitted; call fit first")
-        return self._network
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._network is not None
-
-    def _found(
-        self, network: Network, documents: Sequence[Document], likely: bool
-    ) -> Iterator[tuple[list[Segment], list[float]]]:
-        """Yield the segments of each document, with their probabilities where asked for."""
-        order = sorted(range(len(documents)), key=lambda i: len(documents[i]))
-        out: dict[int, tuple[list[Segment], list[float]]] = {}
-        head: Any = network.head
-        with torch.no_grad(), threads(self.n_threads):
-            for k in range(0, len(order), 32):
-                some = order[k : k + 32]
-                given = network.states([documents[i] for i in some])
-                found = head.predict(*given)
-                chances = head.probabilities(*given, found) if likely else [[] for _ in some]
-                out.update(zip(some, zip(found, chances, strict=True), strict=True))
-        return (out[i] for i in range(len(documents)))
-
-    def _documents(self, X: Any) -> list[Document]:
-        return documents_of(list(sequences(X)), self.tokeniser, "X", 0)
-
-    def predict(self, X: Iterable[Any], constraints: None = None) -> list[list[Segment]]:
-        """Return the best segments of each sequence.
+    def uncertainty(
+        self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy"
+    ) -> npt.NDArray[np.float64]:
+        """Return how unsure the model is of each sequence: label the largest next.
 
         Parameters
         ----------
         X : iterable of sequences
-            Token lists, texts or documents.
-        constraints
-            Not supported; the layers take them.
+            Without labels.
+        by : {"entropy", "margin"}
+            Entropy of the segmentations for each token, or 1 minus the gap between the
+            probabilities of the best two.
 
         Returns
         -------
-        list of list of Segment
+        array of shape (n,)
         """
-        network = self._asked(constraints)
-        return [cut for cut, _ in self._found(network, self._documents(X), False)]
+        if by not in ("entropy", "margin"):
+            raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
+        if by == "margin":
+            shares = [[share for _, share in best] + [0.0] for best in self.predict_n_best(X, 2)]
+            return np.array([1.0 - (first - second) for first, second, *_ in shares])
+        head = self._head
 
-    def _asked(self, constraints: object) -> Network:
-        if constraints is not None:
-            raise InvalidInput(
-                "constraints: NeuralSegmenter does not support them; leave them out, or ask the "
-                "layer for constrained segmentations"
-            )
-        return self._fitted_network()
+        def ask(some: Any) -> list[float]:
+            found = zip(head.entropy(*some.given), some.given[1], strict=True)
+            return [entropy / max(length, 1) for entropy, length in found]
 
-    def predict_n_best(
-        self, X: Iterable[Any], n: int = 5, constraints: None = None
-    ) -> list[list[tuple[list[Segment], float]]]:
-        """Return the n best lists of segments of each sequence, with their probabilities.
-
-        Parameters
-        ----------
-        X, constraints
-            See `predict`.
-        n : int
-            How many; there are fewer where fewer are possible.
-
-        Returns
-        -------
-        list of list of (segments, probability)
-        """
-        network, documents = self._asked(constraints), self._documents(X)
-        whole("n", n, 1)
-        out: list[list[tuple[list[Segment], float]]] = []
-        with torch.no_grad(), threads(self.n_threads):
-            for k in range(0, len(documents), 32):
-                out += network.head.n_best(*network.states(documents[k : k + 32]), n)
-        return out
+        return np.array(list(self._each(X, None, ask)))
 
     def score(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> float:
         """Return the segment F1.
@@ -140,12 +97,12 @@ class Answers(Model):
             raise InvalidInput(
                 message("method", method, f"one of {list(METHODS)}", "pass one of them")
             )
-        network = self._fitted_network()
         documents, gold = self._gold(X, y, ("X", "y"))
         right: list[bool] = []
         chances: list[float] = []
-        for (cut, some), truth in zip(self._found(network, documents, True), gold, strict=True):
-            right += [segment in set(truth) for segment in cut]
+        for (cut, some), truth in zip(self._found(documents, None, True), gold, strict=True):
+            known = set(truth)
+            right += [segment in known for segment in cut]
             chances += some
         self.calibration_ = calibrate(np.array(chances), np.array(right, bool), method)
         return self
@@ -155,7 +112,7 @@ class Answers(Model):
         X: Iterable[Any],
         precision: float | None = None,
         threshold: float | None = None,
-        constraints: None = None,
+        constraints: Constraints = None,
     ) -> list[list[Confident]]:
         """Return the best segments with the probability that each is exactly right.
 
@@ -165,36 +122,30 @@ class Answers(Model):
             Token lists, texts or documents.
         precision : float, optional
             Segments are marked for review so that of the others this share is right, as far as the
-            data of `calibrate` tells.
+            data of `calibrate` tells; not with constraints.
         threshold : float, optional
             Segments below this probability are marked for review.
-        constraints
-            Not supported.
+        constraints : optional
+            See `predict`; probabilities are then the model's own.
 
         Returns
         -------
         list of list of Confident
         """
-        known = self.calibration_
-        least = 0.0 if threshold is None else float(threshold)
-        if precision is not None:
-            if known is None:
-                raise InvalidInput("precision: needs a calibrated model; call calibrate first")
-            least = max(least, known.threshold_for(precision))
+        constraints = spoken(constraints, X)
+        least = self._least(precision, threshold, constraints)
+        known = self.calibration_ is not None and constraints is None
         return [
-            [
-                Confident(s, p, known is not None, p < least)
-                for s, p in zip(cut, chances, strict=True)
-            ]
-            for cut, chances in self._calibrated(self._documents(X), constraints)
+            [Confident(s, p, known, p < least) for s, p in zip(cut, chances, strict=True)]
+            for cut, chances in self._calibrated(X, constraints)
         ]
 
     def _calibrated(
-        self, documents: Sequence[Document], constraints: object
+        self, X: Any, constraints: Constraints
     ) -> Iterator[tuple[list[Segment], list[float]]]:
-        """Yield the segments of each document with their probabilities."""
-        network, known = self._asked(constraints), self.calibration_
-        for cut, some in self._found(network, documents, True):
+        """Yield the segments of each sequence; free ones have calibrated probabilities."""
+        known = self.calibration_ if constraints is None else None
+        for cut, some in self._found(X, constraints, True):
             shown = np.array(some) if known is None else known(np.array(some))
             yield cut, shown.tolist()
 
@@ -203,15 +154,87 @@ class Answers(Model):
         return list(self.labels_)
 
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
+        constraints = spoken(constraints, X)
+        shared = constraints is None or isinstance(constraints, Mapping)
+        each = iter(() if shared else constraints)
         for first, raw in raw_chunks(X):
             documents = documents_of(raw, self.tokeniser, "texts", first)
-            best = self.predict_n_best(documents, 1, constraints)
-            found = self._calibrated(documents, constraints)
-            yield (
-                first,
-                documents,
-                [
-                    (cut, chances, one[0][1] if one and one[0][0] == cut else None)
-                    for (cut, chances), one in zip(found, best, strict=True)
-                ],
-            )
+            own = constraints if shared else list(islice(each, len(raw)))
+            wholes: list[float | None] = [None] * len(documents)
+            found = list(self._calibrated(documents, own))
+            if self._ranks:
+                best = self.predict_n_best(documents, 1, own)
+                for i, one in enumerate(best):
+                    wholes[i] = one[0][1] if one and one[0][0] == found[i][0] else None
+            answers = [(*pair, p) for pair, p in zip(found, wholes, strict=True)]
+            yield first, documents, answers
+
+    @property
+    def _ranks(self) -> bool:
+        """Whether whole segmentations have probabilities: not those of a local filter alone."""
+        return not self._by_filter() or bool(self._head.layer.global_loss)
+
+    def _least(
+        self, precision: float | None, threshold: float | None, constraints: Constraints
+    ) -> float:
+        """Return the probability below which segments are marked for review."""
+        if precision is not None and threshold is not None:
+            raise InvalidInput("precision, threshold: got both, expected one; leave one out")
+        if precision is not None:
+            if constraints is not None:
+                raise InvalidInput(
+                    "constraints: got some with precision, which is about free predictions; pass a "
+                    "threshold instead"
+                )
+            if self.calibration_ is None:
+                raise InvalidInput("precision: needs a calibrated model; call calibrate first")
+            return self.calibration_.threshold_for(precision)
+        if threshold is None:
+            return -np.inf
+        number = isinstance(threshold, int | float) and not isinstance(threshold, bool)
+        if not number or not 0 <= threshold <= 1:
+            expected = "a probability, 0 to 1"
+            raise InvalidInput(message("threshold", threshold, expected, "correct it"))
+        return float(threshold)
+
+    # -- reasons ---------------------------------------------------------------------------------
+
+    def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
+        """Say what made each segment win, against the best answer without it.
+
+        Parameters
+        ----------
+        x : sequence
+            A token list, a text or a document.
+        constraints : dict, optional
+            See `predict`.
+
+        Returns
+        -------
+        list of Explanation
+            What the network says of tokens, starts, ends or segments is called ``network[...]``;
+            beside it stand label transitions and declared features.  The reasons add up to the
+            margin.
+        """
+        document = as_document(x, self.tokeniser, "x")
+        if not self._by_filter():
+            with of_one():
+                contest = self._contest(document, constraints)
+            reasons = NetworkReasons(self._fitted_network(), document)
+            return explanations(document, contest, reasons, self._head.named)
+        constraints = spoken(constraints, [x])
+        rules = None
+        if constraints is not None:
+            rules = [next(self._checked_rules([x], constraints))(len(document))]
+        with threads(self.n_threads):
+            return explain_filtered(self._fitted_network(), document, rules)
+
+    def _contest(self, document: Document, constraints: Constraints) -> Contest:
+        """Return the best path of a document and how those without its segments differ."""
+        head = self._head
+        asked = next(self._asked([document], constraints))
+        [p], [best] = asked.potentials, asked.of(inference.viterbi)
+        said = head.named(best.segments)
+        numbered = [(start, end, head.number_of(label)) for start, end, label in said]
+        others = best_without(p, best.segments, numbered, head.reading)
+        return Contest(best.segments, said, head.chances(p, said), others)

@@ -22,7 +22,7 @@ from caesura.neural import kernels, lattice
 from caesura.neural.gold import Gold, gold_of, rows_of
 from caesura.neural.structure import Ints, Structure, lengths_of, with_rules
 
-__all__ = ["SegmentalLayer", "checked_shape"]
+__all__ = ["REDUCTIONS", "SegmentalLayer", "checked_shape"]
 
 Cut = list[tuple[int, int, int]]  # a segmentation: (start, end, label index) of each segment
 REDUCTIONS = ("mean", "sum", "none")
@@ -345,6 +345,11 @@ class SegmentalLayer(torch.nn.Module):
         """Return the scores in one precision, with the parameters of this layer."""
         first = next(iter(scores.values()))
         dtype = first.dtype if first.dtype == torch.float64 else torch.float32
+        for name, x in scores.items():
+            if x.device != self.transition.device:
+                expected = f"{self.transition.device}, where the parameters of the layer are"
+                name = {"tokens": "scores", "segments": "scores"}.get(name, name)
+                raise InvalidInput(message(name, str(x.device), expected, "move one of them"))
         own: dict[str, Tensor] = {
             "transition": self.transition,
             "start": self.start,
@@ -365,7 +370,7 @@ def _bounds(
 ) -> int | tuple[int | None, ...] | None:
     if max_length is None:
         return None
-    if isinstance(max_length, int):
+    if not isinstance(max_length, Sequence) or isinstance(max_length, str):
         return whole("max_length", max_length, 1)
     given = tuple(max_length)
     if len(given) != Y:
@@ -379,6 +384,8 @@ def checked_shape(name: str, value: Any, expected: tuple[str | int, ...]) -> tup
     """Return the shape of a tensor of scores, checked."""
     if not isinstance(value, Tensor):
         raise InvalidInput(message(name, type(value).__name__, "a tensor", "convert it"))
+    if value.layout is not torch.strided:
+        raise InvalidInput(message(name, value.layout, "a dense tensor", "call to_dense()"))
     fits = value.ndim == len(expected) and all(
         isinstance(b, str) or a == b for a, b in zip(value.shape, expected, strict=True)
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,7 @@ class Vocabulary:
         return [self._number.get(item, UNKNOWN) for item in items]
 
 
+@lru_cache(maxsize=100_000)
 def shape_of(word: str) -> str:
     """Return the kinds of a word's characters, runs of one kind once.
 
@@ -93,7 +95,7 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
     """
     words, rows, size = [], [], 0
     with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
+        for number, line in enumerate(_lines(file, path), 1):
             word, *numbers = line.rstrip("\n").split(" ")
             if number == 1 and len(numbers) == 1:
                 continue
@@ -111,6 +113,14 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
     if not rows:
         raise InvalidInput(f"{path}: got no vectors, expected a word and numbers in each line")
     return words, np.stack(rows)
+
+
+def _lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[str]:
+    """Yield the lines of a file, or raise where it is not UTF-8."""
+    try:
+        yield from file
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path}: not UTF-8: {error.reason}; convert the file") from None
 
 
 def mask_of(lengths: Sequence[int], T: int) -> Tensor:

@@ -84,7 +84,7 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
     )
     put_arrays(network, network_arrays)
     model._network, model.labels_ = network, list(header["labels"])
-    model.history_, model.status_ = [], "loaded"
+    model.history_, model.status_, model.graph_sizes_ = [], "loaded", []
     model.n_features_ = sum(p.numel() for p in network.parameters())
     if header["calibration"] is not None:
         (knots, values), (seen, right) = arrays["calibration"], arrays["calibration.held_out"]

@@ -11,6 +11,7 @@ there is an entity at all is decided by the filter alone.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,16 +20,16 @@ from torch import Tensor, nn
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
+from caesura.inference.span_graph import SpanGraph
 from caesura.neural import graph
-from caesura.neural.base import checked_shape
-from caesura.neural.gold import rows_of
+from caesura.neural.base import REDUCTIONS, checked_shape
+from caesura.neural.filter_loss import NULL, filter_loss, given_spans, refuse_nan, spans_inside
 from caesura.neural.spans import SpanRepresentation
 from caesura.neural.structure import Ints, lengths_of
 
 __all__ = ["DECODERS", "FilteredLosses", "FilteredSemiCRF"]
 
 DECODERS = ("global", "greedy", "mean")
-NULL = 0  # the first of the local scores
 
 
 class FilteredLosses(NamedTuple):
@@ -79,12 +80,10 @@ class FilteredSemiCRF(nn.Module):
     --------
     >>> import torch
     >>> from caesura.neural import FilteredSemiCRF
-    >>> _ = torch.manual_seed(0)
     >>> layer = FilteredSemiCRF(8, n_labels=2, max_width=3)
-    >>> states, lengths = torch.randn(2, 6, 8), torch.tensor([6, 4])
-    >>> loss = layer(states, lengths, [[(0, 2, 1), (4, 5, 0)], []])
-    >>> loss.backward()
-    >>> losses = layer.losses(*layer.span_scores(states), lengths, [[(0, 2, 1), (4, 5, 0)], []])
+    >>> states, gold = torch.randn(2, 6, 8), [[(0, 2, 1), (4, 5, 0)], []]
+    >>> layer(states, [6, 4], gold).backward()
+    >>> losses = layer.losses(*layer.span_scores(states), [6, 4], gold)
     >>> bool((losses.path >= 0).all()), losses.path[1].item()
     (True, 0.0)
     """
@@ -107,8 +106,10 @@ class FilteredSemiCRF(nn.Module):
         super().__init__()
         Y = self.n_labels = whole("n_labels", n_labels, 1)
         self.max_width = whole("max_width", max_width, 1)
-        if not 0.0 <= null_weight <= 1.0:
-            raise InvalidInput(message("null_weight", null_weight, "from 0 to 1", "choose one"))
+        for name, value in (("null_weight", null_weight), ("dropout", dropout)):
+            good = isinstance(value, int | float) and not isinstance(value, bool)
+            if not good or not 0.0 <= value <= 1.0:
+                raise InvalidInput(message(name, value, "a number from 0 to 1", "choose one"))
         self.null_weight, self.global_loss = float(null_weight), bool(global_loss)
         self.constrained, self.use_kernels = bool(constrained), bool(use_kernels)
         self.representation = SpanRepresentation(representation, input_size, max_width, dropout)
@@ -159,10 +160,8 @@ class FilteredSemiCRF(nn.Module):
         -------
         tensor, a scalar or of shape (B,)
         """
+        _check_choice("reduction", reduction, REDUCTIONS)
         total = self.losses(*self.span_scores(states, lengths), lengths, segments).total
-        if reduction not in ("mean", "sum", "none"):
-            expected = "one of ['mean', 'sum', 'none']"
-            raise InvalidInput(message("reduction", reduction, expected, "choose one"))
         return total if reduction == "none" else getattr(total, reduction)()
 
     def losses(self, local: Tensor, path: Tensor, lengths: Any, segments: Any) -> FilteredLosses:
@@ -179,10 +178,9 @@ class FilteredSemiCRF(nn.Module):
         -------
         FilteredLosses
         """
-        sizes = self._sizes(local, path, lengths)
-        B = len(sizes)
-        gold = self._gold(segments, sizes)
-        of_filter = self._filter_loss(local, sizes, gold)
+        B = len(sizes := self._sizes(local, path, lengths))
+        gold = given_spans(segments, sizes, self.n_labels, self.max_width)
+        of_filter = filter_loss(local, sizes, gold, self.null_weight)
         rows = self._training_candidates(local, sizes, gold)
         size = [graph.size_of(rows[rows[:, 0] == b, 1:3]) for b in range(B)]
         of_path = torch.zeros_like(of_filter)
@@ -231,12 +229,10 @@ class FilteredSemiCRF(nn.Module):
         list of lists of (start, end, label index)
         """
         chosen = decoder or ("global" if self.global_loss else "greedy")
-        if chosen not in DECODERS:
-            raise InvalidInput(message("decoder", chosen, f"one of {list(DECODERS)}", "choose one"))
-        sizes = self._sizes(local, path, lengths)
+        _check_choice("decoder", chosen, DECODERS)
+        sizes, found = self._sizes(local, path, lengths), []
         rows = self.candidates(local, sizes)
         values = _picked(path, rows)
-        found = []
         for b, (part, one) in enumerate(graph.graphs_of(rows, sizes, values, self.transition)):
             spans, labels = rows[part, 1:3], rows[part, 3]
             if chosen == "global":
@@ -267,15 +263,34 @@ class FilteredSemiCRF(nn.Module):
         list of lists of (start, end, label index, probability)
         """
         with torch.no_grad():
-            local, path = self.span_scores(states, lengths)
+            scores = self.span_scores(states, lengths)
+        found = []
+        for rows, one in self.graphs(*scores, lengths):
+            likely = one.marginals().spans.tolist() if len(rows) else []
+            found.append([(*row, p) for row, p in zip(rows.tolist(), likely, strict=True)])
+        return found
+
+    def graphs(
+        self, local: Tensor, path: Tensor, lengths: Any = None
+    ) -> Iterator[tuple[Ints, SpanGraph]]:
+        """Yield the kept spans of each sequence, and the graph that they are.
+
+        Parameters
+        ----------
+        local, path : tensors
+            See `span_scores`.
+        lengths : tensor of shape (B,), optional
+            Number of tokens of each sequence.
+
+        Yields
+        ------
+        tuple of array of shape (n, 3) and SpanGraph
+            Start, end and label of each span, and the distribution over its paths.
+        """
         sizes = self._sizes(local, path, lengths)
         rows = self.candidates(local, sizes)
-        found = []
         for part, one in graph.graphs_of(rows, sizes, _picked(path, rows), self.transition):
-            likely = one.marginals().spans.tolist() if part.start < part.stop else []
-            places = [tuple(row) for row in rows[part, 1:].tolist()]
-            found.append([(*row, p) for row, p in zip(places, likely, strict=True)])
-        return found
+            yield rows[part, 1:], one
 
     def n_best(
         self, states: Tensor, lengths: Any = None, n: int = 5
@@ -294,16 +309,36 @@ class FilteredSemiCRF(nn.Module):
         list of lists of (spans, probability)
         """
         with torch.no_grad():
-            local, path = self.span_scores(states, lengths)
-        sizes = self._sizes(local, path, lengths)
-        rows = self.candidates(local, sizes)
-        graphs = graph.graphs_of(rows, sizes, _picked(path, rows), self.transition)
+            scores = self.span_scores(states, lengths)
         found = []
-        for _, one in graphs:
+        for _, one in self.graphs(*scores, lengths):
             log_z = one.log_partition()
             paths = one.n_best(n)
             found.append([(p.segments, float(np.exp(min(0.0, p.score - log_z)))) for p in paths])
         return found
+
+    def sample(
+        self, states: Tensor, lengths: Any = None, n: int = 1, seed: int = 0
+    ) -> list[list[list[tuple[int, int, int]]]]:
+        """Draw n paths of each sequence.
+
+        Parameters
+        ----------
+        states, lengths
+            See `forward`.
+        n : int
+            Number of paths.
+        seed : int
+            Seed of the random number generator; sequence b uses ``seed + b``.
+
+        Returns
+        -------
+        list of lists of lists of (start, end, label index)
+        """
+        with torch.no_grad():
+            scores = self.span_scores(states, lengths)
+        graphs = enumerate(self.graphs(*scores, lengths))
+        return [[path.segments for path in one.sample(n, seed + b)] for b, (_, one) in graphs]
 
     def candidates(self, local: Tensor, lengths: Ints) -> Ints:
         """Return the spans that the filter keeps, as rows (sequence, start, end, label).
@@ -322,15 +357,11 @@ class FilteredSemiCRF(nn.Module):
         array of shape (n, 4)
         """
         best = local.detach().argmax(-1).cpu().numpy()
-        best[~self._inside(local, lengths)] = NULL
+        inside = spans_inside(local.shape[1], local.shape[2], lengths)
+        refuse_nan(local, inside)
+        best[~inside] = NULL
         b, t, k = np.nonzero(best != NULL)
         return np.stack([b, t, t + k + 1, best[b, t, k] - 1], 1).astype(np.int64)
-
-    def _inside(self, local: Tensor, lengths: Ints) -> Any:
-        """Return which spans end within the sequence, (B, T, K)."""
-        _, T, K, _ = local.shape
-        ends = np.arange(T)[:, None] + np.arange(1, K + 1)
-        return ends <= lengths[:, None, None]
 
     def _training_candidates(self, local: Tensor, lengths: Ints, gold: Ints) -> Ints:
         """Return the given spans and those that are kept; with the constraint, if they overlap.
@@ -351,48 +382,19 @@ class FilteredSemiCRF(nn.Module):
         together = np.concatenate([gold, rows])
         return together[np.argsort(together[:, 0], kind="stable")]
 
-    def _filter_loss(self, local: Tensor, lengths: Ints, gold: Ints) -> Tensor:
-        """Return -sum log p(label) over given spans - null_weight * sum log p(null) over others."""
-        target = torch.zeros(local.shape[:-1], dtype=torch.int64)
-        b, s, e, y = (torch.from_numpy(column.copy()) for column in gold.T)
-        target[b, s, e - s - 1] = y + 1
-        weight = torch.ones(target.shape, dtype=local.dtype)
-        weight[target == NULL] = self.null_weight
-        weight[~torch.from_numpy(self._inside(local, lengths))] = 0.0
-        target, weight = target.to(local.device), weight.to(local)
-        # padding may hold anything, and 0 times NaN is NaN
-        clean = local.masked_fill((weight == 0)[..., None] & ~torch.isfinite(local), 0.0)
-        each = nn.functional.cross_entropy(clean.movedim(-1, 1), target, reduction="none")
-        return (each * weight).sum((1, 2))
-
     def _sizes(self, local: Tensor, path: Tensor, lengths: Any) -> Ints:
         K, Y = self.max_width, self.n_labels
         B, T, *_ = checked_shape("local", local, ("B", "T", K, Y + 1))
         checked_shape("path", path, (B, T, K, Y))
         return lengths_of(lengths, B, T)
 
-    def _gold(self, segments: Any, lengths: Ints) -> Ints:
-        """Return the given spans as rows in order, checked."""
-        B, Y, K = len(lengths), self.n_labels, self.max_width
-        rows = rows_of(segments, B)
-        rows = rows[np.lexsort((rows[:, 1], rows[:, 0]))]
-        b, s, e, y = rows.T
-        fits = (b >= 0) & (b < B) & (s >= 0) & (s < e) & (y >= 0) & (y < Y)
-        fits &= e <= lengths[np.clip(b, 0, max(B - 1, 0))] if B else True
-        joined = np.zeros(len(rows), bool)
-        joined[1:] = (b[1:] == b[:-1]) & (s[1:] < e[:-1])
-        for wrong, expected, remedy in (
-            (~fits, f"0 <= start < end <= the length, and a label below {Y}", "correct it"),
-            (e - s > K, f"at most max_width={K} tokens", "raise max_width"),
-            (joined, "spans that do not overlap", "leave one out"),
-        ):
-            for i in np.flatnonzero(wrong)[:1].tolist():
-                place = tuple(rows[i, 1:].tolist())
-                raise InvalidInput(message(f"segments[{rows[i, 0]}]", place, expected, remedy))
-        return rows
-
 
 def _picked(path: Tensor, rows: Ints) -> Tensor:
     """Return the global scores of spans, (n,)."""
     b, s, e, y = (torch.from_numpy(column.copy()).to(path.device) for column in rows.T)
     return path[b, s, e - s - 1, y]
+
+
+def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise InvalidInput(message(name, value, f"one of {list(known)}", "choose one"))

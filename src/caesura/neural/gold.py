@@ -6,7 +6,7 @@ score is a gather and its gradient a scatter, and no Python object is made for a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,14 +46,20 @@ def rows_of(segments: Any, B: int) -> Ints:
     if isinstance(segments, torch.Tensor | np.ndarray):
         rows = integers("segments", segments, (-1, 4))
         return rows[np.argsort(rows[:, 0], kind="stable")]
+    if not isinstance(segments, Sequence) or isinstance(segments, str):
+        expected = "a list of segments for each sequence, or a tensor"
+        raise InvalidInput(message("segments", segments, expected, "give all segments"))
     if len(segments) != B:
         raise InvalidInput(
             message("segments", f"{len(segments)} lists", f"{B}, one per sequence", "give them")
         )
     listed: list[tuple[int, ...]] = []
     for b, cut in enumerate(segments):
+        if not isinstance(cut, Sequence) or isinstance(cut, str):
+            expected = "a list of (start, end, label)"
+            raise InvalidInput(message(f"segments[{b}]", cut, expected, "give a list"))
         for segment in cut:
-            if len(segment) != 3:
+            if not isinstance(segment, Sequence) or len(segment) != 3:
                 expected = "(start, end, label)"
                 raise InvalidInput(message(f"segments[{b}]", segment, expected, "give all three"))
             listed.append((b, *segment))

@@ -1,30 +1,43 @@
 """From vectors of tokens to segments with labels by name: one class for each kind of model.
 
-Each has ``loss(states, lengths, gold, extra)`` of shape (B,), ``predict(states, lengths, extra)``
-and ``probabilities(states, lengths, extra, found)`` of found segments; `extra` are further scores
-of tokens, such as those of declared features, or None.
+Each head has ``loss(states, lengths, gold, extra)`` of shape (B,), and answers ``predict``,
+``probabilities`` (of found segments), ``n_best``, ``sample`` and ``entropy`` for a batch; `extra`
+are further scores of tokens, such as those of declared features, or None.  All but the filtered one
+also give the `Potentials` of each sequence, for constraints and explanations.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from caesura import _kernels
+from caesura.documents import Partial
+from caesura.inference import marginals
+from caesura.inference.problems import problem_of
+from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import bars_of, tag_set
-from caesura.neural.filtered import FilteredSemiCRF
+from caesura.models.tag_rules import constrain_tags
+from caesura.models.targets import known_labels
+from caesura.neural.base import SegmentalLayer
 from caesura.neural.lattice import summed
 from caesura.neural.layers import ChainCRFLayer, OverlappingSemiCRFLayer, SemiCRFLayer
+from caesura.neural.potentials import potentials_of
 from caesura.neural.spans import SpanRepresentation
+from caesura.neural.structure import constraints_of
+from caesura.potentials import Potentials
 from caesura.segments import Segment, fill_gaps, to_tags
 
-__all__ = ["ChainHead", "FilteredHead", "Head", "OverlappingHead", "SemiHead"]
+__all__ = ["ChainHead", "Head", "LayerHead", "OverlappingHead", "SemiHead", "Target"]
 
 Gold = Sequence[Sequence[Segment]]
+Target = Sequence[Segment] | Partial
+Ranked = list[list[tuple[list[Segment], float]]]  # of each sequence: segments and a probability
 SCHEME = "BIOES"  # the tags of a segment say where it ends, so its probability is that of its tags
 
 
@@ -36,9 +49,53 @@ class Head(nn.Module):
         self.outside = outside
         self.labels = [outside, *labels]
         self.index = {label: i for i, label in enumerate(self.labels)}
-        self.n_scores = len(self.labels)  # scores of tokens that `extra` has
+        self.n_scores = len(self.labels)  # scores of a token that `extra` has
 
-    def _rows(self, gold: Gold, lengths: Sequence[int]) -> Tensor:
+
+class LayerHead(Head):
+    """A head whose layer is a distribution over segmentations of the whole sequence."""
+
+    layer: SegmentalLayer
+    states: list[str]  # names of the labels of the layer
+
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the scores that the layer takes, and its further arguments."""
+        raise NotImplementedError
+
+    # -- training ------------------------------------------------------------------------------
+
+    def loss(
+        self, states: Tensor, lengths: Any, gold: Sequence[Target], extra: Tensor | None
+    ) -> Tensor:
+        """Return the negative log-likelihood of each sequence, (B,).
+
+        Of a sequence that is labelled in part, it is that of all segmentations that agree with what
+        is known: ln Z less the ln Z under constraints.
+        """
+        scores, parts = self._scores(states, extra)
+        found = scores.new_zeros(len(lengths))
+        full = [b for b, one in enumerate(gold) if not isinstance(one, Partial)]
+        some = [b for b, one in enumerate(gold) if isinstance(one, Partial)]
+        if full:
+            given = _picked(scores, parts, lengths, full)
+            rows = self._labels([gold[b] for b in full], given[1], scores.shape[1])
+            each = self.layer(given[0], given[1], rows, "none", **given[2])
+            if not some:
+                return each  # type: ignore[no-any-return]
+            found = found.index_put((torch.tensor(full, device=found.device),), each)
+        if some:
+            given = _picked(scores, parts, lengths, some)
+            known = [self._known(gold[b], lengths[b]) for b in some]
+            free = self.layer.log_partition(given[0], given[1], **given[2])
+            bound = self.layer.log_partition(given[0], given[1], known, **given[2])
+            found = found.index_put((torch.tensor(some, device=found.device),), free - bound)
+        return found
+
+    def _labels(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
+        """Return segmentations as the layer takes them."""
+        return self._rows(gold, lengths)
+
+    def _rows(self, gold: Any, lengths: Sequence[int]) -> Tensor:
         """Return segmentations without gaps as rows (sequence, start, end, label)."""
         rows = [
             (b, s.start, s.end, self.index[s.label])
@@ -47,60 +104,123 @@ class Head(nn.Module):
         ]
         return torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
 
-    def n_best(
-        self, states: Tensor, lengths: Any, extra: Tensor | None, n: int
-    ) -> list[list[tuple[list[Segment], float]]]:
+    def _known(self, known: Any, length: int) -> dict[str, Any]:
+        """Return what is known of a sequence as constraints of the layer."""
+        return constraints_of(*known_labels(known, length, self.labels, self.outside, "y"))
+
+    # -- answers of a batch --------------------------------------------------------------------
+
+    def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
+        """Return the best segments."""
+        scores, parts = self._scores(states, extra)
+        return [self._read(cut) for cut in self.layer.decode(scores, lengths, **parts)]
+
+    def probabilities(
+        self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
+    ) -> list[list[float]]:
+        """Return the probability of each segment."""
+        raise NotImplementedError
+
+    def n_best(self, states: Tensor, lengths: Any, extra: Tensor | None, n: int) -> Ranked:
         """Return the n best lists of segments of each sequence, with their probabilities."""
-        given: Any = self._scores(states, extra)  # type: ignore[operator]
-        scores, parts = given if isinstance(given, tuple) else (given, {})
-        layer: Any = self.layer
-        log_z = layer.log_partition(scores, lengths, **parts).double().tolist()
+        scores, parts = self._scores(states, extra)
+        log_z = self.layer.log_partition(scores, lengths, **parts).double().tolist()
+        ranked = self.layer.n_best(scores, lengths, n, **parts)
         return [
             [(self._read(path.segments), math.exp(min(0.0, path.score - z))) for path in paths]
-            for paths, z in zip(layer.n_best(scores, lengths, n, **parts), log_z, strict=True)
+            for paths, z in zip(ranked, log_z, strict=True)
         ]
 
-    def _read(self, cut: Sequence[tuple[int, int, int]]) -> list[Segment]:
-        return self._named([cut])[0]
+    def sample(
+        self, states: Tensor, lengths: Any, extra: Tensor | None, n: int, seed: int
+    ) -> list[list[list[Segment]]]:
+        """Draw n lists of segments of each sequence; sequence b uses the seed plus b."""
+        scores, parts = self._scores(states, extra)
+        drawn = self.layer.sample(scores, lengths, n, seed, **parts)
+        return [[self._read(cut) for cut in some] for some in drawn]
 
-    def _named(self, cuts: Sequence[Sequence[tuple[int, int, int]]]) -> list[list[Segment]]:
-        return [[Segment(s, e, self.labels[y]) for s, e, y in cut if y] for cut in cuts]
+    def entropy(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[float]:
+        """Return the entropy of each sequence, in nats."""
+        scores, parts = self._scores(states, extra)
+        found: list[float] = self.layer.entropy(scores, lengths, **parts).double().tolist()
+        return found
+
+    def _read(self, cut: Iterable[Any]) -> list[Segment]:
+        return [Segment(s, e, self.labels[y]) for s, e, y in cut if y]
+
+    # -- potentials ----------------------------------------------------------------------------
+
+    def potentials(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[Potentials]:
+        """Return the potentials of each sequence; their labels are `states` of this head."""
+        scores, parts = self._scores(states, extra)
+        return potentials_of(*self.layer._prepare(scores, lengths, None, **parts), self.states)
+
+    def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
+        """Constrain potentials by rules about segments."""
+        with told_of(name):
+            p.constrain(**rules._asdict())
+
+    @property
+    def reading(self) -> _kernels.Reading:
+        """How states are read as segments, whose labels have the numbers of `number_of`."""
+        return _kernels.Reading(np.arange(-1, len(self.states) - 1, dtype=np.int32), None)
+
+    def number_of(self, label: str) -> int:
+        """Return the number of a label in `reading`."""
+        return self.index[label] - 1
+
+    def named(self, path: Sequence[Segment]) -> list[Segment]:
+        """Return the segments that a path over states says."""
+        return [segment for segment in path if segment.label != self.outside]
+
+    def chances(self, p: Potentials, segments: Sequence[Segment]) -> list[float]:
+        """Return the probabilities of segments under constrained potentials."""
+        m = marginals(p)
+        return [m.segment(*segment) for segment in segments]
 
 
-class ChainHead(Head):
+class ChainHead(LayerHead):
     """A linear chain over tags."""
+
+    layer: ChainCRFLayer
 
     def __init__(
         self, size: int, labels: Sequence[str], outside: str, order: int, transitions: bool
     ) -> None:
         super().__init__(labels, outside)
-        self.tags = ["O", *(f"{letter}-{label}" for label in labels for letter in "BIES")]
-        self.number = {tag: i for i, tag in enumerate(self.tags)}
-        self.n_scores = len(self.tags)
-        self.out = nn.Linear(size, len(self.tags))
-        self.layer = ChainCRFLayer(len(self.tags), order, transitions=transitions)
-        self.layer.forbid(*bars_of(self.tags, SCHEME, outside))
+        self.states = ["O", *(f"{letter}-{label}" for label in labels for letter in "BIES")]
+        self.number = {tag: i for i, tag in enumerate(self.states)}
+        self.n_scores = len(self.states)
+        self.out = nn.Linear(size, len(self.states))
+        self.layer = ChainCRFLayer(len(self.states), order, transitions=transitions)
+        self.layer.forbid(*bars_of(self.states, SCHEME, outside))
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> Tensor:
+    @property
+    def tags(self) -> Any:
+        """What the states say about segments."""
+        return tag_set(tuple(self.states), SCHEME, self.outside)
+
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the scores of tags."""
         scores: Tensor = self.out(states)
-        return scores if extra is None else scores + extra
+        return (scores if extra is None else scores + extra), {}
 
-    def loss(self, states: Tensor, lengths: Any, gold: Gold, extra: Tensor | None) -> Tensor:
-        """Return the negative log-likelihood of each sequence."""
-        tags = torch.zeros(states.shape[:2], dtype=torch.int64)
+    def _labels(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
+        tags = torch.zeros(len(gold), T, dtype=torch.int64)
         for b, (cut, n) in enumerate(zip(gold, lengths, strict=True)):
             named = to_tags(cut, SCHEME, n, self.outside)
             tags[b, :n] = torch.tensor([self.number[tag] for tag in named], dtype=torch.int64)
-        found: Tensor = self.layer(self._scores(states, extra), lengths, tags, "none")
+        return tags
+
+    def _known(self, known: Any, length: int) -> dict[str, Any]:
+        tags = self.tags
+        labels = [*tags.labels, self.outside]
+        allowed, marks = known_labels(known, length, labels, self.outside, "y")
+        return constraints_of(tags.restricted(allowed, marks, "y"), None)
+
+    def _read(self, cut: Iterable[Any]) -> list[Segment]:
+        found: list[Segment] = self.tags.segments([y for _, _, y in cut])
         return found
-
-    def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
-        """Return the best segments."""
-        return [self._read(cut) for cut in self.layer.decode(self._scores(states, extra), lengths)]
-
-    def _read(self, cut: Sequence[tuple[int, int, int]]) -> list[Segment]:
-        known = tag_set(tuple(self.tags), SCHEME, self.outside)
-        return known.segments([y for _, _, y in cut])
 
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
@@ -109,7 +229,7 @@ class ChainHead(Head):
         owner = [b for b, cut in enumerate(found) for _ in cut]
         if not owner:
             return [[] for _ in found]
-        scores = self._scores(states, extra)
+        scores, _ = self._scores(states, extra)
         fixed = []
         for b, segment in ((b, s) for b, cut in enumerate(found) for s in cut):
             tags = to_tags([segment], SCHEME, lengths[b], self.outside)
@@ -117,11 +237,40 @@ class ChainHead(Head):
             fixed.append({"allowed": {t: [self.number[tags[t]]] for t in span}})
         free = self.layer.log_partition(scores, lengths)[owner]
         bound = self.layer.log_partition(scores[owner], [lengths[b] for b in owner], fixed)
-        return _split((bound - free).exp().clamp(max=1.0).tolist(), found)
+        return split((bound - free).exp().clamp(max=1.0).tolist(), found)
+
+    def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
+        """Constrain potentials of tags by rules about segments."""
+        constrain_tags(p, self.tags, rules, name)
+
+    @property
+    def reading(self) -> _kernels.Reading:
+        """How tags are read as segments."""
+        found: _kernels.Reading = self.tags.reading
+        return found
+
+    def number_of(self, label: str) -> int:
+        """Return the number of a label in `reading`."""
+        return int(self.tags.labels.index(label))
+
+    def named(self, path: Sequence[Segment]) -> list[Segment]:
+        """Return the segments that tags say."""
+        first = path[0].start if path else 0
+        states = [self.number[segment.label] for segment in path]
+        found: list[Segment] = self.tags.segments(states, first)
+        return found
+
+    def chances(self, p: Potentials, segments: Sequence[Segment]) -> list[float]:
+        """Return the probabilities of segments under constrained potentials."""
+        tags, lookup = self.tags, _kernels.Lookup(problem_of(p), 0)
+        joined = tags.joined.astype(np.uint8)
+        return [lookup.run(s, e, tags.states_of(label), joined) for s, e, label in segments]
 
 
-class SemiHead(Head):
+class SemiHead(LayerHead):
     """A semi-CRF whose segments have vectors of their own; text outside is cut into tokens."""
+
+    layer: SemiCRFLayer
 
     def __init__(
         self,
@@ -136,65 +285,47 @@ class SemiHead(Head):
         dropout: float,
     ) -> None:
         super().__init__(labels, outside)
-        Y = len(self.labels)
+        self.states, Y = self.labels, len(self.labels)
         self.spans = SpanRepresentation(representation, size, max_length, dropout)
         self.out = nn.Linear(size, Y)
         bounds = [1] + [max_length] * (Y - 1)
         self.layer = SemiCRFLayer(Y, bounds, order, transitions=transitions)
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> Tensor:
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the scores of segments."""
         scores: Tensor = self.out(self.spans(states))
-        return scores if extra is None else scores + summed(extra, scores.shape[2])
-
-    def loss(self, states: Tensor, lengths: Any, gold: Gold, extra: Tensor | None) -> Tensor:
-        """Return the negative log-likelihood of each sequence."""
-        rows = self._rows(gold, lengths)
-        found: Tensor = self.layer(self._scores(states, extra), lengths, rows, "none")
-        return found
-
-    def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
-        """Return the best segments."""
-        return self._named(self.layer.decode(self._scores(states, extra), lengths))
+        return (scores if extra is None else scores + summed(extra, scores.shape[2])), {}
 
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
     ) -> list[list[float]]:
         """Return the probability of each segment."""
-        likely = self.layer.marginals(self._scores(states, extra), lengths)
+        likely = self.layer.marginals(self._scores(states, extra)[0], lengths)
         return [
             [float(likely[b, s.start, s.end - s.start - 1, self.index[s.label]]) for s in cut]
             for b, cut in enumerate(found)
         ]
 
 
-class OverlappingHead(Head):
+class OverlappingHead(LayerHead):
     """A semi-CRF without a bound on lengths: scores of tokens, of starts and of ends."""
+
+    layer: OverlappingSemiCRFLayer
 
     def __init__(
         self, size: int, labels: Sequence[str], outside: str, order: int, transitions: bool
     ) -> None:
         super().__init__(labels, outside)
-        Y = len(self.labels)
+        self.states, Y = self.labels, len(self.labels)
         self.out = nn.Linear(size, 3 * Y)
         bounds: list[int | None] = [1, *[None] * (Y - 1)]
         self.layer = OverlappingSemiCRFLayer(Y, order, max_length=bounds, transitions=transitions)
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Any]]:
+    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the scores of tokens, and of starts and ends."""
         tokens, starts, ends = self.out(states).chunk(3, -1)
         parts = {"starts": starts, "ends": ends}
         return (tokens if extra is None else tokens + extra), parts
-
-    def loss(self, states: Tensor, lengths: Any, gold: Gold, extra: Tensor | None) -> Tensor:
-        """Return the negative log-likelihood of each sequence."""
-        tokens, parts = self._scores(states, extra)
-        rows = self._rows(gold, lengths)
-        found: Tensor = self.layer(tokens, lengths, rows, "none", **parts)
-        return found
-
-    def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
-        """Return the best segments."""
-        tokens, parts = self._scores(states, extra)
-        return self._named(self.layer.decode(tokens, lengths, **parts))
 
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
@@ -205,57 +336,23 @@ class OverlappingHead(Head):
             (b, s.start, s.end, self.index[s.label]) for b, cut in enumerate(found) for s in cut
         ]
         index = np.array(rows, np.int64).reshape(-1, 4)
-        spans = index, tokens.new_zeros(len(index))
-        return _split(
-            self.layer.marginals(tokens, lengths, **parts, spans=spans)[3].tolist(), found
+        likely = self.layer.marginals(
+            tokens, lengths, **parts, spans=(index, tokens.new_zeros(len(index)))
         )
+        return split(likely.spans.tolist(), found)
 
 
-class FilteredHead(Head):
-    """A filtered semi-CRF; probabilities are those of the global model."""
-
-    def __init__(self, size: int, labels: Sequence[str], outside: str, **options: Any) -> None:
-        super().__init__(labels, outside)
-        self.layer = FilteredSemiCRF(size, len(labels), **options)
-
-    def loss(self, states: Tensor, lengths: Any, gold: Gold, extra: Tensor | None) -> Tensor:
-        """Return the total loss of each sequence."""
-        rows = [
-            (b, s.start, s.end, self.index[s.label] - 1) for b, cut in enumerate(gold) for s in cut
-        ]
-        table = torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
-        found: Tensor = self.layer(states, lengths, table, "none")
-        return found
-
-    def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
-        """Return the best segments."""
-        cuts = self.layer.decode(states, lengths)
-        return [[Segment(s, e, self.labels[y + 1]) for s, e, y in cut] for cut in cuts]
-
-    def probabilities(
-        self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
-    ) -> list[list[float]]:
-        """Return the probability of each segment."""
-        likely = [
-            {(s, e, self.labels[y + 1]): p for s, e, y, p in some}
-            for some in self.layer.probabilities(states, lengths)
-        ]
-        return [
-            [likely[b].get((s.start, s.end, s.label), 0.0) for s in cut]
-            for b, cut in enumerate(found)
-        ]
-
-    def n_best(
-        self, states: Tensor, lengths: Any, extra: Tensor | None, n: int
-    ) -> list[list[tuple[list[Segment], float]]]:
-        """Return the n best paths of each sequence, with their probabilities."""
-        return [
-            [([Segment(s, e, self.labels[y + 1]) for s, e, y in cut], p) for cut, p in some]
-            for some in self.layer.n_best(states, lengths, n)
-        ]
+def _picked(
+    scores: Tensor, parts: dict[str, Tensor], lengths: Any, some: list[int]
+) -> tuple[Tensor, list[int], dict[str, Tensor]]:
+    """Return the scores, lengths and further scores of some sequences of a batch."""
+    if len(some) == len(lengths):
+        return scores, list(lengths), parts
+    picked = {name: x[some] for name, x in parts.items()}
+    return scores[some], [lengths[b] for b in some], picked
 
 
-def _split(values: list[float], found: Gold) -> list[list[float]]:
+def split(values: list[float], found: Gold) -> list[list[float]]:
     """Return values, one for each segment, by sequence."""
     each = iter(values)
     return [[next(each) for _ in cut] for cut in found]

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from caesura.errors import InvalidInput, message
 from caesura.inference.batch import (
     Batch,
     BatchPosterior,
@@ -61,6 +62,9 @@ def batch_of(structure: Structure, scores: Mapping[str, Tensor]) -> Batch:
 
 
 def _array(x: Tensor) -> Any:
+    if x.is_meta:
+        expected = "a device with data"
+        raise InvalidInput(message("scores", "the device meta", expected, "move the scores"))
     return x.detach().cpu().contiguous().numpy()
 
 

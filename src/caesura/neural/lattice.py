@@ -21,7 +21,15 @@ from torch import Tensor
 from caesura.neural.histories import histories
 from caesura.neural.structure import Structure
 
-__all__ = ["dense_scores", "entropy", "log_partition", "logsum", "marginals", "summed"]
+__all__ = [
+    "barred_segments",
+    "dense_scores",
+    "entropy",
+    "log_partition",
+    "logsum",
+    "marginals",
+    "summed",
+]
 
 BY_PLACE = ("tokens", "segments", "starts", "ends", "span_scores")  # scores that depend on places
 
@@ -98,8 +106,6 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
     given = scores["tokens"] if "tokens" in scores else scores["segments"]
     longest = min(int(structure.bounds.max()), max(T, 1))
     L = scores["segments"].shape[2] if "segments" in scores else longest
-    t, length = np.arange(T)[:, None], np.arange(L)
-    outside = t + length >= structure.lengths[:, None, None]  # (B, T, L) reaches padding
 
     def clean(name: str) -> Tensor:  # padding may hold anything, NaN included
         pad = np.arange(T) >= structure.lengths[:, None]
@@ -107,7 +113,7 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
         return scores[name].masked_fill(mask, 0.0)
 
     if "segments" in scores:
-        mask = torch.from_numpy(outside).to(given.device)[..., None]
+        mask = torch.from_numpy(_outside(structure, L)).to(given.device)[..., None]
         total = scores["segments"].masked_fill(mask, 0.0)
     else:
         total = given.new_zeros(B, T, L, Y)
@@ -125,8 +131,14 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
         index = (((b * T + s) * L + (e - s - 1)) * Y + y)[usable]
         added = given.new_zeros(total.numel()).index_add(0, index, scores["span_scores"][usable])
         total = total + added.reshape(total.shape)
-    barred = torch.from_numpy(_barred(structure, outside, L)).to(given.device)
+    barred = torch.from_numpy(barred_segments(structure, L)).to(given.device)
     return total.masked_fill(barred, -torch.inf)
+
+
+def _outside(structure: Structure, L: int) -> Any:
+    """Return which segments reach beyond the sequence, (B, T, L)."""
+    ends = np.arange(structure.T)[:, None] + np.arange(L)
+    return ends >= structure.lengths[:, None, None]
 
 
 def summed(tokens: Tensor, L: int) -> Tensor:
@@ -139,10 +151,10 @@ def summed(tokens: Tensor, L: int) -> Tensor:
     return torch.stack(sums, 2)
 
 
-def _barred(structure: Structure, outside: Any, L: int) -> Any:
+def barred_segments(structure: Structure, L: int) -> Any:
     """Return which segments no segmentation may have, (B, T, L, Y)."""
     B, T, Y = structure.B, structure.T, structure.Y
-    barred = np.repeat(outside[..., None], Y, 3)
+    barred = np.repeat(_outside(structure, L)[..., None], Y, 3)
     barred |= np.arange(L)[:, None] >= structure.bounds
 
     def any_inside(marks: Any) -> Any:  # (B, T + L, ...) -> whether [t, t + l] holds a mark

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from caesura.documents import Document
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, message
+from caesura.features import SegmentFeature, declared, preset
+from caesura.models.estimator import Features
 from caesura.neural.embeddings import TokenEncoder
-from caesura.neural.heads import ChainHead, Head
-from caesura.segments import Segment
+from caesura.neural.heads import ChainHead, Head, Target
 
-__all__ = ["Network", "threads"]
+__all__ = ["Given", "Network", "answers", "check_device", "threads", "token_features"]
+
+BATCH = 32  # sequences that are asked about at a time
+T = TypeVar("T")
+Given = tuple[Tensor, list[int], Tensor | None]  # vectors of tokens, lengths, scores of features
 
 
 @contextmanager
@@ -27,6 +33,29 @@ def threads(n_threads: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def check_device(device: Any) -> None:
+    """Raise if torch cannot compute on a device."""
+    try:
+        torch.zeros(1, device=device).item()
+    except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
+        said = str(error).partition("\n")[0][:80]
+        expected = "a device that torch can use, such as 'cpu'"
+        raise InvalidInput(message("device", device, expected, f"correct it ({said})")) from None
+
+
+def token_features(features: Any) -> Features:
+    """Return declared features of tokens, or those of a preset; raise for features of segments."""
+    try:
+        listed = declared(preset(features) if isinstance(features, str) else features)
+    except InvalidInput as error:
+        raise error.changed(argument="features") from None
+    for feature in listed:
+        if isinstance(feature, SegmentFeature) or feature.place != "token":
+            remedy = "leave it out, or take SemiCRF"
+            raise InvalidInput(message("features", feature, "features of tokens", remedy))
+    return listed
 
 
 class Network(nn.Module):
@@ -61,7 +90,7 @@ class Network(nn.Module):
             self.weights = nn.EmbeddingBag(max(1, len(features)), head.n_scores, mode="sum")
             nn.init.zeros_(self.weights.weight)
 
-    def states(self, documents: Sequence[Document]) -> tuple[Tensor, list[int], Tensor | None]:
+    def states(self, documents: Sequence[Document]) -> Given:
         """Return vectors of tokens, lengths, and the scores of features."""
         states, lengths = self.encoder([document.tokens for document in documents])
         extra = None
@@ -93,10 +122,52 @@ class Network(nn.Module):
                 out[b, :n] = self.weights(index, offsets, per_sample_weights=factors)
         return out
 
-    def loss(self, documents: Sequence[Document], gold: Sequence[Sequence[Segment]]) -> Tensor:
-        """Return the mean loss of some sequences."""
+    def loss(
+        self,
+        documents: Sequence[Document],
+        gold: Sequence[Target],
+        weights: Sequence[float] | None = None,
+    ) -> Tensor:
+        """Return the mean loss of some sequences, each times its weight."""
         states, lengths, extra = self.states(documents)
         total: Tensor = self.head.loss(states, lengths, gold, extra)  # type: ignore[operator]
         if self.chain is not None:
             total = total + self.chain_weight * self.chain.loss(states, lengths, gold, None)
+        if weights is not None:
+            total = total * total.new_tensor(weights)
         return total.mean()
+
+
+def answers(
+    network: Network,
+    documents: Sequence[Document],
+    ask: Callable[[Given, list[int]], Sequence[T]],
+    by_length: bool = True,
+) -> list[T]:
+    """Return the answer of each document to a question that is asked of some at a time.
+
+    Parameters
+    ----------
+    network : Network
+        What reads them.
+    documents : sequence of Document
+        The sequences.
+    ask : callable
+        Given what the network makes of some documents, and which they are, returns their answers.
+    by_length : bool
+        Whether to ask about documents of similar lengths together; else in their order.
+
+    Returns
+    -------
+    list
+    """
+    order = list(range(len(documents)))
+    if by_length:
+        order.sort(key=lambda i: len(documents[i]))
+    found: dict[int, T] = {}
+    with torch.no_grad():
+        for k in range(0, len(order), BATCH):
+            some = order[k : k + BATCH]
+            given = network.states([documents[i] for i in some])
+            found.update(zip(some, ask(given, some), strict=True))
+    return [found[i] for i in range(len(documents))]

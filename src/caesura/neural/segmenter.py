@@ -10,13 +10,14 @@ import torch
 
 from caesura.checks import whole
 from caesura.documents import Document
+from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
-from caesura.features import declared, preset
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
 from caesura.models.arguments import checked_run
+from caesura.models.examples import weights_of
 from caesura.neural import heads
 from caesura.neural.answers import Answers
 from caesura.neural.embeddings import (
@@ -28,11 +29,14 @@ from caesura.neural.embeddings import (
     read_vectors,
     shape_of,
 )
-from caesura.neural.network import Network, threads
+from caesura.neural.filtered import DECODERS
+from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.heads import Target
+from caesura.neural.network import Network, answers, check_device, threads, token_features
 from caesura.neural.spans import REPRESENTATIONS
-from caesura.neural.training import Schedule, train
+from caesura.neural.targets import check_longest, known_segments, read_targets, refuse_partial
+from caesura.neural.training import Data, Schedule, train
 from caesura.neural.transformer import Transformer
-from caesura.segments import Segment
 
 __all__ = ["NeuralSegmenter"]
 
@@ -64,8 +68,7 @@ class NeuralSegmenter(Answers):
     frozen : bool
         Whether the transformer stays as it is.
     features : list or str, optional
-        Features of tokens, or the name of a preset, whose weights are trained with the network; not
-        with the filtered model.
+        Features of tokens, or the name of a preset, whose weights are trained with the network.
     order : int
         Number of previous labels that the score of a label depends on.
     max_length : int or "observed"
@@ -74,13 +77,17 @@ class NeuralSegmenter(Answers):
         How vectors of segments are made, see `caesura.neural.spans.SpanRepresentation`.
     hybrid : float
         Weight of the loss of a chain that is trained with the model.
-    transitions, null_weight, global_loss
+    transitions, null_weight, global_loss, one_score
         See `FilteredSemiCRF`; all models have `transitions`.
+    decoder : {"global", "greedy", "mean"}, optional
+        How a filtered model chooses among kept spans, see `FilteredSemiCRF.decode`.  It may be set
+        between two predictions.
     outside : str
         Label of text outside segments.
     epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
         Of training with AdamW: `encoder_rate` is the learning rate of the transformer and `rate`
-        that of everything else; `warm_up` is the share of all steps in which rates rise.
+        that of everything else; `warm_up` is the share of all steps in which rates rise, `clip` the
+        largest norm of a gradient, 0 for any.
     patience : int, optional
         Epochs without a better score on development data before training ends.
     device : str
@@ -102,6 +109,9 @@ class NeuralSegmenter(Answers):
         One entry for each epoch.
     n_features_ : int
         Number of weights.
+    graph_sizes_ : list of (float, float)
+        Of a filtered model, for each epoch: the mean numbers of kept spans and of arcs between them
+        in a training sequence.
 
     Examples
     --------
@@ -131,6 +141,8 @@ class NeuralSegmenter(Answers):
     transitions: bool
     null_weight: float
     global_loss: bool
+    one_score: bool
+    decoder: str | None
     epochs: int
     rate: float
     encoder_rate: float
@@ -161,6 +173,8 @@ class NeuralSegmenter(Answers):
         transitions: bool = True,
         null_weight: float = 0.4,
         global_loss: bool = True,
+        one_score: bool = False,
+        decoder: str | None = None,
         outside: str = "O",
         epochs: int = 20,
         batch_size: int = 8,
@@ -185,6 +199,7 @@ class NeuralSegmenter(Answers):
             ("context", CONTEXTS),
             ("characters", CHARACTERS),
             ("representation", REPRESENTATIONS),
+            ("decoder", (None, *DECODERS)),
         ):
             if getattr(self, name) not in some:
                 raise InvalidInput(
@@ -199,13 +214,23 @@ class NeuralSegmenter(Answers):
                 whole(name, getattr(self, name), 1)
         if self.max_length != "observed":
             whole("max_length", self.max_length, 1)
+        for name in ("frozen", "transitions", "global_loss", "one_score"):
+            if not isinstance(getattr(self, name), bool):
+                remedy = "pass one of them"
+                raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
+        if self.model == "filtered" and self.order > 1:
+            raise InvalidInput(message("order", self.order, "1 with 'filtered'", "leave it out"))
+        if not isinstance(self.outside, str):
+            raise InvalidInput(message("outside", self.outside, "a string", "pass a label"))
+        if not isinstance(self.transformer, str | os.PathLike | None):
+            expected = "the name of a model, or a folder"
+            raise InvalidInput(message("transformer", self.transformer, expected, "correct it"))
+        Tokeniser.of(self.tokeniser)
+        check_device(self.device)
         for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
             self._check_number(name, most)
         for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
             self._check_number(name, float("inf"))
-        if self.features is not None and self.model == "filtered":
-            remedy = "leave them out, or choose another model"
-            raise InvalidInput(message("features", "features", "none with 'filtered'", remedy))
 
     def _check_number(self, name: str, most: float) -> None:
         value = getattr(self, name)
@@ -231,11 +256,12 @@ class NeuralSegmenter(Answers):
         Parameters
         ----------
         X, y
-            As `caesura.SemiCRF.fit` takes them; X must have tokens, and y all segments.
+            As `caesura.SemiCRF.fit` takes them; X must have tokens.  A filtered model does not take
+            `Partial` labels.
         X_dev, y_dev : optional
             Development data: the weights of the epoch with the best segment F1 on it are kept.
-        sample_weight
-            Not supported.
+        sample_weight : array of shape (n,), optional
+            How much each sequence counts.
         checkpoint : path, optional
             Written after every epoch; if it is there, fitting goes on from it.
         callbacks : sequence of callables
@@ -246,30 +272,34 @@ class NeuralSegmenter(Answers):
         self
         """
         self.check_parameters()
-        if sample_weight is not None:
-            raise InvalidInput("sample_weight: NeuralSegmenter does not support it; leave it out")
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
-        documents, gold = self._gold(X, y, ("X", "y"))
-        if not any(gold):
-            raise InvalidInput("y: got no segment at all, expected some to learn from")
-        labels = sorted({segment.label for cut in gold for segment in cut})
+        documents, gold, labels = read_targets(X, y, self.tokeniser, self.outside)
+        if self.model == "filtered":
+            refuse_partial(gold)
+        weights = None
+        if sample_weight is not None:
+            weights = weights_of(sample_weight, len(documents)).tolist()
         development = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
         if development is not None and not any(development[1]):
             raise InvalidInput("y_dev: got no segment at all, expected some to compare with")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             network = self._built(documents, gold, labels)
-        self._check_longest(gold, network)
+            head: Any = network.head
+        if self.model in ("semi", "filtered"):
+            check_longest(gold, self._longest)
 
         def score() -> float:
             assert development is not None
-            found = [cut for cut, _ in self._found(network, development[0], False)]
+            found = answers(
+                network, development[0], lambda given, _: head.predict(*given, **self._chosen())
+            )
             return segment_counts(development[1], found, self.outside).f1
 
         shown = {
             k: v
             for k, v in self.get_params().items()
-            if k not in ("verbose", "device", "n_threads")
+            if k not in ("verbose", "device", "n_threads", "decoder")
         }
         settings = repr((shown, None if development is None else development[1]))
         names = ("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip")
@@ -283,25 +313,24 @@ class NeuralSegmenter(Answers):
         ):
             asked = None if development is None else score
             shown_by: list[Callable[[Progress], bool | None]] = [*callbacks, line]
-            run, status = train(
-                network, documents, gold, schedule, asked, checkpoint, shown_by, settings
-            )
+            data = Data(documents, gold, weights)
+            run, status = train(network, data, schedule, asked, checkpoint, shown_by, settings)
         self._network, self.labels_, self.history_ = network, labels, run.history
         self.status_, self.calibration_ = status, None
+        self.graph_sizes_ = run.sizes
         self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
 
     def _built(
-        self, documents: Sequence[Document], gold: Sequence[Sequence[Segment]], labels: list[str]
+        self, documents: Sequence[Document], gold: Sequence[Target], labels: list[str]
     ) -> Network:
         """Return a new network for some training data."""
         words = [word for document in documents for word in document.tokens]
         features = None
         if self.features is not None:
-            listed = preset(self.features) if isinstance(self.features, str) else self.features
-            features = Encoder(declared(listed))
+            features = Encoder(token_features(self.features))
             features.encode(documents, True)
-        longest = max(s.end - s.start for cut in gold for s in cut)
+        longest = max([1, *(s.end - s.start for one in gold for s in known_segments(one))])
         if self.max_length != "observed":
             longest = int(self.max_length)
         vocabularies = (
@@ -326,12 +355,13 @@ class NeuralSegmenter(Answers):
         encoder = TokenEncoder(sizes, words, characters, shapes, vectors, inner)
         common = (encoder.size, labels, self.outside)
         if self.model == "filtered":
-            head: heads.Head = heads.FilteredHead(
+            head: heads.Head = FilteredHead(
                 *common,
                 max_width=L,
                 representation=self.representation,
                 null_weight=self.null_weight,
                 global_loss=self.global_loss,
+                one_score=self.one_score,
                 transitions=self.transitions,
                 dropout=self.dropout,
             )
@@ -351,17 +381,6 @@ class NeuralSegmenter(Answers):
         network = Network(encoder, head, features, chain, self.hybrid).to(self.device)
         self._longest = L
         return network.eval()
-
-    def _check_longest(self, gold: Sequence[Sequence[Segment]], network: Network) -> None:
-        if self.model not in ("semi", "filtered"):
-            return
-        for i, cut in enumerate(gold):
-            for segment in cut:
-                if segment.end - segment.start > self._longest:
-                    expected = f"a segment of {self._longest} tokens or fewer, as max_length says"
-                    raise InvalidInput(
-                        message(f"y[{i}]", tuple(segment), expected, "raise max_length")
-                    )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file, which `caesura.load` reads.

@@ -18,7 +18,16 @@ from caesura.errors import InvalidInput, message
 from caesura.inference.problems import Rule
 from caesura.models.rules import Rules, each_rules, told_of
 
-__all__ = ["Ints", "Structure", "integers", "lengths_of", "patterns_of", "spans_of", "with_rules"]
+__all__ = [
+    "Ints",
+    "Structure",
+    "constraints_of",
+    "integers",
+    "lengths_of",
+    "patterns_of",
+    "spans_of",
+    "with_rules",
+]
 
 Ints = npt.NDArray[np.int64]
 
@@ -145,6 +154,31 @@ def with_rules(structure: Structure, constraints: Any) -> Structure:
         forbidden=np.array(forbidden, np.int64).reshape(-1, 4),
         rules=common or (),
     )
+
+
+def constraints_of(allowed: npt.NDArray[Any], marks: npt.NDArray[Any] | None) -> dict[str, Any]:
+    """Return constraints of one sequence, given what is known of each token and boundary.
+
+    Parameters
+    ----------
+    allowed : array of shape (T, Y)
+        Labels that each token may have.
+    marks : array of shape (T + 1,), optional
+        FORCED and BARRED boundaries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> constraints_of(np.array([[1, 1], [0, 1]]), np.array([0, 1, 0]))
+    {'allowed': {1: [1]}, 'boundaries': [1], 'no_boundaries': []}
+    """
+    some = np.flatnonzero(~allowed.all(axis=1)).tolist()
+    inner = np.zeros(0, np.int64) if marks is None else marks[1:-1]
+    return {
+        "allowed": {t: np.flatnonzero(allowed[t]).tolist() for t in some},
+        "boundaries": (np.flatnonzero(inner & FORCED) + 1).tolist(),
+        "no_boundaries": (np.flatnonzero(inner & BARRED) + 1).tolist(),
+    }
 
 
 def _constrained(rules: Rules, length: int, Y: int) -> Constraints:

@@ -13,20 +13,21 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from caesura import persistence
-from caesura.documents import Document
-from caesura.errors import InvalidInput
+from caesura.documents import Document, Partial
+from caesura.errors import Impossible, InvalidInput, message
 from caesura.learning import Progress
+from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.heads import Target
 from caesura.neural.network import Network
-from caesura.segments import Segment
 
-__all__ = ["Run", "Schedule", "arrays_of", "batches", "put_arrays", "train"]
+__all__ = ["Data", "Run", "Schedule", "arrays_of", "batches", "put_arrays", "train"]
 
 Arrays = dict[str, npt.NDArray[Any]]
 KIND = "neural checkpoint"
@@ -41,10 +42,23 @@ class Schedule:
     rate: float = 1e-3  # of everything but a transformer
     encoder_rate: float = 2e-5  # of a transformer
     warm_up: float = 0.1  # share of all steps in which rates rise
-    clip: float = 5.0  # largest norm of a gradient
+    clip: float = 5.0  # largest norm of a gradient; 0 for any
     weight_decay: float = 0.0
     patience: int | None = None  # epochs without a better score on development data
     seed: int = 0
+
+
+class Data(NamedTuple):
+    """What is learnt from."""
+
+    documents: Sequence[Document]
+    gold: Sequence[Target]
+    weights: Sequence[float] | None = None  # how much each sequence counts
+
+    def of(self, some: Sequence[int]) -> Data:
+        """Return some of the sequences."""
+        weights = None if self.weights is None else [self.weights[i] for i in some]
+        return Data([self.documents[i] for i in some], [self.gold[i] for i in some], weights)
 
 
 @dataclass
@@ -57,6 +71,7 @@ class Run:
     seconds: float = 0.0
     history: list[Progress] = field(default_factory=list)
     best: Arrays = field(default_factory=dict)
+    sizes: list[tuple[float, float]] = field(default_factory=list)  # of the graphs of a filter
 
 
 def batches(
@@ -75,8 +90,7 @@ def batches(
 
 def train(
     network: Network,
-    documents: Sequence[Document],
-    gold: Sequence[Sequence[Segment]],
+    data: Data,
     schedule: Schedule,
     score: Callable[[], float] | None,
     checkpoint: str | os.PathLike[str] | None,
@@ -85,14 +99,16 @@ def train(
 ) -> tuple[Run, str]:
     """Train a network, and leave it with its best weights; return the run and why it ended."""
     optimiser = _optimiser(network, schedule)
-    run, mark = Run(), _fingerprint(settings, documents, gold)
+    run, mark = Run(), _fingerprint(settings, data)
     if checkpoint is not None and Path(checkpoint).exists():
         run = _resumed(checkpoint, mark, network, optimiser)
-    per_epoch = math.ceil(len(documents) / schedule.batch_size)
+    per_epoch = math.ceil(len(data.documents) / schedule.batch_size)
     status = "epochs"
     while run.epoch < schedule.epochs:
         began, run.epoch = time.perf_counter(), run.epoch + 1
-        objective = _epoch(network, documents, gold, schedule, optimiser, run.epoch, per_epoch)
+        objective = _epoch(network, data, schedule, optimiser, run.epoch, per_epoch)
+        size = network.head.mean_size() if isinstance(network.head, FilteredHead) else None
+        run.sizes += [] if size is None else [size]
         found = None if score is None else score()
         if found is None or found > run.best_score:
             run.best_score, run.best_epoch = (run.best_score if found is None else found), run.epoch
@@ -119,8 +135,7 @@ def train(
 
 def _epoch(
     network: Network,
-    documents: Sequence[Document],
-    gold: Sequence[Sequence[Segment]],
+    data: Data,
     schedule: Schedule,
     optimiser: torch.optim.Optimizer,
     epoch: int,
@@ -128,7 +143,7 @@ def _epoch(
 ) -> float:
     """Train for one epoch and return the mean loss of a sequence."""
     network.train()
-    lengths, total = [len(document) for document in documents], 0.0
+    lengths, total = [len(document) for document in data.documents], 0.0
     order = np.random.default_rng([schedule.seed, epoch])
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed((schedule.seed * 1_000_003 + epoch) % 2**63)
@@ -137,13 +152,34 @@ def _epoch(
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * factor
             optimiser.zero_grad(set_to_none=True)
-            loss = network.loss([documents[i] for i in some], [gold[i] for i in some])
+            loss = _loss(network, data, some, schedule)
             loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
+            if schedule.clip > 0.0:
+                torch.nn.utils.clip_grad_norm_(network.parameters(), schedule.clip)
             optimiser.step()
             total += float(loss.detach()) * len(some)
     network.eval()
-    return total / len(documents)
+    return total / len(lengths)
+
+
+def _loss(network: Network, data: Data, some: Sequence[int], schedule: Schedule) -> torch.Tensor:
+    """Return the loss of some sequences; errors say which one, or that the rate is too high."""
+    try:
+        return network.loss(*data.of(some))
+    except Impossible:
+        for i in some if len(some) > 1 else ():
+            _loss(network, data, [i], schedule)
+        raise Impossible(
+            f"y[{some[0]}]: no segmentation agrees with what is known of it; correct it, or raise "
+            "max_length"
+        ) from None
+    except InvalidInput:
+        if all(bool((x.abs() < 1e9).all()) for x in network.parameters()):
+            raise
+        expected = "rates with which weights stay small"
+        rate = (schedule.rate, schedule.encoder_rate)
+        remedy = "lower rate, encoder_rate or clip"
+        raise InvalidInput(message("rate, encoder_rate", rate, expected, remedy)) from None
 
 
 def _factor(step: int, per_epoch: int, schedule: Schedule) -> float:
@@ -194,12 +230,15 @@ def put_arrays(network: Network, arrays: Arrays) -> None:
     network.load_state_dict(state, strict=False)
 
 
-def _fingerprint(settings: str, documents: Sequence[Document], gold: Any) -> str:
+def _fingerprint(settings: str, data: Data) -> str:
     """Return what a checkpoint depends on."""
     crc = zlib.crc32(settings.encode())
-    for document, cut in zip(documents, gold, strict=True):
-        crc = zlib.crc32(repr((list(document.tokens), [tuple(s) for s in cut])).encode(), crc)
-    return f"{len(documents)} crc32 {crc:08x}"
+    for document, target in zip(data.documents, data.gold, strict=True):
+        known = repr(target if isinstance(target, Partial) else [tuple(s) for s in target])
+        crc = zlib.crc32(repr((list(document.tokens), known)).encode(), crc)
+    if data.weights is not None:
+        crc = zlib.crc32(repr(list(data.weights)).encode(), crc)
+    return f"{len(data.documents)} crc32 {crc:08x}"
 
 
 def _keep(path: Any, mark: str, run: Run, network: Network, optimiser: Any) -> None:
@@ -209,6 +248,7 @@ def _keep(path: Any, mark: str, run: Run, network: Network, optimiser: Any) -> N
         "best_score": run.best_score,
         "best_epoch": run.best_epoch,
         "seconds": run.seconds,
+        "sizes": run.sizes,
         "history": [[None if x != x else x for x in progress] for progress in run.history],
     }
     arrays = {f"weights.{name}": a for name, a in arrays_of(network).items()}
@@ -246,4 +286,5 @@ def _resumed(path: Any, mark: str, network: Network, optimiser: Any) -> Run:
         seconds=header["seconds"],
         history=history,
         best=part("best."),
+        sizes=[(nodes, arcs) for nodes, arcs in header.get("sizes", [])],
     )

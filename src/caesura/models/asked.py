@@ -1,0 +1,99 @@
+"""Sequences of which something is asked: their potentials, under constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caesura import inference
+from caesura.errors import Impossible, InvalidInput
+from caesura.models.conditions import missing_rules, too_many_rules
+from caesura.models.encoded import impossible
+from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, told_of
+from caesura.models.structure import unscaled
+from caesura.potentials import Potentials
+
+__all__ = ["Asked", "constrained"]
+
+MOST_TOKENS = 10_000  # whose potentials are there at a time
+
+
+class Asked(NamedTuple):
+    """Some sequences of which something is asked."""
+
+    first: int  # the index of the first in X
+    potentials: list[Potentials]  # constrained
+    rules: list[Rules]
+
+    def of(self, question: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:
+        """Return the answers to a question of the engine."""
+        try:
+            answers: list[Any] = question(self.potentials, *arguments, **options)
+            return answers
+        except (Impossible, InvalidInput):
+            for i, p in enumerate(self.potentials, self.first):
+                if _log_partition(i, p) == -np.inf:
+                    raise impossible(i) from None
+            raise
+
+    def log_partitions(self, n_threads: int | None) -> list[float]:
+        """Return ln Z of each, or raise where nothing is possible."""
+        found = self.of(inference.log_partition, n_threads=n_threads)
+        if -np.inf in found:
+            raise impossible(self.first + found.index(-np.inf))
+        return found
+
+
+def constrained(
+    potentials: Iterable[Potentials],
+    constraints: Constraints,
+    X: Any,
+    labels: tuple[Sequence[str], str],
+    constrain: Callable[[Potentials, Rules, str], None],
+) -> Iterator[Asked]:
+    """Yield potentials under the constraints of their sequences, some at a time.
+
+    Parameters
+    ----------
+    potentials : iterable of Potentials
+        Of each sequence.
+    constraints : dict, or one dict for each sequence, or None
+        What answers must keep.
+    X : sized or not
+        The sequences, of which only the number is looked at.
+    labels : (sequence of str, str)
+        The labels that constraints may name, and which of them is outside.
+    constrain : callable
+        Constrains potentials, given checked rules and what errors call them.
+    """
+    rules, i = each_rules(constraints, X), -1
+    some, tokens = Asked(0, [], []), 0
+    for i, p in enumerate(potentials):
+        mine, name = next(rules, (None, ""))
+        if mine is None:
+            raise missing_rules(i)
+        if mine != Rules():
+            with told_of(name):
+                mine = checked_rules(mine, p.length, *labels)
+            constrain(p, mine, name)
+        some.potentials.append(p)
+        some.rules.append(mine)
+        tokens += p.length + 1
+        if tokens >= MOST_TOKENS:
+            yield some
+            some, tokens = Asked(i + 1, [], []), 0
+    if not isinstance(rules, repeat) and next(rules, None) is not None:
+        raise too_many_rules(i + 1)
+    if some.potentials:
+        yield some
+
+
+def _log_partition(i: int, p: Potentials) -> float:
+    """Return ln Z of sequence i, or raise an error that names it."""
+    try:
+        return inference.log_partition(p)
+    except InvalidInput:
+        raise unscaled(i) from None

@@ -1,0 +1,308 @@
+"""From X to segments of a fitted network: the best ones, several, some drawn.
+
+::
+
+    X -> documents -> Network.states -> head: answers of a batch               (free)
+                                     -> Potentials, constrained -> the engine  (under constraints)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from caesura import inference
+from caesura.checks import whole
+from caesura.errors import InvalidInput
+from caesura.inference.door import check_answers, check_count
+from caesura.inference.results import Marginals
+from caesura.models.asked import Asked, constrained
+from caesura.models.base import Model
+from caesura.models.reading import check_words, chunks
+from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
+from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.network import Given, Network, answers, threads
+from caesura.potentials import Potentials
+from caesura.segments import Segment, to_tags
+
+__all__ = ["Predictor"]
+
+MOST = 2**31 - 1
+T = TypeVar("T")
+
+
+class _Some(NamedTuple):
+    """Some sequences, and what the network makes of them."""
+
+    first: int  # the index of the first in X, where they are in order
+    given: Any  # vectors of tokens, lengths, scores of features
+    rules: dict[str, Any]  # what a filtered model must keep, as an argument by name
+
+
+class Predictor(Model):
+    """A fitted network that predicts."""
+
+    _network: Network | None = None
+
+    def _fitted_network(self) -> Network:
+        if self._network is None:
+            raise InvalidInput("model: it is not fitted; call fit first")
+        return self._network
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._network is not None
+
+    # -- the ways to an answer -------------------------------------------------------------------
+
+    def _each(
+        self,
+        X: Any,
+        constraints: Constraints,
+        ask: Callable[[_Some], Sequence[T]],
+        by_length: bool = True,
+    ) -> Iterator[T]:
+        """Yield an answer for each sequence; batches hold sequences of similar lengths."""
+        network = self._fitted_network()
+        rules = None if constraints is None else self._checked_rules(X, constraints)
+        for first, documents in chunks(X, self.tokeniser):
+            check_words(documents, first)
+            mine = None if rules is None else [next(rules)(len(one)) for one in documents]
+
+            def question(
+                given: Given, some: list[int], first: int = first, mine: Any = mine
+            ) -> Any:
+                kept = {} if mine is None else {"rules": [mine[i] for i in some]}
+                return ask(_Some(first + some[0], given, kept))
+
+            with threads(self.n_threads):
+                found: list[T] = answers(network, documents, question, by_length)
+            yield from found
+
+    def _checked_rules(self, X: Any, constraints: Constraints) -> Iterator[Any]:
+        """Yield functions from the length of a sequence to its checked rules."""
+
+        def checked(length: int, rules: Rules, name: str) -> Rules:
+            with told_of(name):
+                return checked_rules(rules, length, self._rule_labels, self.outside)
+
+        for rules, name in each_rules(constraints, X):
+            yield lambda length, rules=rules, name=name: checked(length, rules, name)
+
+    def _chosen(self) -> dict[str, Any]:
+        """Return how a filtered model decodes, as an argument by name."""
+        own: Any = self
+        return {} if own.model != "filtered" else {"decoder": own.decoder}
+
+    @property
+    def _rule_labels(self) -> list[str]:
+        return [*self.labels_, self.outside]
+
+    def _by_filter(self) -> bool:
+        """Whether the head is a filtered one, which answers for kept spans only."""
+        return isinstance(self._fitted_network().head, FilteredHead)
+
+    def _potentials(self, X: Any) -> Iterator[Potentials]:
+        """Yield the potentials of one sequence after the other."""
+        if self._by_filter():
+            raise InvalidInput(
+                "model: got 'filtered', which has no distribution over all segmentations; choose "
+                "another model, or ask predict_confident, predict_n_best or sample"
+            )
+        head: Any = self._fitted_network().head
+        yield from self._each(X, None, lambda some: head.potentials(*some.given))
+
+    def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
+        """Yield the constrained potentials of some sequences at a time."""
+        head: Any = self._fitted_network().head
+        labels = (self._rule_labels, self.outside)
+        return constrained(
+            self._potentials(X),
+            constraints,
+            X,
+            labels,
+            lambda p, rules, name: head.constrain(p, rules, name),
+        )
+
+    def _found(
+        self, X: Any, constraints: Constraints, likely: bool
+    ) -> Iterator[tuple[list[Segment], list[float]]]:
+        """Yield the segments of each sequence, with their probabilities where asked for."""
+        head: Any = self._fitted_network().head
+        if constraints is None or self._by_filter():
+
+            def ask(some: _Some) -> list[tuple[list[Segment], list[float]]]:
+                found = head.predict(*some.given, **some.rules, **self._chosen())
+                chances: list[list[float]] = [[] for _ in found]
+                if likely:
+                    chances = head.probabilities(*some.given, found, **some.rules)
+                return list(zip(found, chances, strict=True))
+
+            yield from self._each(X, constraints, ask)
+            return
+        for asked in self._asked(X, constraints):
+            paths = asked.of(inference.viterbi, n_threads=self.n_threads)
+            for p, path in zip(asked.potentials, paths, strict=True):
+                cut = head.named(path.segments)
+                yield cut, (head.chances(p, cut) if likely else [])
+
+    # -- segments --------------------------------------------------------------------------------
+
+    def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
+        """Return the best segments of each sequence.
+
+        Parameters
+        ----------
+        X : iterable of sequences
+            Token lists, texts or documents.
+        constraints : dict, or one dict for each sequence, optional
+            Arguments of `Potentials.constrain` that every answer must keep.  A filtered model keeps
+            those about single spans, tokens and boundaries.
+
+        Returns
+        -------
+        list of list of Segment
+        """
+        return [cut for cut, _ in self._found(X, spoken(constraints, X), False)]
+
+    def predict_tags(
+        self, X: Iterable[Any], scheme: str = "BIO", constraints: Constraints = None
+    ) -> list[list[str]]:
+        """Return a tag for each token of each sequence.
+
+        Parameters
+        ----------
+        X, constraints
+            See `predict`.
+        scheme : str
+            A tag scheme.
+
+        Returns
+        -------
+        list of list of str
+        """
+        to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
+        documents = [one for _, some in chunks(X, self.tokeniser) for one in some]
+        found = self.predict(documents, constraints)
+        return [
+            to_tags(cut, scheme, len(document), self.outside)
+            for cut, document in zip(found, documents, strict=True)
+        ]
+
+    def predict_n_best(
+        self, X: Iterable[Any], n: int = 5, constraints: Constraints = None
+    ) -> list[list[tuple[list[Segment], float]]]:
+        """Return the n best lists of segments of each sequence, with their probabilities.
+
+        Parameters
+        ----------
+        X, constraints
+            See `predict`.
+        n : int
+            How many; there are fewer where fewer are possible.
+
+        Returns
+        -------
+        list of list of (segments, probability)
+        """
+        check_count("n", n)
+        most, head = min(int(n), MOST), self._head
+        constraints = spoken(constraints, X)
+        out: list[list[tuple[list[Segment], float]]] = []
+        if constraints is None or self._by_filter():
+            return list(
+                self._each(X, constraints, lambda s: head.n_best(*s.given, most, **s.rules))
+            )
+        for asked in self._asked(X, constraints):
+            totals = asked.log_partitions(self.n_threads)
+            ranked = asked.of(inference.n_best, most, n_threads=self.n_threads)
+            for paths, total in zip(ranked, totals, strict=True):
+                chances = np.exp([min(0.0, path.score - total) for path in paths]).tolist()
+                cuts = [head.named(path.segments) for path in paths]
+                out.append(list(zip(cuts, chances, strict=True)))
+        return out
+
+    def sample(
+        self,
+        X: Iterable[Any],
+        n: int = 1,
+        seed: int | None = None,
+        constraints: Constraints = None,
+    ) -> list[list[list[Segment]]]:
+        """Draw n lists of segments of each sequence from the model's distribution.
+
+        Parameters
+        ----------
+        X, constraints
+            See `predict`.
+        n : int
+            How many of each.
+        seed : int, optional
+            `random_state` if not given.
+
+        Returns
+        -------
+        list of list of list of Segment
+        """
+        whole("n", n, 1, MOST)
+        given = whole("seed", self.random_state if seed is None else seed, 0)
+        # The engine adds i: far from each other, two seeds never give the same draws, shifted by i.
+        start = int(np.random.SeedSequence(given).generate_state(1, np.uint64)[0])
+        head, constraints = self._head, spoken(constraints, X)
+        out: list[list[list[Segment]]] = []
+        if constraints is None or self._by_filter():
+
+            def ask(some: _Some) -> list[list[list[Segment]]]:
+                check_answers(n * (some.first + len(some.given[1])))
+                place = (start + some.first) % 2**64
+                drawn: list[list[list[Segment]]] = head.sample(*some.given, n, place, **some.rules)
+                return drawn
+
+            return list(self._each(X, constraints, ask, by_length=False))
+        for asked in self._asked(X, constraints):
+            place = (start + asked.first) % 2**64
+            drawn = asked.of(inference.sample, n, place, n_threads=self.n_threads)
+            out += [[head.named(path) for path in paths] for paths in drawn]
+        return out
+
+    @property
+    def _head(self) -> Any:
+        return self._fitted_network().head
+
+    # -- probabilities ---------------------------------------------------------------------------
+
+    def potentials(self, x: Any) -> Potentials:
+        """Return the log-potentials of one sequence, of which everything can be asked.
+
+        Parameters
+        ----------
+        x : sequence
+            A token list, a text or a document.
+
+        Returns
+        -------
+        Potentials
+            Its labels are the states of the model: the labels of segments, or the tags of a chain.
+        """
+        return next(self._potentials([x]))
+
+    def predict_marginals(
+        self, X: Iterable[Any], constraints: Constraints = None
+    ) -> list[Marginals]:
+        """Return the probabilities of each sequence, over the states of the model.
+
+        Parameters
+        ----------
+        X, constraints
+            See `predict`; not of a filtered model.
+
+        Returns
+        -------
+        list of Marginals
+        """
+        return [
+            one
+            for asked in self._asked(X, spoken(constraints, X))
+            for one in asked.of(inference.marginals, n_threads=self.n_threads)
+        ]

@@ -1,0 +1,178 @@
+"""What makes up the score of a segmentation of a neural model: the network and the features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from caesura.documents import Document
+from caesura.errors import Impossible
+from caesura.inference.span_graph import SpanGraph
+from caesura.models.explanation import Explanation, PathReasons, Reason
+from caesura.models.patterns import named
+from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.heads import LayerHead
+from caesura.neural.network import Network
+from caesura.neural.structure import Ints
+from caesura.segments import Segment
+
+__all__ = ["NetworkReasons", "explain_filtered"]
+
+Added = Iterator[tuple[str, str, float]]  # feature, states, value
+
+
+class _Features:
+    """The declared features that fire at each token of a sequence, with their weights."""
+
+    def __init__(self, network: Network, document: Document) -> None:
+        self.fired: list[list[tuple[str, float, int]]] = [[] for _ in document.tokens]
+        if network.features is None or not len(document):
+            return
+        corpus = network.features.encode([document], False)
+        ptr, ids, values, *_ = corpus.row_attributes(0)
+        names = network.features.names(ids.tolist())
+        self.weights = network.weights.weight.detach().cpu().double().numpy()
+        for t in range(len(document)):
+            self.fired[t] = [
+                (names[k], float(values[k]), int(ids[k])) for k in range(ptr[t], ptr[t + 1])
+            ]
+
+    def of(self, start: int, end: int, column: int, shown: str) -> Added:
+        """Yield what the features of some tokens add for a label."""
+        for t in range(start, end):
+            for name, value, attribute in self.fired[t]:
+                yield name, shown, value * float(self.weights[attribute, column])
+
+
+class NetworkReasons(PathReasons):
+    """What the network, the features and the labels add to the score of each segment of a path.
+
+    Parameters
+    ----------
+    network : Network
+        A fitted network, whose head is not a filtered one.
+    document : Document
+        The sequence.
+    """
+
+    def __init__(self, network: Network, document: Document) -> None:
+        head: Any = network.head
+        assert isinstance(head, LayerHead)
+        super().__init__(max(1, head.layer.order))
+        self.tokens, self.order = document.tokens, head.layer.order
+        self.index = {state: y for y, state in enumerate(head.states)}
+        self.features = _Features(network, document)
+        with torch.no_grad():
+            states, _, _ = network.states([document])
+            scores, parts = head._scores(states, None)  # the network's own
+            _, given = head.layer._prepare(scores, [len(document)], None, **parts)
+        self.arrays = {name: x.detach().cpu().double().numpy() for name, x in given.items()}
+
+    def _added(self, segments: Sequence[Segment], at: int) -> Added:
+        start, end, label = segments[at]
+        y, arrays = self.index[label], self.arrays
+        if "segments" in arrays:
+            yield f"network[{start}:{end}]", label, arrays["segments"][0, start, end - start - 1, y]
+        if "tokens" in arrays:
+            for t in range(start, end):
+                yield f"network[{t}]={self.tokens[t]}", label, arrays["tokens"][0, t, y]
+        for name, t in (("starts", start), ("ends", end - 1)):
+            if name in arrays:
+                shown = f"network.{name}[{t}]={self.tokens[t]}"
+                yield shown, label, arrays[name][0, t, y]
+        yield from self.features.of(start, end, y, label)
+        if start == 0:
+            yield "first", label, arrays["start"][y]
+        if end == len(self.tokens):
+            yield "last", label, arrays["end"][y]
+        if start > 0:
+            before = segments[at - 1].label
+            yield "transition", f"{before} -> {label}", arrays["transition"][self.index[before], y]
+        yield from self._of_patterns(segments, at)
+
+    def _of_patterns(self, segments: Sequence[Segment], at: int) -> Added:
+        """Yield the scores of histories of three labels or more that end in a segment."""
+        offset, Y = 0, len(self.index)
+        for size in range(3, self.order + 2):
+            last = [segment.label for segment in segments[max(at + 1 - size, 0) : at + 1]]
+            if len(last) == size:
+                place = 0
+                for label in last:
+                    place = place * Y + self.index[label]
+                yield "pattern", named(range(size), last), self.arrays["patterns"][offset + place]
+            offset += Y**size
+
+
+class _Paths:
+    """The kept spans of one sequence, and what makes up the scores of paths through them."""
+
+    def __init__(self, network: Network, document: Document, rules: Any) -> None:
+        head: Any = network.head
+        assert isinstance(head, FilteredHead)
+        with torch.no_grad():
+            given = network.states([document])
+            self.plain = head.layer.span_scores(*given[:2])[1][0].cpu().double().numpy()
+            local, path = head._constrained(given, rules)
+        [(self.rows, self.graph)] = head.layer.graphs(local, path, given[1])
+        s, e, self.labels = self.rows.T
+        self.scores = path[0].cpu().double().numpy()[s, e - s - 1, self.labels]
+        self.pairs = head.layer.transition.detach().cpu().double().numpy()
+        self.segments = [Segment(a, b, head.labels[y + 1]) for a, b, y in self.rows.tolist()]
+        self.features, self.n_labels = _Features(network, document), len(head.labels) - 1
+
+    def parts(self, path: Sequence[int]) -> dict[tuple[str, str], float]:
+        """Return what adds up to the score of a path."""
+        found: dict[tuple[str, str], float] = {}
+        for place, i in enumerate(path):
+            (start, end, label), y = self.segments[i], int(self.labels[i])
+            own = [(f"network[{start}:{end}]", label, self.plain[start, end - start - 1, y])]
+            own += self.features.of(start, end, 1 + self.n_labels + y, label)
+            if place:
+                before = path[place - 1]
+                shown = f"{self.segments[before].label} -> {label}"
+                own.append(("transition", shown, self.pairs[self.labels[before], y]))
+            for name, shown, value in own:
+                found[name, shown] = found.get((name, shown), 0.0) + float(value)
+        return found
+
+
+def explain_filtered(network: Network, document: Document, rules: Any) -> list[Explanation]:
+    """Say why each span of a filtered model won, against the best path without it.
+
+    The other path is one through the same graph: the spans that the filter has kept stay.
+    """
+    head: Any = network.head
+    head._need_paths("explain")
+    paths = _Paths(network, document, rules)
+    if not paths.segments:
+        return []
+    best, likely = paths.graph.viterbi().spans, paths.graph.marginals().spans
+    out, first = [], paths.parts(best)
+    for i in best:
+        other = _without(paths.rows, paths.scores, paths.pairs, len(document), i)
+        second = {} if other is None else paths.parts(other)
+        keys = sorted(k for k in {*first, *second} if first.get(k, 0.0) != second.get(k, 0.0))
+        reasons = [Reason(*key, first.get(key, 0.0), second.get(key, 0.0)) for key in keys]
+        reasons.sort(key=lambda one: -abs(one.difference))
+        margin = np.inf if other is None else math.fsum(one.difference for one in reasons)
+        segment = paths.segments[i]
+        text = " ".join(document.tokens[segment.start : segment.end])
+        instead = {paths.segments[k] for k in other or ()} - {paths.segments[k] for k in best}
+        out.append(Explanation(segment, text, float(likely[i]), sorted(instead), margin, reasons))
+    return out
+
+
+def _without(rows: Ints, scores: Any, pairs: Any, length: int, i: int) -> list[int] | None:
+    """Return the best path that does not have span i; None if each has it."""
+    changed = scores.copy()
+    changed[i] = -np.inf
+    labels = rows[:, 2]
+    graph = SpanGraph(rows[:, :2], labels, changed, length, len(pairs), pairs, rule="filtered")
+    try:
+        return graph.viterbi().spans
+    except Impossible:
+        return None

@@ -1,0 +1,77 @@
+"""Labels that a network learns from: all segments of a sequence, or `Partial`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from caesura.documents import Document, Partial
+from caesura.errors import InvalidInput, message
+from caesura.models.reading import check_words, labelled, paired
+from caesura.models.targets import said_labels, scheme_of, segments_of
+from caesura.neural.heads import Target
+from caesura.segments import Segment
+
+__all__ = ["check_longest", "known_segments", "read_targets", "refuse_partial"]
+
+
+def read_targets(
+    X: Any, y: Any, tokeniser: Any, outside: str
+) -> tuple[list[Document], list[Target], list[str]]:
+    """Return training data, and the labels in it.
+
+    Examples
+    --------
+    >>> read_targets([["Ann", "ran"]], [["B-name", "O"]], "words", "O")[1:]
+    ([[Segment(start=0, end=1, label='name')]], ['name'])
+    """
+    documents: list[Document] = []
+    given: list[Any] = []
+    for _, some, ys in labelled(paired(X, y), tokeniser):
+        documents += some
+        given += ys
+    check_words(documents, 0)
+    scheme = scheme_of(given, outside)
+    gold: list[Target] = []
+    labels: set[str] = set()
+    for i, one in enumerate(given):
+        if isinstance(one, Partial):
+            gold.append(one)
+            labels |= said_labels(one)
+            continue
+        cut = segments_of(one, scheme, outside, f"y[{i}]")
+        gold.append(cut)
+        labels |= {segment.label for segment in cut}
+    labels -= {outside}
+    if not labels:
+        raise InvalidInput("y: got no segment at all, expected some to learn from")
+    return documents, gold, sorted(labels)
+
+
+def refuse_partial(gold: Sequence[Target]) -> None:
+    """Raise if a sequence is labelled only in part."""
+    for i, one in enumerate(gold):
+        if isinstance(one, Partial):
+            expected = "all segments of the sequence"
+            remedy = "choose another model: a filtered one needs a label for each span"
+            raise InvalidInput(message(f"y[{i}]", one, expected, remedy))
+
+
+def check_longest(gold: Sequence[Target], longest: int) -> None:
+    """Raise if a segment is longer than the model allows."""
+    for i, one in enumerate(gold):
+        for segment in known_segments(one):
+            if segment.end - segment.start > longest:
+                expected = f"a segment of {longest} tokens or fewer, as max_length says"
+                raise InvalidInput(message(f"y[{i}]", tuple(segment), expected, "raise max_length"))
+
+
+def known_segments(target: Target) -> list[Segment]:
+    """Return the labelled segments of a target, as far as they are known.
+
+    Examples
+    --------
+    >>> known_segments(Partial(segments=[(0, 2, "name")]))
+    [Segment(start=0, end=2, label='name')]
+    """
+    return list(target.segments if isinstance(target, Partial) else target)

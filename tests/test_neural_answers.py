@@ -1,0 +1,319 @@
+"""Constraints, partial labels, samples, reasons: what a fitted network answers beside segments."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from oracle import close
+
+import caesura
+from caesura import Partial, features
+from caesura.errors import Impossible, InvalidInput
+from caesura.neural import NeuralSegmenter
+from caesura.segments import Segment
+
+LAYERS = ["chain", "semi", "overlapping"]
+SMALL: dict[str, Any] = {
+    "word_size": 8,
+    "character_size": 0,
+    "shape_size": 4,
+    "hidden": 6,
+    "dropout": 0.0,
+    "rate": 0.05,
+    "epochs": 2,
+    "n_threads": 1,
+}
+X = [["mr", "Ann", "Lee", "ran"], ["in", "Bath", "so"], ["so", "mr", "Lee"], ["in", "York", "Bath"]]
+Y = [
+    [Segment(1, 3, "name")],
+    [Segment(1, 2, "town")],
+    [Segment(2, 3, "name")],
+    [Segment(1, 2, "town"), Segment(2, 3, "town")],
+]
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, NeuralSegmenter]:
+    some = [features.word, features.word[-1]]
+    return {
+        kind: NeuralSegmenter(
+            kind, features=some, order=1 if kind == "filtered" else 2, max_length=3, **SMALL
+        ).fit(X, Y)
+        for kind in (*LAYERS, "filtered")
+    }
+
+
+def every_answer(model: NeuralSegmenter, x: list[str]) -> list[tuple[list[Segment], float]]:
+    (ranked,) = model.predict_n_best([x], 100_000)
+    assert close(sum(p for _, p in ranked), 1.0, 1e-4)
+    return ranked
+
+
+RULES: list[dict[str, Any]] = [
+    {"required": [(0, 2, "town")]},
+    {"forbidden": [(1, 3, "name"), (1, 2, "name")]},
+    {"allowed": {1: ["town", "O"], 2: ["O"]}},
+    {"boundaries": [2]},
+    {"at_most_once": ["name", "town"]},
+    {"exactly_once": ["town"]},
+    {"ordered": ["town", "name"]},
+]
+
+
+def keeps(cut: list[Segment], rules: dict[str, Any]) -> bool:
+    """Say whether segments keep rules, by their definition."""
+    labels = [s.label for s in cut]
+    if "required" in rules:
+        return all(Segment(*one) in cut for one in rules["required"])
+    if "forbidden" in rules:
+        return not any(Segment(*one) in cut for one in rules["forbidden"])
+    if "allowed" in rules:
+        covered = {t: s.label for s in cut for t in range(s.start, s.end)}
+        return all(covered.get(t, "O") in some for t, some in rules["allowed"].items())
+    if "boundaries" in rules:
+        return not any(s.start < t < s.end for s in cut for t in rules["boundaries"])
+    if "at_most_once" in rules:
+        return all(labels.count(y) <= 1 for y in rules["at_most_once"])
+    if "exactly_once" in rules:
+        return all(labels.count(y) == 1 for y in rules["exactly_once"])
+    places = [rules["ordered"].index(y) for y in labels if y in rules["ordered"]]
+    return places == sorted(places)
+
+
+@pytest.mark.parametrize("rules", RULES, ids=lambda rules: next(iter(rules)))
+@pytest.mark.parametrize("kind", LAYERS)
+def test_constrained_answers_are_those_that_keep_the_rules(
+    models: Any, kind: str, rules: dict[str, Any]
+) -> None:
+    model, x = models[kind], X[0]
+    kept = [(cut, p) for cut, p in every_answer(model, x) if keeps(cut, rules)]
+    total = sum(p for _, p in kept)
+    (best,) = model.predict([x], rules)
+    assert best == kept[0][0]
+    (ranked,) = model.predict_n_best([x], 100_000, rules)
+    assert {(tuple(cut), round(p, 4)) for cut, p in ranked} == {
+        (tuple(cut), round(p / total, 4)) for cut, p in kept
+    }
+    (sure,) = model.predict_confident([x], constraints=rules)
+    for one in sure:
+        expected = sum(p for cut, p in kept if one.segment in cut) / total
+        assert close(one.probability, expected, 1e-4)
+    (drawn,) = model.sample([x], 20, seed=3, constraints=[rules])
+    assert all(keeps(cut, rules) for cut in drawn)
+
+
+@pytest.mark.parametrize("rules", RULES[:4], ids=lambda rules: next(iter(rules)))
+def test_a_filtered_model_keeps_rules_about_spans(models: Any, rules: dict[str, Any]) -> None:
+    model = models["filtered"]
+    for cut in model.predict(X, [rules, {}, {}, {}])[:1]:
+        assert keeps(cut, rules)
+    for cut in model.sample([X[0]], 10, constraints=rules)[0]:
+        assert keeps(cut, rules)
+    (sure,) = model.predict_confident([X[0]], constraints=rules)
+    (ranked,) = model.predict_n_best([X[0]], 1000, constraints=rules)
+    assert close(sum(p for _, p in ranked), 1.0, 1e-6)
+    for one in sure:
+        assert close(one.probability, sum(p for cut, p in ranked if one.segment in cut), 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ({"at_most_once": ["name"]}, r"constraints\[0\]: got 'at_most_once'"),
+        ({"allowed": {0: ["name"]}}, r"constraints\[0\]\['allowed'\]\[0\]: got"),
+        ({"required": [(0, 4, "name")]}, r"constraints\[0\]\['required'\]: got"),
+        ({"required": [(0, 9, "name")]}, r"constraints\['required'\]: got \(0, 9, 'name'\)"),
+        ({"required": [(0, 1, "ship")]}, r"constraints\['required'\]: got 'ship'"),
+    ],
+)
+def test_rules_that_a_filtered_model_cannot_keep(models: Any, rules: Any, said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        models["filtered"].predict([X[0]], rules)
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_rules_that_nothing_keeps(models: Any, kind: str) -> None:
+    with pytest.raises(Impossible, match=r"X\[1\]"):
+        models[kind].predict(
+            X[:2], [{}, {"exactly_once": ["name"], "allowed": {0: "O", 1: "O", 2: "O"}}]
+        )
+    with pytest.raises(InvalidInput, match="one for each sequence"):
+        models[kind].predict(X[:2], [{}])
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_potentials_and_marginals_are_those_of_the_layer(models: Any, kind: str) -> None:
+    model = models[kind]
+    (m,) = model.predict_marginals([X[0]])
+    (sure,) = model.predict_confident([X[0]])
+    head = model._fitted_network().head
+    for one in sure:
+        found = head.chances(model.potentials(X[0]), [one.segment])[0]
+        assert close(found, one.probability, 1e-5)
+    assert close(m.log_partition, caesura.log_partition(model.potentials(X[0])), 1e-6)
+    assert model.potentials([]).length == 0
+    (entropy,) = model.uncertainty([X[0]])
+    assert close(entropy * 4, caesura.entropy(model.potentials(X[0])), 1e-4)
+
+
+def test_what_a_filtered_model_has_no_answer_to(models: Any) -> None:
+    with pytest.raises(InvalidInput, match="model: got 'filtered', which has no distribution"):
+        models["filtered"].predict_marginals(X)
+    local = NeuralSegmenter("filtered", global_loss=False, **SMALL).fit(X, Y)
+    with pytest.raises(InvalidInput, match="predict_n_best: got a filtered model without a global"):
+        local.predict_n_best(X)
+    chances = [one.probability for some in local.predict_confident(X) for one in some]
+    assert all(0.0 < p <= 1.0 for p in chances)
+    with pytest.raises(InvalidInput, match=r"y\[0\]: got Partial"):
+        NeuralSegmenter("filtered", **SMALL).fit(X[:1], [Partial(segments=[(0, 1, "name")])])
+
+
+# -- reasons ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_reasons_add_up_to_the_margin_over_the_best_answer_without_a_segment(
+    models: Any, kind: str
+) -> None:
+    model = models[kind]
+    for x in X:
+        ranked = every_answer(model, x)
+        said = model.explain(x)
+        assert [one.segment for one in said] == ranked[0][0]
+        for one in said:
+            others = [(cut, p) for cut, p in ranked if one.segment not in cut]
+            assert close(one.margin, math.log(ranked[0][1] / others[0][1]), 1e-3)
+            assert close(one.margin, sum(r.difference for r in one.reasons), 1e-9)
+            assert set(one.runner_up) == set(others[0][0]) - set(ranked[0][0])
+            assert close(one.probability, sum(p for cut, p in ranked if one.segment in cut), 1e-4)
+    names = {r.feature for one in model.explain(X[0]) for r in one.reasons}
+    assert any(name.startswith("network") for name in names)
+    assert any(name.startswith("word[-1]=") for name in names)
+    assert "pattern" in names
+
+
+def test_reasons_of_a_filtered_model(models: Any) -> None:
+    model = models["filtered"]
+    for x in X:
+        (ranked,) = model.predict_n_best([x], 1000)
+        for one in model.explain(x):
+            others = [(cut, p) for cut, p in ranked if one.segment not in cut]
+            assert close(one.probability, sum(p for cut, p in ranked if one.segment in cut), 1e-6)
+            if not others:
+                assert one.margin == math.inf
+                continue
+            assert close(one.margin, math.log(ranked[0][1] / others[0][1]), 1e-6)
+            assert close(one.margin, sum(r.difference for r in one.reasons), 1e-9)
+    assert model.explain([]) == []
+    rules = {"required": [(0, 1, "town")]}
+    assert model.explain(X[0], rules)[0].segment == Segment(0, 1, "town")
+
+
+# -- partial labels and weights --------------------------------------------------------------------
+
+KNOWN = [
+    Partial(segments=[(1, 3, "name")]),
+    Partial(tokens={1: ["town", "name"], 2: ["O"]}),
+    Partial(boundaries=[2], tokens={0: ["O"]}),
+    Partial(no_boundaries=[2]),
+    Partial(segments=[(0, 1, "O")]),
+    Partial(),
+]
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_the_loss_of_partial_labels_is_that_of_all_answers_that_agree(
+    models: Any, kind: str
+) -> None:
+    model, x = models[kind], X[0]
+    network = model._fitted_network()
+    ranked = every_answer(model, x)
+    with torch.no_grad():
+        for known in KNOWN:
+            loss = network.loss([caesura.Document(tuple(x))], [known]).item()
+            agreeing = sum(p for cut, p in ranked if agrees(cut, known, len(x)))
+            assert close(loss, -math.log(agreeing), 1e-3), known
+        mixed = [caesura.Document(tuple(one)) for one in X[:3]]
+        targets: list[Any] = [Y[0], KNOWN[1], Y[2]]
+        alone = [network.loss([d], [t]).item() for d, t in zip(mixed, targets, strict=True)]
+        weights = [1.0, 0.5, 2.0]
+        assert close(network.loss(mixed, targets).item(), float(np.mean(alone)), 1e-4)
+        expected = float(np.mean(np.multiply(alone, weights)))
+        assert close(network.loss(mixed, targets, weights).item(), expected, 1e-4)
+
+
+def agrees(cut: list[Segment], known: Partial, length: int) -> bool:
+    covered = {t: s.label for s in cut for t in range(s.start, s.end)}
+    tokens = all(covered.get(t, "O") in some for t, some in known.tokens.items())
+    for s in known.segments:
+        inside = {covered.get(t, "O") for t in range(s.start, s.end)}
+        tokens = tokens and (inside == {"O"} if s.label == "O" else s in cut)
+    joined = {t for s in cut for t in range(s.start + 1, s.end)}
+    return tokens and not joined & set(known.boundaries) and set(known.no_boundaries) <= joined
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_it_learns_from_partial_labels_and_weights(kind: str) -> None:
+    names = ["Ann", "Lee", "Bath", "York"]
+    some = [["mr", a, "ran", "in", b] for a, b in product(names, names)]
+    full = [[Segment(1, 2, "name"), Segment(4, 5, "town")] for _ in some]
+    targets: list[Any] = [
+        Partial(segments=[(0, 1, "O"), one[0]], tokens={2: ["O"], 3: ["O"]}) if i % 3 else one
+        for i, one in enumerate(full)
+    ]
+    wrong = [[Segment(0, 1, "town")] for _ in some]
+    settings = {**SMALL, "epochs": 12}
+    model = NeuralSegmenter(kind, **settings)
+    weight = [1.0] * len(some) + [0.0] * len(some)
+    model.fit(some + some, targets + wrong, sample_weight=weight)
+    assert model.score(some, full) == 1.0
+    with pytest.raises(InvalidInput, match="sample_weight: got"):
+        model.fit(some, full, sample_weight=[1.0])
+
+
+# -- more answers ----------------------------------------------------------------------------------
+
+
+def test_samples_follow_the_probabilities_and_the_seed(models: Any) -> None:
+    for model in models.values():
+        (ranked,) = model.predict_n_best([X[1]], 3)
+        (drawn,) = model.sample([X[1]], 2000, seed=1)
+        for cut, p in ranked:
+            share = sum(one == cut for one in drawn) / 2000
+            assert abs(share - p) < 5 * math.sqrt(p * (1 - p) / 2000) + 1e-3
+        assert model.sample(X, 5, seed=2) == model.sample(X, 5, seed=2)
+        assert model.sample(X, 5) == model.sample(X, 5, seed=0)
+
+
+def test_tags_and_thresholds(models: Any) -> None:
+    model = models["semi"]
+    for x, cut, tags in zip(X, model.predict(X), model.predict_tags(X, "BIOES"), strict=True):
+        assert len(tags) == len(x)
+        assert [tuple(s) for s in caesura.from_tags(tags, "BIOES")] == [tuple(s) for s in cut]
+    (found,) = model.predict_confident([X[0]], threshold=1.0)
+    assert all(one.review == (one.probability < 1.0) for one in found)
+    with pytest.raises(InvalidInput, match="threshold: got 2"):
+        model.predict_confident(X, threshold=2)
+    with pytest.raises(InvalidInput, match="precision, threshold: got both"):
+        model.predict_confident(X, precision=0.9, threshold=0.5)
+    with pytest.raises(InvalidInput, match="constraints: got some with precision"):
+        model.predict_confident(X, precision=0.9, constraints={"boundaries": [1]})
+    with pytest.raises(InvalidInput, match="by: got 'width'"):
+        model.uncertainty(X, by="width")
+
+
+def test_answers_do_not_depend_on_the_batch(models: Any) -> None:
+    some = [*X, [], ["so"]] * 12  # more than a batch
+    for model in models.values():
+        together = model.predict_confident(some)
+        alone = [model.predict_confident([x])[0] for x in some[:6]]
+        for a, b in zip(together[:6] + together[-6:], alone + alone, strict=True):
+            assert [one.segment for one in a] == [one.segment for one in b]
+            assert np.allclose(
+                [one.probability for one in a], [one.probability for one in b], atol=1e-5
+            )
