@@ -1,5 +1,6 @@
 """Learners with a margin on the command line."""
 
+import warnings
 from pathlib import Path
 
 import pytest
@@ -47,10 +48,11 @@ def test_tune_tries_learners_and_losses(corpus: Path, tmp_path: Path) -> None:
     good("train", corpus, "-o", tmp_path / "model", "--config", best, "--quiet")
 
 
-@pytest.mark.filterwarnings("default:learner=")
 def test_a_gap_is_one_line(corpus: Path, tmp_path: Path) -> None:
     options = ("--learner", "svm", "--c2", 0.01, "--max-iterations", 2)
-    said = good("train", corpus, "-o", tmp_path / "parts.model", *options).err
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        said = good("train", corpus, "-o", tmp_path / "parts.model", *options).err
     lines = [line for line in said.splitlines() if "learner='svm'" in line]
     assert len(lines) == 1
     assert lines[0].startswith("warning: learner='svm': ended after 2 iterations")

@@ -162,16 +162,16 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
   return true;
 }
 
-// Pairwise steps between the paths of one sequence; returns how much D could grow by moving all
-// share to the best of them, before the first step.
-double PathPass::settle(std::vector<Plane>& planes, int steps) {
+// Pairwise steps between the paths of one sequence, unless there is little to gain; returns how much
+// D could grow by moving all share to the best of them, before the first step.
+double PathPass::settle(std::vector<Plane>& planes, double little) {
   double most = kMinusInfinity, mean = 0.0;
   for (const Plane& plane : planes) {
     const double gained = gain(plane);
     most = std::max(most, gained);
     mean += plane.share * gained;
   }
-  for (int k = 0; k < steps && pairwise(planes); ++k) {
+  for (int k = 0; most - mean > little && k < kSteps && pairwise(planes); ++k) {
   }
   return most - mean;
 }
@@ -194,16 +194,17 @@ double PathPass::frank_wolfe(int i, double cost) {
   const double h = gain(found);
   if (std::find(planes.begin(), planes.end(), found) == planes.end())
     planes.push_back(std::move(found));
-  found_ += settle(planes, kSteps);
+  found_ += settle(planes, 0.0);
   return h;
 }
 
 void PathPass::settle() {
+  const double little = 0.05 * kLeft * found_ / n_sequences();
   for (int pass = 0; pass < kPasses; ++pass) {
     double left = 0.0;
     for (std::vector<Plane>& planes : blocks_) {
       check_interrupt();
-      if (planes.size() > 1) left += settle(planes, kSteps);
+      if (planes.size() > 1) left += settle(planes, little);
     }
     apply_labels();
     if (left <= kLeft * found_) break;

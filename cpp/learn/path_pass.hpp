@@ -99,7 +99,7 @@ class PathPass : public SparseWeights {
   double frank_wolfe(int i, double cost);
   double gain(const Plane& plane) const;
   bool pairwise(std::vector<Plane>& planes);
-  double settle(std::vector<Plane>& planes, int steps);
+  double settle(std::vector<Plane>& planes, double little);
   void change(std::int64_t place, double x);
 
   static constexpr int kSteps = 10;      // between the paths of a sequence at one time
