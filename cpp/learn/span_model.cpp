@@ -32,6 +32,12 @@ SpanPerceptron::SpanPerceptron(std::shared_ptr<SpanModel> model,
   model_->date = 1.0;
 }
 
+void SpanPerceptron::resume(std::vector<double> sums, double date, std::int64_t n) {
+  model_->weighted.assign(sums.begin(), sums.end());
+  model_->date = date;
+  updates = n;
+}
+
 int SpanPerceptron::run(const std::int32_t* order, int count, int begin, double seconds,
                         Incremental* own) {
   using Clock = std::chrono::steady_clock;
