@@ -283,8 +283,8 @@ void bind_models(nb::module_& m) {
       .def_prop_ro("n_texts", [](const SpanModel& self) { return self.texts.size(); })
       .def("texts", &bits_of, "k"_a)
       .def(
-          "known", [](const SpanModel& self, int k) { return given(self.texts[k].added()); },
-          "k"_a, "Hashes of the texts of column k that are in some key.", nb::rv_policy::move)
+          "known", [](const SpanModel& self, int k) { return given(self.texts[k].added()); }, "k"_a,
+          "Hashes of the texts of column k that are in some key.", nb::rv_policy::move)
       .def(
           "know",
           [](SpanModel& self, int k, Vector<std::uint64_t> hashes) {

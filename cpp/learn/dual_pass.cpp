@@ -238,7 +238,8 @@ void DualPass::expect(int i, Block& block) {
 // With u = weight (E_old - E_new) and v = what the centre scores of it,
 //   D_new - D = weight (value_new - value) - v - (u . w + |u|^2 / (4 c2))
 // The slope of D along d is the variance of d, and K = KL(P_old || P_new) is half of it times
-// eta^2.  The parabola with this slope and the gain of the step has its top at eta K / (2 K - gain).
+// eta^2.  The parabola with this slope and the gain of the step has its top at eta K / (2 K -
+// gain).
 void DualPass::step(int i) {
   const Design& d = objective_->design();
   const double weight = objective_->weight_of(i);

@@ -27,7 +27,7 @@ namespace caesura {
 class DualPass : public SparseWeights {
  public:
   struct Rule {
-    bool log = false;        // the log loss
+    bool log = false;  // the log loss
     double mu = 1.0;
     std::vector<double> c2;  // of all weights, or [size]
   };

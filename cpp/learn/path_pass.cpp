@@ -162,8 +162,8 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
   return true;
 }
 
-// Pairwise steps between the paths of one sequence, unless there is little to gain; returns how much
-// D could grow by moving all share to the best of them, before the first step.
+// Pairwise steps between the paths of one sequence, unless there is little to gain; returns how
+// much D could grow by moving all share to the best of them, before the first step.
 double PathPass::settle(std::vector<Plane>& planes, double little) {
   double most = kMinusInfinity, mean = 0.0;
   for (const Plane& plane : planes) {

@@ -22,9 +22,10 @@
 // where (u_i, l_i) is a mean of weight_i (delta, cost) over paths of sequence i.  These paths are
 // kept with their shares.  A step adds the best path and then, several times, moves a part of the
 // share of the worst path to the best of those that are kept, as much as maximises D: with these
-// pairwise steps the gap closes at a linear rate, not as 1 / steps.  The search is the dear part, so
-// after each pass `settle` takes such steps for all sequences again and again, without any search,
-// until what D could gain among the paths that are kept is a small part of what the pass found.
+// pairwise steps the gap closes at a linear rate, not as 1 / steps.  The search is the dear part,
+// so after each pass `settle` takes such steps for all sequences again and again, without any
+// search, until what D could gain among the paths that are kept is a small part of what the pass
+// found.
 #pragma once
 
 #include <cstdint>
@@ -107,7 +108,7 @@ class PathPass : public SparseWeights {
   static constexpr double kLeft = 0.05;  // of what a pass has found, the share that may be left
 
   PathRule rule_;
-  double found_ = 0.0;  // what D could gain, summed over the steps of a pass
+  double found_ = 0.0;                      // what D could gain, summed over the steps of a pass
   Table<double> sums_, variance_;           // [places] or empty
   std::vector<std::vector<Plane>> blocks_;  // [sequences] of Frank-Wolfe
   std::int64_t done_;

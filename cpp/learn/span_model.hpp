@@ -157,6 +157,7 @@ class SpanScorer {
   void search(const SpanCorpus&, int i, Incremental* own, SpanKeys&, SpanScores&,
               SpanSearch&) const;
   PairGraph graph(const SpanCorpus&, int i) const;
+  Paths confident_tags(const SpanCorpus&, const Reading& reading, int n_threads) const;
 
   std::shared_ptr<const SpanModel> model_;
   SpanRules rules_;

@@ -145,8 +145,8 @@ struct Costed {
     in.transition = both.transition.data();
     in.start = both.start.data();
     in.end = both.end.data();
-    problem = std::make_unique<Problem>(
-        std::move(in), nullptr, labels_by_length(std::vector<std::int32_t>(2 * both.Y, 1)));
+    problem = std::make_unique<Problem>(std::move(in), nullptr,
+                                        labels_by_length(std::vector<std::int32_t>(2 * both.Y, 1)));
     problem->prepare(Method::kOverlapping);
   }
 
@@ -214,9 +214,8 @@ std::vector<LabelledSegment> best_tag_segments(const Layout& layout, const Desig
   const auto scored = scored_problem(layout, d, weights, i, Known{}, nullptr, order, false, work);
   const Costed costed(*scored->problem, i, gold, reading, 1.0);
   work.clear();
-  std::vector<LabelledSegment> path = about_sequence(i, [&] {
-    return answer_finite_best(*costed.problem, Method::kOverlapping, work).segments;
-  });
+  std::vector<LabelledSegment> path = about_sequence(
+      i, [&] { return answer_finite_best(*costed.problem, Method::kOverlapping, work).segments; });
   for (LabelledSegment& s : path) s.label %= layout.Y;
   return path;
 }

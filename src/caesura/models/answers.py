@@ -20,7 +20,7 @@ from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
-from caesura.models.lookback import refuse
+from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.models.temperature import cooled, find_temperature
@@ -82,8 +82,6 @@ class Answers(Predictor):
 
     def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
         """Return how paths over states are read as segments that have probabilities."""
-        if self.kind == "chain":  # the probability of a run of tags sums over paths
-            refuse(self._known, "probabilities of segments of a chain")
         return self._segmenting(self._known)
 
     def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
@@ -133,6 +131,8 @@ class Answers(Predictor):
             expected = "'isotonic' or 'temperature'"
             raise InvalidInput(message("method", method, expected, "pass one of them"))
         documents, gold = self._known_gold(X, y)
+        if self._known.spans:
+            check_sums(self._known, "calibrate")
         if self._margin:
             found = find_temperature(self, documents, gold)
             before = 1.0 if self._temperature is None else self._temperature

@@ -194,7 +194,14 @@ class Model(Estimator):
         check_learnt(kernel.weights)
         encoder.forget()
         fitted = span_fitted(labelling[:3], encoder, kernel)
-        self._set_fitted(fitted, n_features_=len(kernel), history_=history, status_=status)
+        self._set_fitted(
+            fitted,
+            n_features_=len(kernel),
+            history_=history,
+            status_=status,
+            _margin=not is_probabilistic(self.learner, self.loss),
+            _temperature=None,
+        )
         return self
 
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "SpanAnswers",
     "SpanTraining",
+    "check_sums",
     "fit_spans",
     "is_span_model",
     "own_features",
@@ -132,10 +133,21 @@ class SpanAnswers:
 
     def _check_sums(self, what: str) -> None:
         if self.kernel.depth > 1 or self.own is not None:
-            raise InvalidInput(
-                f"{what}: not available for features that look back at two segments or more, for "
-                "which there is only search; ask predict, or leave these features out"
-            )
+            raise _only_search(what)
+
+
+def check_sums(fitted: Fitted, what: str) -> None:
+    """Raise if a model has features of which there are no probabilities."""
+    kernel, encoder = cast(_kernels.SpanModel, fitted.parameters), cast(SpanEncoder, fitted.encoder)
+    if kernel.depth > 1 or encoder.own:
+        raise _only_search(what)
+
+
+def _only_search(what: str) -> InvalidInput:
+    return InvalidInput(
+        f"{what}: not available for features that look back at two segments or more, for which "
+        "there is only search; ask predict, or leave these features out"
+    )
 
 
 def unconstrained() -> InvalidInput:
@@ -257,7 +269,8 @@ class _Score:
         fitted = span_fitted(training.labelling[:3], training.encoder, training.model)
         self._names, self._reading = model._segmenting(fitted)
         said = repr([[tuple(segment) for segment in segments] for segments in gold])
-        self.checksum = f"{self._corpus.checksum():016x} {zlib.crc32(said.encode()):08x}"
+        corpus = cast(_kernels.SpanCorpus, self._corpus)
+        self.checksum = f"{corpus.checksum():016x} {zlib.crc32(said.encode()):08x}"
 
     def __call__(self, kernel: _kernels.SpanModel) -> float:
         model = self._model
@@ -317,9 +330,7 @@ class _Passes:
         model.restore(state.keys[: len(table)][kept], table[kept].reshape(-1), texts)
         return model
 
-    def _started(
-        self, state: AgendaState
-    ) -> tuple[_kernels.SpanPerceptron, _kernels.SpanModel]:
+    def _started(self, state: AgendaState) -> tuple[_kernels.SpanPerceptron, _kernels.SpanModel]:
         """Return a run with this state: the last one, if it ended there."""
         last = self._last
         if self._run is None or self._model is None or last is None or last.w is not state.w:
@@ -367,7 +378,9 @@ def _about(model: Model, training: SpanTraining, score: _Score | None) -> dict[s
     crc = zlib.crc32(np.ascontiguousarray(training.weight).tobytes())
     for row in training.rows:
         crc = zlib.crc32(np.ascontiguousarray(row).tobytes(), crc)
-    data = {"beam": model.beam, "update": model.update, "labels": f"crc32 {crc:08x}"}
+    data: dict[str, Any] = {"labels": f"crc32 {crc:08x}"}
+    if model.learner == "perceptron":
+        data |= {"beam": model.beam, "update": model.update}
     data["states"] = " ".join(training.bars.states)
     data["features"] = " ".join(map(str, training.encoder.features))
     data["tokens"] = f"{training.corpus.checksum():016x}"
