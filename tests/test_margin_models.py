@@ -175,7 +175,7 @@ def test_both_roads_to_a_margin_meet(kind: str, loss: str) -> None:
 def test_planes_of_large_values_are_told_apart() -> None:
     random = np.random.default_rng(0)
     data = [
-        [{f"w={token}": 1.0, "large": 1e4 * float(random.normal())} for token in text.split()]
+        [{f"w={token}": 1.0, "large": 1e5 * float(random.normal())} for token in text.split()]
         for text in X
     ]
     model = caesura.ChainCRF(learner="cutting-plane", c2=0.1).fit(data, Y)

@@ -26,7 +26,7 @@ __all__ = ["CutState", "CuttingPlane", "HingeObjective"]
 
 Floats = npt.NDArray[np.float64]
 IDLE = 20  # iterations after which a plane that is not needed is dropped
-RIDGE = 1e-10  # of the diagonal, added to it: planes may be almost parallel
+RIDGE = 1e-14  # added to the diagonal of ones, or more if need be: planes may be almost parallel
 TINY = 1e-9  # of the longest plane; shorter ones have no slope
 
 
@@ -240,10 +240,17 @@ def _solver() -> Any:
         # scale of features.
         slopes, k = offsets / lengths, len(offsets)
         unit = float(np.abs(slopes).max())
-        ridged = gram / np.outer(lengths, lengths) + RIDGE * np.eye(k)
+        cosines = gram / np.outer(lengths, lengths)
         limits = np.hstack([np.eye(k), -(lengths.min() / lengths)[:, None]])
         least = np.append(np.zeros(k), -float(lengths.min()) / unit)
-        z = quadprog.solve_qp(ridged, slopes / unit, limits, least)[0]
+        z, ridge = None, RIDGE
+        while z is None:
+            try:
+                z = quadprog.solve_qp(cosines + ridge * np.eye(k), slopes / unit, limits, least)[0]
+            except ValueError:  # not positive definite, as far as its digits tell
+                if ridge > 1e-3:
+                    raise
+                ridge *= 10.0
         x: Floats = np.where(z > 1e-12 * z.max(), z, 0.0) * (unit / lengths)
         return x / max(1.0, float(x.sum()))
 
