@@ -199,7 +199,7 @@ double PathPass::frank_wolfe(int i, double cost) {
 }
 
 void PathPass::settle() {
-  const double little = 0.05 * kLeft * found_ / n_sequences();
+  const double little = 0.02 * kLeft * found_ / n_sequences();
   for (int pass = 0; pass < kPasses; ++pass) {
     double left = 0.0;
     for (std::vector<Plane>& planes : blocks_) {

@@ -103,9 +103,9 @@ class PathPass : public SparseWeights {
   double settle(std::vector<Plane>& planes, double little);
   void change(std::int64_t place, double x);
 
-  static constexpr int kSteps = 10;      // between the paths of a sequence at one time
-  static constexpr int kPasses = 50;     // of settling, at most
-  static constexpr double kLeft = 0.05;  // of what a pass has found, the share that may be left
+  static constexpr int kSteps = 10;     // between the paths of a sequence at one time
+  static constexpr int kPasses = 100;   // of settling, at most
+  static constexpr double kLeft = 0.3;  // of what a pass has found, the share that may be left
 
   PathRule rule_;
   double found_ = 0.0;                      // what D could gain, summed over the steps of a pass
