@@ -137,7 +137,7 @@ def test_scores_become_probabilities(kind: str, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="uncalibrated margin model"):
         model.predict_confident(HELD_OUT[:1])
     model.calibrate(HELD_OUT)
-    assert model._temperature not in (None, 1.0)
+    assert model.temperature_ not in (None, 1.0)
     for was, now, (first, second) in zip(
         before, model.predict(HELD_OUT), model.predict_n_best(HELD_OUT, 2), strict=True
     ):
@@ -172,7 +172,7 @@ def test_no_other_temperature_makes_the_labels_more_likely(kind: str) -> None:
         corpus: Any = fitted.encoder.encode(held, False)
         total = -sum(scorer.log_partition(corpus, 1))
         for i, document in enumerate(held):
-            row = model._rows(document.segments, len(document), labelling, "y")
+            row = model.coding.rows(document.segments, len(document), labelling, "y")
             total += scorer.score(corpus, i, np.ascontiguousarray(row))
         return float(total)
 
@@ -202,7 +202,7 @@ def test_what_is_only_searched_has_no_temperature(kind: str) -> None:
     model = KINDS[kind]().fit(DOCUMENTS)
     with pytest.raises(InvalidInput, match="calibrate: not available for features that look back"):
         model.calibrate(HELD_OUT)
-    assert model._temperature is None
+    assert model.temperature_ is None
 
 
 # ---- settings ------------------------------------------------------------------------------------
