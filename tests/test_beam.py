@@ -317,15 +317,6 @@ def test_trigrams_have_no_probabilities() -> None:
             ask()
 
 
-def test_runs_of_tags_have_no_probabilities() -> None:
-    options = OPTIONS | {"learner": "lbfgs"}
-    options.pop("max_length")
-    model = caesura.ChainCRF([previous.label & this.text], scheme="BIO", **options).fit(X, Y)
-    assert model.predict(X)
-    with pytest.raises(InvalidInput, match="probabilities of segments of a chain: not available"):
-        model.predict_confident(X)
-
-
 # ---- files ---------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from scipy import sparse
 from caesura import ChainCRF, InvalidInput
 from caesura.compat import (
     CRF,
+    CRFSUITE_VERSION,
     BaseTrainer,
     CRFSuiteError,
     ItemSequence,
@@ -395,3 +396,7 @@ def test_n_best_says_what_is_wrong(tagger: Tagger) -> None:
         tagger.n_best(0, X[0])
     with pytest.raises(InvalidInput, match="no model"):
         Tagger().n_best(2)
+
+
+def test_the_version_is_that_of_the_crfsuite_which_is_followed() -> None:
+    assert CRFSUITE_VERSION == pycrfsuite.CRFSUITE_VERSION

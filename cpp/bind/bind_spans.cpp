@@ -7,6 +7,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "bind/bindings.hpp"
 #include "bind/tuples.hpp"
@@ -229,6 +230,22 @@ nb::list drawn(const SpanScorer& self, const SpanCorpus& corpus, const Reading& 
   return answers_to_python(answers, reading, kind, names, item);
 }
 
+std::uint64_t checksum(const SpanCorpus& self) {
+  std::uint64_t sum = 0;
+  for (const std::int64_t one : self.offsets) sum = mix(sum, static_cast<std::uint64_t>(one));
+  for (const SpanCorpus::Values& column : self.columns) {
+    for (const std::int64_t one : column.ptr) sum = mix(sum, static_cast<std::uint64_t>(one));
+    for (const std::int32_t id : column.ids)
+      sum = mix(sum, id < 0 ? 0 : column.hashes[static_cast<std::size_t>(id)]);
+    for (const double one : column.weights) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &one, sizeof bits);
+      sum = mix(sum, bits);
+    }
+  }
+  return sum;
+}
+
 void bind_models(nb::module_& m) {
   nb::class_<SpanCorpus>(m, "SpanCorpus", "Sequences for features that look back.")
       .def(nb::init<>())
@@ -241,6 +258,7 @@ void bind_models(nb::module_& m) {
             return given(std::move(out));
           },
           nb::rv_policy::move)
+      .def("checksum", &checksum, "A hash of everything in it.")
       .def("append", &append, "offsets"_a, "columns"_a, "values"_a, "firings"_a, "sources"_a);
 
   nb::class_<SpanModel>(m, "SpanModel", "Weights of features that look back, by keys.")
@@ -264,6 +282,24 @@ void bind_models(nb::module_& m) {
           nb::rv_policy::move)
       .def_prop_ro("n_texts", [](const SpanModel& self) { return self.texts.size(); })
       .def("texts", &bits_of, "k"_a)
+      .def(
+          "known", [](const SpanModel& self, int k) { return given(self.texts[k].added()); }, "k"_a,
+          "Hashes of the texts of column k that are in some key.", nb::rv_policy::move)
+      .def(
+          "know",
+          [](SpanModel& self, int k, Vector<std::uint64_t> hashes) {
+            require(k >= 0 && k < static_cast<int>(self.texts.size()), "k: out of range");
+            for (std::size_t j = 0; j < hashes.shape(0); ++j) self.texts[k].add(hashes(j));
+          },
+          "k"_a, "hashes"_a, "Adds to what `known` says.")
+      .def(
+          "scaled",
+          [](const SpanModel& self, double share) {
+            auto out = std::make_shared<SpanModel>(self);
+            for (double& one : out->w) one *= share;
+            return out;
+          },
+          "share"_a, "The model with all weights times a number.")
       .def("restore", &restore, "keys"_a, "weights"_a, "texts"_a)
       .def(
           "compile", [](const SpanModel&, std::shared_ptr<SpanCorpus> corpus) { return corpus; },
@@ -352,6 +388,21 @@ void bind_learners(nb::module_& m) {
              const Released release;
              return std::make_shared<SpanModel>(self.averaged());
            })
+      .def_prop_ro(
+          "sums",
+          [](const SpanPerceptron& self) {
+            return given(std::vector<double>(self.sums().begin(), self.sums().end()));
+          },
+          nb::rv_policy::move)
+      .def_prop_ro("date", &SpanPerceptron::date)
+      .def(
+          "resume",
+          [](SpanPerceptron& self, const SpanModel& model, Vector<double> sums, double date,
+             std::int64_t updates) {
+            require(sums.shape(0) == model.w.size(), "sums: wrong length");
+            self.resume(copied(sums), date, updates);
+          },
+          "model"_a, "sums"_a, "date"_a, "updates"_a, "Goes on from where another run was.")
       .def_ro("updates", &SpanPerceptron::updates)
       .def_ro("early", &SpanPerceptron::early)
       .def_ro("violations", &SpanPerceptron::violations)

@@ -32,6 +32,12 @@ SpanPerceptron::SpanPerceptron(std::shared_ptr<SpanModel> model,
   model_->date = 1.0;
 }
 
+void SpanPerceptron::resume(std::vector<double> sums, double date, std::int64_t n) {
+  model_->weighted.assign(sums.begin(), sums.end());
+  model_->date = date;
+  updates = n;
+}
+
 int SpanPerceptron::run(const std::int32_t* order, int count, int begin, double seconds,
                         Incremental* own) {
   using Clock = std::chrono::steady_clock;
@@ -188,7 +194,52 @@ std::vector<SpanPosterior> SpanScorer::posterior(const SpanCorpus& corpus, bool 
   return out;
 }
 
+namespace {
+
+// A chain's graph in which the tags of [start, end) are a segment of a label, and nothing else is
+// barred: what ln Z loses is the logarithm of the segment's probability.
+SpanGraphInput saying(const PairGraph& made, const LabelledSegment& segment,
+                      const Reading& reading) {
+  SpanGraphInput out = made.input;
+  const int Y = out.Y, label = reading.label[segment.label];
+  for (int t = segment.start; t < segment.end; ++t) {
+    for (int y = 0; y < Y; ++y) {
+      const std::int32_t node = made.node[static_cast<std::size_t>(t) * Y + y];
+      if (node >= 0 && reading.label[y] != label) out.spans[node].score = kMinusInfinity;
+    }
+  }
+  for (int t = std::max(segment.start, 1); t <= std::min(segment.end, out.T - 1); ++t) {
+    const bool inside = t > segment.start && t < segment.end;
+    for (int k = 0; k < Y * Y; ++k) {
+      const std::int32_t from = made.node[static_cast<std::size_t>(t - 1) * Y + k / Y];
+      const std::int32_t to = made.node[static_cast<std::size_t>(t) * Y + k % Y];
+      if (from >= 0 && to >= 0 && (reading.joined[k] != 0) != inside)
+        out.arcs.push_back({from, to, kMinusInfinity});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Paths SpanScorer::confident_tags(const SpanCorpus& corpus, const Reading& reading,
+                                 int n_threads) const {
+  Paths out = best(corpus, &reading, n_threads, nullptr);
+  out.probabilities.assign(out.segments.size(), 0.0);
+  for_each(corpus.n_sequences(), n_threads, [&](int i, Workspace& work) {
+    const PairGraph made = graph(corpus, i);
+    const double log_z = graph_log_partition(OwnedSpanGraph(made.input).graph(), work);
+    for (std::int64_t k = out.ptr[i]; k < out.ptr[i + 1]; ++k) {
+      const OwnedSpanGraph some(saying(made, out.segments[k], reading));
+      const double with = graph_log_partition(some.graph(), work);
+      out.probabilities[k] = std::exp(std::min(with - log_z, 0.0));
+    }
+  });
+  return out;
+}
+
 Paths SpanScorer::confident(const SpanCorpus& corpus, const Reading& reading, int n_threads) const {
+  if (reading.tags()) return confident_tags(corpus, reading, n_threads);
   Paths out = best(corpus, &reading, n_threads, nullptr);
   const std::vector<SpanPosterior> all = posterior(corpus, false, n_threads);
   for (int i = 0; i < corpus.n_sequences(); ++i) {

@@ -99,6 +99,10 @@ class SpanPerceptron {
   int run(const std::int32_t* order, int count, int begin, double seconds, Incremental* own);
   // The model with averaged weights, without rows of zeros.
   SpanModel averaged() const;
+  // What the averages need beside the weights: sums of all changes times their dates, and the date.
+  const std::vector<double>& sums() const { return model_->weighted; }
+  double date() const { return model_->date; }
+  void resume(std::vector<double> sums, double date, std::int64_t updates);
 
   std::int64_t updates = 0, early = 0;
   double violations = 0.0;
@@ -153,6 +157,7 @@ class SpanScorer {
   void search(const SpanCorpus&, int i, Incremental* own, SpanKeys&, SpanScores&,
               SpanSearch&) const;
   PairGraph graph(const SpanCorpus&, int i) const;
+  Paths confident_tags(const SpanCorpus&, const Reading& reading, int n_threads) const;
 
   std::shared_ptr<const SpanModel> model_;
   SpanRules rules_;

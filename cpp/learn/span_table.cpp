@@ -24,11 +24,11 @@ void KeyTable::grow() {
 }
 
 void HashBits::add(std::uint64_t hash) {
-  if (has(hash)) return;
-  hashes_.push_back(hash);
-  if (kBitsForEach * hashes_.size() > 64 * bits_.size()) {
+  const std::int32_t before = added_.size();
+  if (added_.add(hash) < before) return;
+  if (kBitsForEach * added_.keys().size() > 64 * bits_.size()) {
     bits_.assign(2 * bits_.size(), 0);
-    for (const std::uint64_t one : hashes_) set(one);
+    for (const std::uint64_t one : added_.keys()) set(one);
   } else {
     set(hash);
   }

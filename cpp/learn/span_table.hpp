@@ -57,13 +57,14 @@ class HashBits {
   void add(std::uint64_t hash);
   const std::vector<std::uint64_t>& bits() const { return bits_; }
   void restore(std::vector<std::uint64_t> bits) { bits_ = std::move(bits); }
+  const std::vector<std::uint64_t>& added() const { return added_.keys(); }
 
  private:
   static constexpr std::size_t kBitsForEach = 16;
   std::size_t word(std::uint64_t hash) const { return (hash / 64) & (bits_.size() - 1); }
   void set(std::uint64_t hash) { bits_[word(hash)] |= std::uint64_t{1} << (hash % 64); }
   std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>(16);  // a power of two of them
-  std::vector<std::uint64_t> hashes_;  // what was added, so that there can be more bits
+  KeyTable added_;  // exactly what was added, so that there can be more bits
 };
 
 }  // namespace caesura

@@ -352,6 +352,9 @@ class SpanCorpus:
     @property
     def lengths(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
+    def checksum(self) -> int:
+        """A hash of everything in it."""
+
     def append(self, offsets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], columns: Sequence[tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None]], values: Sequence[Interner], firings: Firings, sources: Sequence[tuple[int, str]]) -> None: ...
 
 class SpanModel:
@@ -374,6 +377,15 @@ class SpanModel:
     def n_texts(self) -> int: ...
 
     def texts(self, k: int) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+    def known(self, k: int) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """Hashes of the texts of column k that are in some key."""
+
+    def know(self, k: int, hashes: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Adds to what `known` says."""
+
+    def scaled(self, share: float) -> SpanModel:
+        """The model with all weights times a number."""
 
     def restore(self, keys: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)], weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], texts: Sequence[Annotated[NDArray[numpy.uint64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None: ...
 
@@ -402,6 +414,15 @@ class SpanPerceptron:
     def run(self, order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], begin: int, seconds: float, own: object | None) -> int: ...
 
     def averaged(self) -> SpanModel: ...
+
+    @property
+    def sums(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+
+    @property
+    def date(self) -> float: ...
+
+    def resume(self, model: SpanModel, sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], date: float, updates: int) -> None:
+        """Goes on from where another run was."""
 
     @property
     def updates(self) -> int: ...
@@ -736,6 +757,11 @@ class PathPass:
         Steps from `begin` on until the time is over; returns where the next one begins.
         """
 
+    def settle(self) -> None:
+        """
+        Steps of Frank-Wolfe between the paths that are kept, without any search.
+        """
+
     def finish(self, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None, variance: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None) -> None:
         """Writes the weights, the sums of their average and their variances."""
 
@@ -776,7 +802,7 @@ class PathPass:
 class DualPass:
     """Passes of exponentiated gradient over a corpus."""
 
-    def __init__(self, objective: Objective, log: bool, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], fresh: bool) -> None: ...
+    def __init__(self, objective: Objective, log: bool, mu: float, c2: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], centre: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, w: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], theta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], m: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], eta: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], fresh: bool) -> None: ...
 
     @staticmethod
     def n_scores(objective: Objective) -> int:
@@ -797,6 +823,13 @@ class DualPass:
     @property
     def dual(self) -> float:
         """Value of the dual."""
+
+    @property
+    def entropy(self) -> float:
+        """Sum of the entropies."""
+
+    def set_mu(self, mu: float) -> None:
+        """What the entropies count in the next steps."""
 
 def dot(a: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], b: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], n_threads: int) -> float:
     """a.b, the same on any number of threads."""

@@ -247,10 +247,7 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
 
     try:
         with naming(*names):
-            kept = (
-                checkpoint if getattr(model, "beam", None) is None else None
-            )  # a beam is learnt in one go
-            model.fit(corpora.train, X_dev=corpora.dev, checkpoint=kept, callbacks=[count])
+            model.fit(corpora.train, X_dev=corpora.dev, checkpoint=checkpoint, callbacks=[count])
     except InvalidInput as error:
         if not going_on or error.argument != "checkpoint":
             raise

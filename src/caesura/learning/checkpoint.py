@@ -15,6 +15,7 @@ import numpy as np
 
 from caesura import persistence
 from caesura.errors import InvalidInput, message
+from caesura.learning.agenda import AgendaState
 from caesura.learning.cutting import CutState
 from caesura.learning.exponentiated import DualState
 from caesura.learning.lbfgs import State
@@ -25,7 +26,7 @@ from caesura.learning.sgd import EpochState
 __all__ = ["KIND", "OtherRun", "read", "write"]
 
 KIND = "training"
-STATES = (State, EpochState, PathState, CutState, DualState)
+STATES = (State, EpochState, PathState, CutState, DualState, AgendaState)
 TUPLES = {kind.__name__: kind for kind in (*STATES, Progress)}
 Path = str | os.PathLike[str]
 

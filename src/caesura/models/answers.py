@@ -28,7 +28,7 @@ from caesura.models.explanation import (
     top_features,
 )
 from caesura.models.extracting import Extracted, Found
-from caesura.models.lookback import refuse
+from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.models.temperature import cooled, find_temperature
@@ -92,7 +92,7 @@ class Answers(Predictor):
         constraints, calibration = spoken(constraints, X), self._calibration_of_now
         names, reading = self.coding.reading(self._known)
         for some in self._encoded(X, constraints):
-            sums = some.has_sums and not (self._known.spans and self.kind == "chain")
+            sums = some.has_sums
             ask = some.scorer.confident if sums else some.scorer.best
             found = some.ask(ask, reading, some.threads, some.conditions)
             raw, ends = found.probabilities, found.ptr.tolist()
@@ -115,8 +115,6 @@ class Answers(Predictor):
 
     def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
         """Return how paths over states are read as segments that have probabilities."""
-        if self.kind == "chain":  # the probability of a run of tags sums over paths
-            refuse(self._known, "probabilities of segments of a chain")
         return self.coding.reading(self._known)
 
     def _runners_up(
@@ -165,6 +163,8 @@ class Answers(Predictor):
             expected = "'isotonic' or 'temperature'"
             raise InvalidInput(message("method", method, expected, "pass one of them"))
         documents, gold = self._known_gold(X, y)
+        if self._known.spans:
+            check_sums(self._known, "calibrate")
         if self.margin_:
             found = find_temperature(self, documents, gold)
             before = 1.0 if self.temperature_ is None else self.temperature_

@@ -43,13 +43,8 @@ from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
 from caesura.models.extracting import Extractor
 from caesura.models.growing import grown
-from caesura.models.lookback import (
-    SpanTraining,
-    fit_spans,
-    is_span_model,
-    own_features,
-    span_fitted,
-)
+from caesura.models.lookback import is_span_model, own_features, span_fitted
+from caesura.models.lookback_training import SpanTraining, fit_spans
 from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
@@ -203,7 +198,14 @@ class Model(Extractor):
         check_learnt(kernel.weights)
         encoder.forget()
         fitted = span_fitted(labelling[:3], encoder, kernel)
-        self._set_fitted(fitted, n_features_=len(kernel), history_=history, status_=status)
+        self._set_fitted(
+            fitted,
+            n_features_=len(kernel),
+            history_=history,
+            status_=status,
+            margin_=not is_probabilistic(self.learner, self.loss),
+            temperature_=None,
+        )
         return self
 
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:

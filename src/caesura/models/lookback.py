@@ -11,9 +11,8 @@ in one table of keys in place of `Parameters`.  All else is as for other models.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -21,16 +20,10 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Document
 from caesura.encoding.spans import SpanEncoder
-from caesura.errors import InvalidInput, message
-from caesura.evaluation import segment_counts
+from caesura.errors import InvalidInput
 from caesura.features import looks_back
-from caesura.inference.door import threads_of
-from caesura.learning import Progress, ProgressLine, minimise
-from caesura.models.estimator import UPDATES
 from caesura.models.rules import Rules
-from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.targets import Rows
-from caesura.models.training import lbfgs_of
+from caesura.models.structure import Fitted, Structure
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
@@ -38,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SpanAnswers",
-    "SpanTraining",
-    "fit_spans",
+    "check_sums",
     "is_span_model",
     "own_features",
     "refuse",
@@ -50,8 +42,6 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
-PASSES = 10  # of the perceptron, where max_iterations is not given
-SECONDS = 0.2  # that the kernels learn before Python can handle an interrupt
 Own = Callable[[int, list[tuple[int, int, int]], tuple[int, int, int]], list[str]]
 
 
@@ -136,10 +126,21 @@ class SpanAnswers:
 
     def _check_sums(self, what: str) -> None:
         if not self.has_sums:
-            raise InvalidInput(
-                f"{what}: not available for features that look back at two segments or more, for "
-                "which there is only search; ask predict, or leave these features out"
-            )
+            raise _only_search(what)
+
+
+def check_sums(fitted: Fitted, what: str) -> None:
+    """Raise if a model has features of which there are no probabilities."""
+    kernel, encoder = cast(_kernels.SpanModel, fitted.parameters), cast(SpanEncoder, fitted.encoder)
+    if kernel.depth > 1 or encoder.own:
+        raise _only_search(what)
+
+
+def _only_search(what: str) -> InvalidInput:
+    return InvalidInput(
+        f"{what}: not available for features that look back at two segments or more, for which "
+        "there is only search; ask predict, or leave these features out"
+    )
 
 
 def unconstrained() -> InvalidInput:
@@ -208,174 +209,3 @@ def own_features(encoder: SpanEncoder, states: Sequence[str], tokens: Any) -> Ow
         return [text for one in features for text in one.said(document, path, here)]
 
     return said
-
-
-# ---- learning ------------------------------------------------------------------------------------
-
-
-class SpanTraining(NamedTuple):
-    """What learning needs."""
-
-    labelling: Labelling
-    bars: Structure  # in training
-    encoder: SpanEncoder
-    corpus: _kernels.SpanCorpus
-    model: _kernels.SpanModel
-    rows: list[Rows]
-    weight: Floats
-    own: Own | None
-
-
-def fit_spans(
-    model: Model,
-    training: SpanTraining,
-    dev: tuple[list[Document], list[list[Segment]]] | None,
-    checkpoint: Any,
-    callbacks: Sequence[Callable[[Progress], bool | None]],
-) -> tuple[_kernels.SpanModel, list[Progress], str]:
-    """Learn, and return the weights, what happened in each iteration, and why it ended."""
-    score = None if dev is None else _Score(model, training, *dev)
-    if model.learner == "perceptron":
-        if checkpoint is not None:
-            expected = "None with learner='perceptron' and features that look back or a beam"
-            raise InvalidInput(message("checkpoint", checkpoint, expected, "leave it out"))
-        return _perceptron(model, training, score, callbacks)
-    return _lbfgs(model, training, score, checkpoint, callbacks)
-
-
-class _Score:
-    """The segment F1 of weights on development data."""
-
-    def __init__(
-        self,
-        model: Model,
-        training: SpanTraining,
-        documents: list[Document],
-        gold: list[list[Segment]],
-    ) -> None:
-        if not any(gold):
-            raise InvalidInput(
-                "y_dev: got no segment at all, expected some to compare with; label some, or leave "
-                "the development data out"
-            )
-        self._model, self._training, self._gold = model, training, gold
-        self._corpus = training.encoder.encode(documents, False, name="X_dev")
-        states = training.labelling.structure.states
-        self._own = own_features(training.encoder, states, documents.__getitem__)
-        fitted = span_fitted(training.labelling[:3], training.encoder, training.model)
-        self._names, self._reading = model.coding.reading(fitted)
-
-    def __call__(self, kernel: _kernels.SpanModel) -> float:
-        model = self._model
-        structure = self._training.labelling.structure
-        answers = SpanAnswers(kernel, structure, model.beam, None, self._own)
-        paths = answers.best(
-            cast(Any, self._corpus), self._reading, threads_of(model.n_threads)
-        ).segments(Segment, self._names)
-        found = [segments or [] for segments in paths]
-        return segment_counts(self._gold, found, model.outside).f1
-
-
-def _perceptron(
-    model: Model,
-    training: SpanTraining,
-    score: _Score | None,
-    callbacks: Sequence[Callable[[Progress], bool | None]],
-) -> tuple[_kernels.SpanModel, list[Progress], str]:
-    """Pass over the data again and again; the weights are averages over all examples."""
-    bars = np.ascontiguousarray(training.bars.bounds), *training.bars[2:]
-    update = UPDATES.index(model.update if model.beam is not None else "standard")
-    run = _kernels.SpanPerceptron(
-        training.model, training.corpus, training.rows, *bars, training.weight, model.beam, update
-    )
-    random = np.random.default_rng(model.random_state)
-    passes = PASSES if model.max_iterations is None else model.max_iterations
-    history: list[Progress] = []
-    best: tuple[float, int, _kernels.SpanModel] | None = None
-    status, began = "max_iterations", time.perf_counter()
-    with ProgressLine(show=model.verbose, max_iterations=passes) as line:
-        for iteration in range(1, passes + 1):
-            before = run.updates
-            order = random.permutation(len(training.rows)).astype(np.int32)
-            at = 0
-            while at < len(order):  # in parts, between which Python hears of interrupts
-                at = run.run(order, at, SECONDS, training.own)
-            wrong, found = run.updates - before, None
-            if score is not None:
-                kernel = run.averaged()
-                found = score(kernel)
-                if best is None or found > best[0]:
-                    best = found, iteration, kernel
-            seconds = time.perf_counter() - began
-            active = len(training.model)
-            progress = Progress(
-                iteration, float(wrong), np.nan, 1.0, iteration, active, seconds, found
-            )
-            history.append(progress)
-            line(progress)
-            asked = [callback(progress) for callback in callbacks]  # each of them sees it
-            if any(asked):
-                status = "callback"
-            elif model.patience is not None and best and iteration - best[1] >= model.patience:
-                status = "patience"
-            if status != "max_iterations":
-                break
-    return run.averaged() if best is None else best[2], history, status
-
-
-def _lbfgs(
-    model: Model,
-    training: SpanTraining,
-    score: _Score | None,
-    checkpoint: Any,
-    callbacks: Sequence[Callable[[Progress], bool | None]],
-) -> tuple[_kernels.SpanModel, list[Progress], str]:
-    """Maximise the log-likelihood."""
-    threads = threads_of(model.n_threads)
-    bars = np.ascontiguousarray(training.bars.bounds), *training.bars[2:]
-    objective = _kernels.SpanObjective(
-        training.model,
-        training.corpus,
-        training.rows,
-        *bars,
-        training.weight,
-        float(model.min_freq) or -np.inf,
-        threads,
-    )
-
-    def evaluated(w: Floats) -> tuple[float, Floats]:
-        value, gradient = objective.evaluate(np.ascontiguousarray(w), threads)
-        return value, gradient
-
-    def scored(w: Floats) -> float:
-        assert score is not None
-        objective.put(np.ascontiguousarray(w))
-        return score(training.model)
-
-    optimiser = lbfgs_of(model, cast(Any, evaluated), model.c1, model.c2, model.max_iterations)
-    shown = ProgressLine(
-        show=model.verbose,
-        max_iterations=optimiser.max_iterations,
-        period=optimiser.period,
-        delta=optimiser.delta,
-    )
-
-    def each(progress: Progress) -> bool:
-        line(progress)
-        asked = [callback(progress) for callback in callbacks]
-        return any(asked)
-
-    start = np.zeros(objective.size)
-    about = {"objective of zeros": evaluated(start)[0]} if checkpoint is not None else {}
-    with shown as line:
-        result = minimise(
-            optimiser,
-            start,
-            callback=each,
-            dev_score=None if score is None else scored,
-            patience=model.patience,
-            checkpoint=checkpoint,
-            about=about,
-        )
-    objective.put(result.w)
-    return training.model, list(result.history), result.status

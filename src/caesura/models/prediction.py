@@ -66,6 +66,10 @@ class Predictor(OnlineModel):
         free = constraints is None
         if fitted.spans and not free:
             raise unconstrained()
+        if self.beam is not None and not fitted.spans:
+            expected = "None for a model that was fitted without a beam, whose search is exact"
+            remedy = "leave it out, or fit again with it and learner='perceptron'"
+            raise InvalidInput(message("beam", self.beam, expected, remedy))
         reader = None if free else ConditionReader(each_rules(constraints, X), self._bare)
         for first, raw in raw_chunks(X):
             if fitted.spans:

@@ -11,18 +11,20 @@ which is concave in 1 / T, so that a search over one number finds it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document
+from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.models.encoded import asked
 from caesura.models.estimator import fitted_of
+from caesura.models.lookback import span_fitted
 from caesura.models.structure import Fitted, Labelling, layout_bounds, scorer_of
 from caesura.models.targets import Rows, gold_of
 from caesura.segments import Segment
@@ -39,6 +41,9 @@ STEPS = 32  # the interval shrinks to a millionth
 
 def cooled(fitted: Fitted, temperature: float) -> Fitted:
     """Return the model whose scores are divided by a temperature."""
+    if fitted.spans:
+        kernel = cast(_kernels.SpanModel, fitted.parameters).scaled(1.0 / temperature)
+        return span_fitted(fitted[:3], cast(SpanEncoder, fitted.encoder), kernel)
     w = fitted.w / temperature
     return Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules)
 
@@ -59,6 +64,8 @@ def find_temperature(
             "scale of its scores from; look for what max_length or constraints forbid"
         )
     some = [row for row in rows if row is not None]
+    if fitted.spans:
+        return _span_temperature(model, fitted, [documents[i] for i in kept], some)
     corpus = fitted.encoder.encode([documents[i] for i in kept], False)
     longest = int(corpus.lengths.max(initial=0))
     truth = _gold_score(fitted, corpus, some, longest)
@@ -69,6 +76,29 @@ def find_temperature(
         scorer = scorer_of(fitted.parameters, fitted.w * share, fitted.structure, longest=longest)
         found = asked(0, scorer.posterior, design, False, threads)
         return float(sum(row.log_partition for row in found)) - share * truth
+
+    return float(np.exp(_least(loss, LOWEST, HIGHEST)))
+
+
+def _span_temperature(
+    model: Model, fitted: Fitted, documents: list[Document], rows: Sequence[Rows]
+) -> float:
+    """Return the same for features that look back, or a beam, from the span graph."""
+    encoder, kernel = cast(SpanEncoder, fitted.encoder), cast(_kernels.SpanModel, fitted.parameters)
+    corpus = cast(_kernels.SpanCorpus, encoder.encode(documents, False))
+    structure, threads = fitted.structure, threads_of(model.n_threads)
+    bars = np.ascontiguousarray(structure.bounds), *structure[2:]
+
+    def scorer(share: float) -> _kernels.SpanScorer:
+        return _kernels.SpanScorer(kernel.scaled(share), *bars, None, None)
+
+    given = scorer(1.0)
+    scores = [given.score(corpus, i, np.ascontiguousarray(row)) for i, row in enumerate(rows)]
+    truth = float(np.sum(scores))
+
+    def loss(log_temperature: float) -> float:
+        share = float(np.exp(-log_temperature))
+        return float(np.sum(scorer(share).log_partition(corpus, threads))) - share * truth
 
     return float(np.exp(_least(loss, LOWEST, HIGHEST)))
 
