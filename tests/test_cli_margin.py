@@ -8,6 +8,8 @@ from cli_data import addresses, bad, good, records_of, write_lines
 from caesura.corpora import write
 from caesura.learning.learners import LEARNERS
 
+pytestmark = pytest.mark.filterwarnings("ignore:learner=")  # short runs, which leave a gap
+
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
@@ -43,6 +45,15 @@ def test_tune_tries_learners_and_losses(corpus: Path, tmp_path: Path) -> None:
     good("tune", corpus, *tries, "--folds", 2, "--max-iterations", 5, "-o", best, "--json")
     assert "learner" in best.read_text()
     good("train", corpus, "-o", tmp_path / "model", "--config", best, "--quiet")
+
+
+@pytest.mark.filterwarnings("default:learner=")
+def test_a_gap_is_one_line(corpus: Path, tmp_path: Path) -> None:
+    options = ("--learner", "svm", "--c2", 0.01, "--max-iterations", 2)
+    said = good("train", corpus, "-o", tmp_path / "parts.model", *options).err
+    lines = [line for line in said.splitlines() if "learner='svm'" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("warning: learner='svm': ended after 2 iterations")
 
 
 def test_wrong_choices_are_one_line(corpus: Path, tmp_path: Path) -> None:

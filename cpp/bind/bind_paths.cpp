@@ -92,6 +92,13 @@ void bind_path_pass(nb::module_& m) {
           "order"_a, "begin"_a, "seconds"_a,
           "Steps from `begin` on until the time is over; returns where the next one begins.")
       .def(
+          "settle",
+          [](PathPass& self) {
+            const Released release;
+            self.settle();
+          },
+          "Steps of Frank-Wolfe between the paths that are kept, without any search.")
+      .def(
           "finish",
           [](PathPass& self, Floats w, const Numbers& sums, const Numbers& variance) {
             const PathPass::State state = path_state(w, sums, variance, self.size());
@@ -137,7 +144,7 @@ void bind_dual_pass(nb::module_& m) {
   nb::class_<DualPass>(m, "DualPass", "Passes of exponentiated gradient over a corpus.")
       .def(
           "__init__",
-          [](DualPass* self, const BoundObjective& bound, bool log, Vector<double> c2,
+          [](DualPass* self, const BoundObjective& bound, bool log, double mu, Vector<double> c2,
              const std::optional<Vector<double>>& centre, Floats w, Floats theta, Floats multiplier,
              Floats eta, bool fresh) {
             const auto n = static_cast<std::size_t>(bound.objective->layout().size());
@@ -147,11 +154,11 @@ void bind_dual_pass(nb::module_& m) {
               require(!bound.objective->is_partial(i), "objective: labels are partial");
             const DualPass::State state = dual_state(theta, multiplier, eta, *bound.objective);
             const Released release;
-            new (self) DualPass(bound.objective, {log, copied(c2)}, w.data(), state,
+            new (self) DualPass(bound.objective, {log, mu, copied(c2)}, w.data(), state,
                                 centre ? centre->data() : nullptr, fresh);
           },
-          "objective"_a, "log"_a, "c2"_a, "centre"_a.none(), "w"_a, "theta"_a, "m"_a, "eta"_a,
-          "fresh"_a)
+          "objective"_a, "log"_a, "mu"_a, "c2"_a, "centre"_a.none(), "w"_a, "theta"_a, "m"_a,
+          "eta"_a, "fresh"_a)
       .def_static(
           "n_scores",
           [](const BoundObjective& bound) { return DualPass::n_scores(*bound.objective); },
@@ -178,7 +185,9 @@ void bind_dual_pass(nb::module_& m) {
           "w"_a.noconvert(), "theta"_a.noconvert(), "m"_a.noconvert(), "eta"_a.noconvert(),
           "Writes the weights and the dual.")
       .def_prop_ro("penalty", &DualPass::penalty, "c2 |w|^2")
-      .def_prop_ro("dual", &DualPass::dual, "Value of the dual.");
+      .def_prop_ro("dual", &DualPass::dual, "Value of the dual.")
+      .def_prop_ro("entropy", &DualPass::entropy, "Sum of the entropies.")
+      .def("set_mu", &DualPass::set_mu, "mu"_a, "What the entropies count in the next steps.");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "infer/answers.hpp"
 #include "learn/gold.hpp"
+#include "learn/tag_segments.hpp"
 
 namespace caesura {
 namespace {
@@ -85,18 +86,6 @@ DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double
   const Design& d = objective_->design();
   const double* from = state.theta;
   blocks_.resize(n_sequences());
-  const SequenceCounts bars = [&] {
-    SequenceCounts out;
-    out.pairs = unpacked_.transition;
-    out.starts = unpacked_.start;
-    out.ends = unpacked_.end;
-    return out;
-  }();
-  auto bar = [](const std::vector<double>& scores, std::vector<double>& theta) {
-    for (std::size_t k = 0; k < scores.size(); ++k) {
-      if (scores[k] == kMinusInfinity) theta[k] = kMinusInfinity;
-    }
-  };
   for (int i = 0; i < n_sequences(); ++i) {
     check_interrupt();
     Block& block = blocks_[i];
@@ -105,44 +94,94 @@ DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double
       std::copy(from, from + part.size(), part.begin());
       from += part.size();
     });
-    const LabelledSegment* truth = objective_->gold().segments.data() + objective_->gold().ptr[i];
-    const std::int64_t n_truth = objective_->gold().ptr[i + 1] - objective_->gold().ptr[i];
-    // From here the weights are small, and no probability is so near to 0 that it hardly moves.
-    constexpr double kGold = 5.0;
-    for (std::int64_t s = 0; fresh && s < n_truth; ++s) {
-      for (int t = truth[s].start; t < truth[s].end; ++t)
-        block.theta.rows[static_cast<std::size_t>(t) * layout_.Y + truth[s].label] = kGold;
+    block.m = state.m[i];
+    block.eta = state.eta[i];
+    bar(block.theta);
+    if (!fresh && d.length(i) > 0) expect(i, block);
+  }
+  if (fresh) start();
+}
+
+// What the model forbids stays so.
+void DualPass::bar(SequenceCounts& theta) const {
+  auto all = [](const std::vector<double>& scores, std::vector<double>& to) {
+    for (std::size_t k = 0; k < scores.size(); ++k) {
+      if (scores[k] == kMinusInfinity) to[k] = kMinusInfinity;
     }
-    for (int y = 0; fresh && y < layout_.Y; ++y) {  // nor is a segment cut into two
+  };
+  all(unpacked_.transition, theta.pairs);
+  all(unpacked_.start, theta.starts);
+  all(unpacked_.end, theta.ends);
+}
+
+// Distributions near the gold segmentations.  How near depends on c2: what is not gold makes
+// weights of 1 / (2 c2), so that a small c2 wants small probabilities there.
+void DualPass::start() {
+  std::vector<Block> best;
+  double most = kMinusInfinity;
+  for (double sharpness = 5.0; sharpness <= 40.0; sharpness += 2.5) {
+    start_near_gold(sharpness);
+    const double value = dual() + (rule_.log ? 0.0 : rule_.mu * entropy());
+    if (!best.empty() && !(value > most)) break;
+    most = value;
+    best = blocks_;
+  }
+  blocks_ = std::move(best);
+  find_weights();
+  apply_labels();
+}
+
+void DualPass::start_near_gold(double sharpness) {
+  const Gold& gold = objective_->gold();
+  const int Y = layout_.Y;
+  for (int i = 0; i < n_sequences(); ++i) {
+    check_interrupt();
+    Block& block = blocks_[i];
+    const LabelledSegment* truth = gold.segments.data() + gold.ptr[i];
+    const std::int64_t n_truth = gold.ptr[i + 1] - gold.ptr[i];
+    for (std::int64_t s = 0; s < n_truth; ++s) {
+      for (int t = truth[s].start; t < truth[s].end; ++t)
+        block.theta.rows[static_cast<std::size_t>(t) * Y + truth[s].label] = sharpness;
+    }
+    for (int y = 0; y < Y; ++y) {  // nor is a segment cut into two
       bool there = false;
       for (std::int64_t s = 1; s < n_truth; ++s)
         there |= truth[s - 1].label == y && truth[s].label == y;
-      if (!there && layout_.bounds[y] != 1) block.theta.pairs[y * layout_.Y + y] = -kGold;
+      if (!there && layout_.bounds[y] != 1) block.theta.pairs[y * Y + y] = -sharpness;
     }
-    bar(bars.pairs, block.theta.pairs);
-    bar(bars.starts, block.theta.starts);
-    bar(bars.ends, block.theta.ends);
-    block.m = state.m[i];
-    block.eta = state.eta[i];
+    bar(block.theta);
+    if (objective_->design().length(i) > 0) expect(i, block);
+  }
+  find_weights();
+}
+
+// w = sum of weight (counts(gold) - E[counts]) / (2 c2)
+void DualPass::find_weights() {
+  const Gold& gold = objective_->gold();
+  const Design& d = objective_->design();
+  for (std::size_t place = 0; place < w_.size(); ++place) {
+    if (w_[place] != 0.0) add(static_cast<std::int64_t>(place), -w_[place]);
+  }
+  for (int i = 0; i < n_sequences(); ++i) {
     if (d.length(i) == 0) continue;
-    expect(i, block);
-    if (!fresh) continue;
-    SequenceCounts counts = path_counts(layout_, d, i, truth, n_truth);
-    subtract(counts, block.mean);
+    SequenceCounts counts = path_counts(layout_, d, i, gold.segments.data() + gold.ptr[i],
+                                        gold.ptr[i + 1] - gold.ptr[i]);
+    subtract(counts, blocks_[i].mean);
     collect(i, counts, objective_->weight_of(i));
     for (const std::int64_t place : touched_) add(place, inverse_[place] * delta_[place]);
     clear_touched();
   }
-  apply_labels();
+}
+
+double DualPass::constant_cost(int i) const {
+  return objective_->segment_costs.empty() ? 0.0 : objective_->segment_costs[i]->constant;
 }
 
 double DualPass::expected_cost(int i, const SequenceCounts& mean,
                                const std::vector<double>& sites) const {
   const int Y = layout_.Y;
   const Known known = objective_->costs_of(i);
-  double total = known.n_cost_sites > 0 || known.entry != nullptr
-                     ? objective_->segment_costs[i]->constant
-                     : 0.0;
+  double total = constant_cost(i);
   const std::size_t tokens = static_cast<std::size_t>(objective_->design().length(i)) * Y;
   for (std::size_t k = 0; known.cost != nullptr && k < tokens; ++k)
     total += known.cost[k] * mean.rows[k];
@@ -155,8 +194,8 @@ double DualPass::expected_cost(int i, const SequenceCounts& mean,
   return total;
 }
 
-// The expected counts of a distribution, and its entropy or expected cost:
-//   H = ln Z - theta . E[counts]
+// The expected counts of a distribution, its expected cost and its entropy:
+//   H = ln Z - theta . E[counts] - m E[cost]
 void DualPass::expect(int i, Block& block) {
   const Design& d = objective_->design();
   Known known;
@@ -176,49 +215,67 @@ void DualPass::expect(int i, Block& block) {
   }
   const auto scored =
       problem_of(layout_, d, i, block.theta, known, objective_->automaton, objective_->order, true);
-  scored->problem->prepare(Method::kOverlapping);
-  std::vector<double> sites;
-  const double log_z = expected_counts(layout_, d, i, *scored->problem, block.mean, work_, &sites);
-  if (log_z == kMinusInfinity) throw NoAgreement(i);
-  block.value =
-      rule_.log ? log_z - dot(block.theta, block.mean) : expected_cost(i, block.mean, sites);
+  const Loss& loss = objective_->loss();
+  if (!rule_.log && loss.kind == Loss::kSegments && loss.reading.tags()) {
+    const TagExpectation found =
+        expected_tag_segments(layout_, d, i, *scored->problem, objective_->gold(), loss.reading,
+                              block.m, block.mean, work_);
+    block.log_z = found.log_z;
+    block.cost = found.cost;
+  } else {
+    scored->problem->prepare(Method::kOverlapping);
+    std::vector<double> sites;
+    block.log_z = expected_counts(layout_, d, i, *scored->problem, block.mean, work_, &sites);
+    if (block.log_z == kMinusInfinity) throw NoAgreement(i);
+    block.cost = rule_.log ? 0.0 : expected_cost(i, block.mean, sites);
+    block.log_z += rule_.log ? 0.0 : block.m * constant_cost(i);
+  }
+  if (block.log_z == kMinusInfinity) throw NoAgreement(i);
+  block.theta_mean = dot(block.theta, block.mean) + block.m * block.cost;
 }
 
-// One step, which is taken back as long as D falls.  With u = weight (E_old - E_new) and v = what
-// the centre scores of it,
+// One step along d = s(w) + cost - mu (theta + m cost), which is taken back as long as D falls.
+// With u = weight (E_old - E_new) and v = what the centre scores of it,
 //   D_new - D = weight (value_new - value) - v - (u . w + |u|^2 / (4 c2))
+// The slope of D along d is the variance of d, and K = KL(P_old || P_new) is half of it times
+// eta^2.  The parabola with this slope and the gain of the step has its top at eta K / (2 K - gain).
 void DualPass::step(int i) {
   const Design& d = objective_->design();
   const double weight = objective_->weight_of(i);
   if (d.length(i) == 0 || weight == 0.0) return;
   Block& block = blocks_[i];
+  block.eta = std::min(block.eta, 1.0 / rule_.mu);
   const SequenceCounts scores = sequence_scores(layout_, d, unpacked_, i, work_);
-  constexpr int kTries = 8;
+  const double expected = dot(scores, block.mean) + block.cost - rule_.mu * block.theta_mean;
+  constexpr int kTries = 30;
   for (int k = 0; k < kTries; ++k) {
     Block next = block;
-    mix(next.theta, rule_.log ? 1.0 - block.eta : 1.0, block.eta, scores);
-    if (!rule_.log) next.m += block.eta;
+    const double kept = 1.0 - block.eta * rule_.mu;
+    mix(next.theta, kept, block.eta, scores);
+    if (!rule_.log) next.m = kept * block.m + block.eta;
     expect(i, next);
     SequenceCounts moved = block.mean;
     subtract(moved, next.mean);
     collect(i, moved, weight);
-    double gain = weight * (next.value - block.value), size = weight * std::abs(block.value);
+    double gain = weight * (value(next) - value(block)), size = weight * std::abs(value(block));
     for (const std::int64_t place : touched_) {
       const double u = delta_[place], change = u * (w_[place] + 0.5 * inverse_[place] * u);
       gain -= change;
       size += std::abs(change);
       if (!centre_.empty()) gain -= u * centre_[place];
     }
+    const double promise = weight * (next.log_z - block.log_z - block.eta * expected);
+    const double top = promise / std::max(2.0 * promise - gain, 1e-3 * promise);  // in etas
     // What is lost to rounding is no reason for shorter steps.
     const bool good = gain >= -1e-12 * size;
     if (good) {
       for (const std::int64_t place : touched_) add(place, inverse_[place] * delta_[place]);
       // A distribution that is all but certain gains nothing, however far its scores move.
-      if (gain > 1e-12 * size)
-        next.eta = rule_.log ? std::min(1.05 * block.eta, 1.0) : 1.5 * block.eta;
+      if (gain > 1e-12 * size && promise > 1e-12 * size)
+        next.eta = block.eta * std::clamp(top, 0.5, 2.0);
       block = std::move(next);
     } else {
-      block.eta *= 0.5;
+      block.eta *= promise > 0.0 ? std::clamp(top, 0.1, 0.5) : 0.5;
     }
     clear_touched();
     if (good) break;
@@ -249,12 +306,19 @@ void DualPass::finish(double* w, const State& state) {
   }
 }
 
+double DualPass::entropy() const {
+  double total = 0.0;
+  for (int i = 0; i < n_sequences(); ++i) {
+    if (objective_->design().length(i) > 0)
+      total += objective_->weight_of(i) * entropy_of(blocks_[i]);
+  }
+  return total;
+}
+
 double DualPass::dual() const {
   double total = -penalty();
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const int k = static_cast<int>(i);
-    total += objective_->weight_of(k) * blocks_[i].value;
-  }
+  for (int i = 0; i < n_sequences(); ++i) total += objective_->weight_of(i) * blocks_[i].cost;
+  if (rule_.log) total += entropy();
   if (centre_.empty()) return total;
   // less the sum of (counts(gold) - E[counts]) . centre = 2 c2 w . centre
   for (std::size_t k = 0; k < w_.size(); ++k) {

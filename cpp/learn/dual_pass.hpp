@@ -4,17 +4,18 @@
 //
 //   P_i(s) proportional to exp(theta_i(s) + m_i cost(s)),
 //   w = sum of weight_i (counts(gold) - E_i[counts]) / (2 c2),
-//   D = sum of weight_i (H(P_i), or E_i[cost]) - c2 |w|^2
+//   D = sum of weight_i (E_i[cost] + mu H(P_i)) - c2 |w|^2
 //
-// with the entropy H for the log loss, whose m_i is 0, and the cost for that of a margin.  theta_i
-// is kept as a score for each place where features fire, not for each segment, so that the
-// overlapping recursions serve here too.  With s(w) what the weights score there, a step is
+// with the entropy H.  For the log loss there is no cost, m_i is 0 and mu is 1.  The dual of a
+// margin has mu = 0; there the steps alone would come near to the best only as 1 / passes, so a
+// small mu is used, which the caller makes smaller as the gap closes.  theta_i is kept as a score
+// for each place where features fire, not for each segment, so that the overlapping recursions
+// serve here too.  With s(w) what the weights score there, a step is
 //
-//   log loss   theta_i = (1 - eta) theta_i + eta s(w)
-//   margin     theta_i = theta_i + eta s(w),  m_i = m_i + eta
+//   theta_i = (1 - eta mu) theta_i + eta s(w),  m_i = (1 - eta mu) m_i + eta
 //
-// and eta, which each sequence has for itself, is halved until D does not fall, and grows a little
-// after each success.  Expectations come from the general sweeps.
+// and eta, which each sequence has for itself, follows the curvature of D along the last step, so
+// that D never falls.  Expectations come from the general sweeps.
 #pragma once
 
 #include <vector>
@@ -27,6 +28,7 @@ class DualPass : public SparseWeights {
  public:
   struct Rule {
     bool log = false;        // the log loss
+    double mu = 1.0;
     std::vector<double> c2;  // of all weights, or [size]
   };
   // theta: all scores, one sequence after the other, [n_scores()]; m, eta: [sequences].
@@ -45,16 +47,27 @@ class DualPass : public SparseWeights {
 
   // Writes the weights and the state after all steps.
   void finish(double* w, const State& state);
+  // The value of the dual: for a margin, that of mu = 0.
   double dual() const;
+  double entropy() const;  // sum of weight_i H(P_i)
+  void set_mu(double mu) { rule_.mu = mu; }
 
  private:
   // The distribution of one sequence.
   struct Block {
     SequenceCounts theta, mean;  // mean: expected counts
     double m = 0.0, eta = 0.0;
-    double value = 0.0;  // entropy or expected cost
+    double cost = 0.0;                   // expected
+    double log_z = 0.0, theta_mean = 0;  // theta_mean: E[theta + m cost]
   };
+  static double entropy_of(const Block& block) { return block.log_z - block.theta_mean; }
+  double value(const Block& block) const { return block.cost + rule_.mu * entropy_of(block); }
+  void bar(SequenceCounts& theta) const;
+  void start();
+  void start_near_gold(double sharpness);
+  void find_weights();
   void expect(int i, Block& block);
+  double constant_cost(int i) const;
   double expected_cost(int i, const SequenceCounts& mean, const std::vector<double>& sites) const;
   void step(int i);
 

@@ -153,13 +153,9 @@ std::unique_ptr<ScoredProblem> scored_problem(const Layout& layout, const Design
                     std::move(automaton), order, every, condition);
 }
 
-double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
-                       SequenceCounts& counts, Workspace& work, std::vector<double>* costs) {
+void take_counts(const Layout& layout, const Design& d, int i, const Posterior& answer,
+                 SequenceCounts& counts, std::vector<double>* costs) {
   const int Y = layout.Y;
-  work.clear();
-  const Posterior answer = about_sequence(
-      i, [&] { return answer_posterior(problem, Method::kOverlapping, work, false); });
-  if (answer.log_z == kMinusInfinity) return kMinusInfinity;
   auto copy = [](const double* from, std::ptrdiff_t count, std::vector<double>& to) {
     to.assign(from, from + count);
   };
@@ -180,6 +176,15 @@ double expected_counts(const Layout& layout, const Design& d, int i, const Probl
   if (costs != nullptr)
     costs->assign(answer.counts.potentials + of_sites + n_fired,
                   answer.counts.potentials + answer.n_potentials);
+}
+
+double expected_counts(const Layout& layout, const Design& d, int i, const Problem& problem,
+                       SequenceCounts& counts, Workspace& work, std::vector<double>* costs) {
+  work.clear();
+  const Posterior answer = about_sequence(
+      i, [&] { return answer_posterior(problem, Method::kOverlapping, work, false); });
+  if (answer.log_z == kMinusInfinity) return kMinusInfinity;
+  take_counts(layout, d, i, answer, counts, costs);
   return answer.log_z;
 }
 

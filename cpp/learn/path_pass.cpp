@@ -162,9 +162,26 @@ bool PathPass::pairwise(std::vector<Plane>& planes) {
   return true;
 }
 
+// Pairwise steps between the paths of one sequence; returns how much D could grow by moving all
+// share to the best of them, before the first step.
+double PathPass::settle(std::vector<Plane>& planes, int steps) {
+  double most = kMinusInfinity, mean = 0.0;
+  for (const Plane& plane : planes) {
+    const double gained = gain(plane);
+    most = std::max(most, gained);
+    mean += plane.share * gained;
+  }
+  for (int k = 0; k < steps && pairwise(planes); ++k) {
+  }
+  return most - mean;
+}
+
 // delta: weight (counts(gold) - counts(best)); returns weight h.
 double PathPass::frank_wolfe(int i, double cost) {
   std::vector<Plane>& planes = blocks_[i];
+  planes.erase(std::remove_if(planes.begin(), planes.end(),
+                              [](const Plane& plane) { return plane.share == 0.0; }),
+               planes.end());
   Plane found;
   found.cost = objective_->weight_of(i) * cost;
   for (const std::int64_t place : touched_) {
@@ -177,13 +194,21 @@ double PathPass::frank_wolfe(int i, double cost) {
   const double h = gain(found);
   if (std::find(planes.begin(), planes.end(), found) == planes.end())
     planes.push_back(std::move(found));
-  constexpr int kSteps = 10;
-  for (int k = 0; k < kSteps && pairwise(planes); ++k) {
-  }
-  planes.erase(std::remove_if(planes.begin(), planes.end(),
-                              [](const Plane& plane) { return plane.share == 0.0; }),
-               planes.end());
+  found_ += settle(planes, kSteps);
   return h;
+}
+
+void PathPass::settle() {
+  for (int pass = 0; pass < kPasses; ++pass) {
+    double left = 0.0;
+    for (std::vector<Plane>& planes : blocks_) {
+      check_interrupt();
+      if (planes.size() > 1) left += settle(planes, kSteps);
+    }
+    apply_labels();
+    if (left <= kLeft * found_) break;
+  }
+  found_ = 0.0;
 }
 
 // ---- the end of a pass ----

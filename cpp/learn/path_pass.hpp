@@ -21,8 +21,10 @@
 //
 // where (u_i, l_i) is a mean of weight_i (delta, cost) over paths of sequence i.  These paths are
 // kept with their shares.  A step adds the best path and then, several times, moves a part of the
-// share of the worst path to the best of those that are kept, as much as maximises D: the search is
-// the dear part, and with these pairwise steps the gap closes at a linear rate, not as 1 / steps.
+// share of the worst path to the best of those that are kept, as much as maximises D: with these
+// pairwise steps the gap closes at a linear rate, not as 1 / steps.  The search is the dear part, so
+// after each pass `settle` takes such steps for all sequences again and again, without any search,
+// until what D could gain among the paths that are kept is a small part of what the pass found.
 #pragma once
 
 #include <cstdint>
@@ -63,6 +65,9 @@ class PathPass : public SparseWeights {
   // returns where the next one begins.  Throws NoAgreement.
   int run(const std::int32_t* order, int count, int begin, double seconds);
 
+  // Frank-Wolfe, after a pass: steps between the paths that are kept.
+  void settle();
+
   // Writes the state after all steps.
   void finish(const State& state);
   Blocks blocks() const;
@@ -94,9 +99,15 @@ class PathPass : public SparseWeights {
   double frank_wolfe(int i, double cost);
   double gain(const Plane& plane) const;
   bool pairwise(std::vector<Plane>& planes);
+  double settle(std::vector<Plane>& planes, int steps);
   void change(std::int64_t place, double x);
 
+  static constexpr int kSteps = 10;      // between the paths of a sequence at one time
+  static constexpr int kPasses = 50;     // of settling, at most
+  static constexpr double kLeft = 0.05;  // of what a pass has found, the share that may be left
+
   PathRule rule_;
+  double found_ = 0.0;  // what D could gain, summed over the steps of a pass
   Table<double> sums_, variance_;           // [places] or empty
   std::vector<std::vector<Plane>> blocks_;  // [sequences] of Frank-Wolfe
   std::int64_t done_;

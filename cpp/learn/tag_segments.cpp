@@ -1,5 +1,9 @@
 #include "learn/tag_segments.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <utility>
+
 #include "infer/answers.hpp"
 
 namespace caesura {
@@ -79,16 +83,17 @@ struct Doubled {
   }
 };
 
-// The loss, added to a doubled problem.
-void add_loss(Doubled& both, const std::vector<LabelledSegment>& gold, const Reading& reading) {
+// The loss times a number, added to a doubled problem.
+void add_loss(Doubled& both, const std::vector<LabelledSegment>& gold, const Reading& reading,
+              double scale) {
   const int Y = both.Y, T = both.in.T;
   auto is_joined = [&](int y0, int y) { return reading.joined[y0 * Y + y] != 0; };
   auto inside = [&](int y) { return reading.label[y] >= 0; };
   for (int y = 0; y < 2 * Y; ++y) {
-    both.start[y] += inside(y % Y);
-    if (y >= Y) both.end[y] -= 2.0;
+    both.start[y] += inside(y % Y) ? scale : 0.0;
+    if (y >= Y) both.end[y] -= 2.0 * scale;
     for (int y0 = 0; y0 < 2 * Y; ++y0) {
-      if (inside(y % Y) && !is_joined(y0 % Y, y % Y)) both.transition[y0 * 2 * Y + y] += 1.0;
+      if (inside(y % Y) && !is_joined(y0 % Y, y % Y)) both.transition[y0 * 2 * Y + y] += scale;
     }
   }
   std::vector<int> at(T, -1);  // the gold segment of each token
@@ -117,12 +122,88 @@ void add_loss(Doubled& both, const std::vector<LabelledSegment>& gold, const Rea
         const bool joined = is_joined(y0 % Y, y), could = fits(t, y);
         const bool m = could && (joined ? m0 == 1 && goes_on : begins(t));
         // A segment that was gold so far ends with its gold one.
-        if (m0 == 1 && !joined && !goes_on) both.add_edge(t, y0, m ? Y + y : y, -2.0);
+        if (m0 == 1 && !joined && !goes_on) both.add_edge(t, y0, m ? Y + y : y, -2.0 * scale);
         if (could) both.add_edge(t, y0, m ? y : Y + y, kMinusInfinity);
       }
     }
   }
 }
+
+// A chain with the loss times a number, over tags that know whether they are right.
+struct Costed {
+  Doubled both;
+  std::vector<LabelledSegment> gold;
+  std::unique_ptr<Problem> problem;
+
+  Costed(const Problem& from, int i, const Gold& all, const Reading& reading, double scale)
+      : both(from.input()),
+        gold(all.segments.begin() + all.ptr[i], all.segments.begin() + all.ptr[i + 1]) {
+    gold.resize(read_segments(reading, gold.data(), static_cast<int>(gold.size())));
+    add_loss(both, gold, reading, scale);
+    ProblemInput in = both.in;
+    in.emission = both.emission.data();
+    in.transition = both.transition.data();
+    in.start = both.start.data();
+    in.end = both.end.data();
+    problem = std::make_unique<Problem>(
+        std::move(in), nullptr, labels_by_length(std::vector<std::int32_t>(2 * both.Y, 1)));
+    problem->prepare(Method::kOverlapping);
+  }
+
+  // The expected loss.
+  double expected(const Counts& counts, const Reading& reading) const {
+    const int Y = both.Y;
+    auto total = static_cast<double>(gold.size());
+    for (int y = 0; y < 2 * Y; ++y) {
+      const bool inside = reading.label[y % Y] >= 0;
+      if (inside) total += counts.starts[y];
+      if (y >= Y) total -= 2.0 * counts.ends[y];
+      for (int y0 = 0; inside && y0 < 2 * Y; ++y0) {
+        if (reading.joined[y0 % Y * Y + y % Y] == 0) total += counts.transitions[y0 * 2 * Y + y];
+      }
+    }
+    for (std::size_t k = 4 * both.from.edges.size(); k < both.in.edges.size(); ++k) {
+      if (both.in.edges[k].score > kMinusInfinity) total -= 2.0 * counts.edges[k];
+    }
+    return total;
+  }
+
+  // Counts of tags, from those of tags that know whether they are right.
+  Posterior folded(const Posterior& answer) const {
+    const int Y = both.Y, T = both.in.T;
+    const ProblemInput& from = both.from;
+    Posterior out = make_posterior(T, Y, 0, static_cast<int>(from.potentials.size()),
+                                   static_cast<int>(from.edges.size()),
+                                   static_cast<int>(from.static_targets.size()));
+    out.log_z = answer.log_z;
+    auto add = [](double* to, int n, const double* a) {
+      for (int k = 0; k < n; ++k) to[k] += a[k];
+    };
+    std::fill_n(out.counts.tokens, T * Y, 0.0);
+    for (int r = 0; r < 2 * T; ++r)
+      add(out.counts.tokens + r / 2 * Y, Y, answer.counts.tokens + r * Y);
+    std::fill_n(out.counts.transitions, Y * Y, 0.0);
+    for (int r = 0; r < 4 * Y; ++r)
+      add(out.counts.transitions + r / 2 % Y * Y, Y, answer.counts.transitions + r * Y);
+    for (auto [to, a] : {std::pair{out.counts.starts, answer.counts.starts},
+                         {out.counts.ends, answer.counts.ends}}) {
+      for (int y = 0; y < Y; ++y) to[y] = a[y] + a[Y + y];
+    }
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < from.potentials.size(); ++k) {
+      for (std::size_t n = both.targets[from.potentials[k].target].size(); n > 0; --n)
+        out.counts.potentials[k] += answer.counts.potentials[at++];
+    }
+    at = 0;
+    for (std::size_t k = 0; k < from.static_targets.size(); ++k) {
+      for (std::size_t n = both.targets[from.static_targets[k]].size(); n > 0; --n)
+        out.patterns[k] += answer.patterns[at++];
+    }
+    for (std::size_t k = 0; k < 4 * from.edges.size(); ++k)
+      out.counts.edges[k / 4] += answer.counts.edges[k];
+    return out;
+  }
+};
 
 }  // namespace
 
@@ -131,23 +212,27 @@ std::vector<LabelledSegment> best_tag_segments(const Layout& layout, const Desig
                                                const Unpacked<double>& weights, Workspace& work) {
   const std::vector<std::int32_t> order = labels_by_length(layout.bounds);
   const auto scored = scored_problem(layout, d, weights, i, Known{}, nullptr, order, false, work);
-  Doubled both(scored->problem->input());
-  std::vector<LabelledSegment> segments(gold.segments.begin() + gold.ptr[i],
-                                        gold.segments.begin() + gold.ptr[i + 1]);
-  segments.resize(read_segments(reading, segments.data(), static_cast<int>(segments.size())));
-  add_loss(both, segments, reading);
-  both.in.emission = both.emission.data();
-  both.in.transition = both.transition.data();
-  both.in.start = both.start.data();
-  both.in.end = both.end.data();
-  Problem problem(std::move(both.in), nullptr,
-                  labels_by_length(std::vector<std::int32_t>(2 * layout.Y, 1)));
-  problem.prepare(Method::kOverlapping);
+  const Costed costed(*scored->problem, i, gold, reading, 1.0);
   work.clear();
-  std::vector<LabelledSegment> path = about_sequence(
-      i, [&] { return answer_finite_best(problem, Method::kOverlapping, work).segments; });
+  std::vector<LabelledSegment> path = about_sequence(i, [&] {
+    return answer_finite_best(*costed.problem, Method::kOverlapping, work).segments;
+  });
   for (LabelledSegment& s : path) s.label %= layout.Y;
   return path;
+}
+
+TagExpectation expected_tag_segments(const Layout& layout, const Design& d, int i,
+                                     const Problem& problem, const Gold& gold,
+                                     const Reading& reading, double scale, SequenceCounts& counts,
+                                     Workspace& work) {
+  const Costed costed(problem, i, gold, reading, scale);
+  work.clear();
+  const Posterior answer = about_sequence(
+      i, [&] { return answer_posterior(*costed.problem, Method::kOverlapping, work, false); });
+  if (answer.log_z == kMinusInfinity) return {};
+  take_counts(layout, d, i, costed.folded(answer), counts);
+  return {answer.log_z + scale * static_cast<double>(costed.gold.size()),
+          costed.expected(answer.counts, reading)};
 }
 
 }  // namespace caesura

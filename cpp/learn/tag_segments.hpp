@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "learn/gold.hpp"
+#include "learn/terms.hpp"
 
 namespace caesura {
 
@@ -21,5 +22,15 @@ namespace caesura {
 std::vector<LabelledSegment> best_tag_segments(const Layout& layout, const Design& d, int i,
                                                const Gold& gold, const Reading& reading,
                                                const Unpacked<double>& weights, Workspace& work);
+
+// The expectations of sequence i under scores plus the loss times a number; ln Z is -inf, and there
+// are no counts, if nothing is possible.  problem: the scores alone, with all places of the counts
+struct TagExpectation {
+  double log_z = kMinusInfinity, cost = 0.0;
+};
+TagExpectation expected_tag_segments(const Layout& layout, const Design& d, int i,
+                                     const Problem& problem, const Gold& gold,
+                                     const Reading& reading, double scale, SequenceCounts& counts,
+                                     Workspace& work);
 
 }  // namespace caesura

@@ -80,6 +80,11 @@ std::unique_ptr<ScoredProblem> problem_of(const Layout& layout, const Design& d,
                                           const std::vector<std::int32_t>& order, bool every,
                                           const Condition* condition = nullptr);
 
+// The counts of sequence i from those of its problem.
+struct Posterior;
+void take_counts(const Layout& layout, const Design& d, int i, const Posterior& answer,
+                 SequenceCounts& counts, std::vector<double>* costs = nullptr);
+
 // ln Z of a problem and the expected counts, by the general sweeps: slower than the kernels, and
 // right for any weights.  -inf: nothing is possible, and there are no counts.  costs: [cost
 // sites][Y] how often each is used, if wanted.

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -167,13 +168,15 @@ def silence() -> None:
 
 @contextlib.contextmanager
 def reporting() -> Iterator[None]:
-    """Turn exceptions into a line on stderr and an exit code.
+    """Turn exceptions into a line on stderr and an exit code, and warnings into a line each.
 
     1 is an error of the user or of the data, 130 an interruption; a reader that went away (as
     ``head`` does) is none.
     """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *rest: warn(str(message))
+            yield
         sys.stdout.flush()
     except BrokenPipeError:
         silence()

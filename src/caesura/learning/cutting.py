@@ -26,7 +26,8 @@ __all__ = ["CutState", "CuttingPlane", "HingeObjective"]
 
 Floats = npt.NDArray[np.float64]
 IDLE = 20  # iterations after which a plane that is not needed is dropped
-RIDGE = 1e-10  # of the largest entry, added to the diagonal: planes may be almost parallel
+RIDGE = 1e-10  # of the diagonal, added to it: planes may be almost parallel
+TINY = 1e-9  # of the longest plane; shorter ones have no slope
 
 
 class HingeObjective(Protocol):
@@ -221,14 +222,29 @@ def _solver() -> Any:
 
     def solve(gram: Floats, offsets: Floats) -> Floats:
         """Maximise ``offsets . x - x' gram x / 2`` for ``x >= 0``, ``sum of x <= 1``."""
-        k = len(offsets)
-        scale = max(float(np.abs(gram).max()), float(np.abs(offsets).max()))
-        if scale == 0.0:  # nothing is to be gained
-            return np.zeros(k)
-        ridged = gram / scale + RIDGE * np.eye(k)
-        limits = np.hstack([np.eye(k), -np.ones((k, 1))])
-        found = quadprog.solve_qp(ridged, offsets / scale, limits, np.append(np.zeros(k), -1.0))[0]
-        x: Floats = np.where(found > 1e-12, found, 0.0)
+        lengths = np.sqrt(np.maximum(np.diag(gram), 0.0))
+        steep = lengths > TINY * lengths.max()
+        x = np.zeros(len(offsets))
+        # A plane without a slope is worth its offset, and costs nothing: the best of these takes
+        # what the others leave of the sum.
+        flat = int(np.where(steep, 0.0, offsets).argmax())
+        least = 0.0 if steep[flat] else max(float(offsets[flat]), 0.0)
+        if (offsets[steep] > least).any():
+            x[steep] = _scaled(gram[np.ix_(steep, steep)], offsets[steep] - least, lengths[steep])
+        if least > 0.0:
+            x[flat] = 1.0 - float(x.sum())
+        return x
+
+    def _scaled(gram: Floats, offsets: Floats, lengths: Floats) -> Floats:
+        # With x = unit z / lengths all entries of the program are of the size of 1, whatever the
+        # scale of features.
+        slopes, k = offsets / lengths, len(offsets)
+        unit = float(np.abs(slopes).max())
+        ridged = gram / np.outer(lengths, lengths) + RIDGE * np.eye(k)
+        limits = np.hstack([np.eye(k), -(lengths.min() / lengths)[:, None]])
+        least = np.append(np.zeros(k), -float(lengths.min()) / unit)
+        z = quadprog.solve_qp(ridged, slopes / unit, limits, least)[0]
+        x: Floats = np.where(z > 1e-12 * z.max(), z, 0.0) * (unit / lengths)
         return x / max(1.0, float(x.sum()))
 
     return solve

@@ -16,6 +16,9 @@ from caesura.learning.frank_wolfe import dual_penalty
 __all__ = ["DualObjective", "DualRule", "DualState", "ExponentiatedGradient"]
 
 Floats = npt.NDArray[np.float64]
+SHARE = 0.5  # of the gap, that the entropies may hold back
+LESS = 0.7  # where they hold back more, they count this share of what they did
+RECENT = 4  # weights of pass k have this share over k + RECENT - 1 of their average
 
 
 class DualRule(NamedTuple):
@@ -45,8 +48,13 @@ class DualState(NamedTuple):
     theta: Floats  # scores of the dual, for each place where features fire; empty before the start
     m: Floats  # (sequences,) what the loss is multiplied by in the dual
     eta: Floats  # (sequences,) how far the next step goes
-    objective: float
-    gap: float | None  # above the dual
+    mu: float  # what the entropies count in the steps; 1 for the log loss, for others ever less
+    entropy: float  # their sum
+    mean: Floats  # (n,) average of the weights after each pass; empty for the log loss
+    best: Floats  # (n,) weights, or averages, with the lowest objective so far
+    bound: float  # the highest dual so far
+    objective: float  # of the best weights
+    gap: float | None  # above the bound
     gradient_norm: float  # NaN
     n_active: int
     iteration: int
@@ -58,7 +66,7 @@ class DualState(NamedTuple):
     @property
     def weights(self) -> Floats:
         """The weights to use."""
-        return self.w
+        return self.best
 
 
 class DualObjective(Protocol):
@@ -72,8 +80,17 @@ class DualObjective(Protocol):
 
     def __len__(self) -> int: ...
 
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return the negative log-likelihood and its gradient."""
+
+    def maximum(self, w: Floats) -> tuple[float, Floats]:
+        """Return the sum of hinge losses and a subgradient."""
+
     def descend(self, rule: DualRule, state: DualState, order: npt.NDArray[np.int64]) -> DualState:
-        """Return the state after a step for each of these sequences; `state` is not changed."""
+        """Return the state after a step for each of these sequences; `state` is not changed.
+
+        What it changes are the weights, the dual, its sum of entropies and the highest value of it.
+        """
 
 
 class ExponentiatedGradient:
@@ -98,9 +115,11 @@ class ExponentiatedGradient:
 
     Notes
     -----
-    It always starts near the gold labels; what is found does not depend on the start.  The dual
-    converges at a linear rate with the log loss, and slowly with hinge losses, where `FrankWolfe`
-    needs far fewer passes.
+    It always starts near the gold labels; what is found does not depend on the start.  With the log
+    loss the gap closes at a linear rate.  With hinge losses the entropies of the dual's
+    distributions, which make its steps possible, are counted ever less, and the gap closes about as
+    1 / passes; `FrankWolfe` needs far fewer passes.  The weights to use are the best that were
+    seen: those after a pass, or for hinge losses their average.
 
     Examples
     --------
@@ -117,7 +136,7 @@ class ExponentiatedGradient:
         *,
         log: bool = False,
         delta: float = 1e-3,
-        max_iterations: int = 100,
+        max_iterations: int = 300,
         seed: int = 0,
         period: int = 10,
         n_threads: int | None = None,
@@ -133,7 +152,7 @@ class ExponentiatedGradient:
     def _rule(self, n: int) -> DualRule:
         if self._c2 is None:
             self._c2 = dual_penalty(self.c2, n)
-        return DualRule(self.log, self._c2, 0.5 if self.log else 1.0)
+        return DualRule(self.log, self._c2, 0.5)
 
     def settings(self, n: int) -> dict[str, Any]:
         """Return what a state depends on, to be compared before going on from one."""
@@ -145,7 +164,8 @@ class ExponentiatedGradient:
         random, none = np.random.default_rng(self.seed), np.empty(0)
         w = np.zeros(np.size(w0))
         return DualState(
-            *(w, none, none, none, math.nan, None, math.nan, 0, 0, 0, math.nan),
+            *(w, none, none, none, 1.0, math.nan, none if self.log else w, w, -math.inf),
+            *(math.inf, None, math.nan, 0, 0, 0, math.nan),
             json.dumps(random.bit_generator.state),
             "" if self.max_iterations else "max_iterations",
         )
@@ -157,19 +177,40 @@ class ExponentiatedGradient:
         random = np.random.default_rng()
         random.bit_generator.state = json.loads(state.generator)
         order = random.permutation(len(self.objective))
-        after = self.objective.descend(self._rule(len(state.w)), state, order)
+        rule = self._rule(len(state.w))
+        after = self.objective.descend(rule, state, order)
+        after = self._measured(rule, after._replace(iteration=state.iteration + 1))
         assert after.gap is not None
         status = "gap" if after.gap <= self.delta * abs(after.objective) else ""
-        if not status and state.iteration + 1 >= self.max_iterations:
+        if not status and after.iteration >= self.max_iterations:
             status = "max_iterations"
+        mu = after.mu
+        # What the entropies hold back is a part of the gap, which no further step would close.
+        if not self.log and mu * after.entropy > SHARE * after.gap:
+            mu *= LESS
         return after._replace(
-            n_active=int(np.count_nonzero(after.w)),
-            iteration=state.iteration + 1,
-            evaluations=2 * (state.iteration + 1),
+            mu=mu,
+            n_active=int(np.count_nonzero(after.best)),
+            evaluations=(2 if self.log else 3) * after.iteration,
             step=float(after.eta.mean()),
             generator=json.dumps(random.bit_generator.state),
             status=status,
         )
+
+    def _measured(self, rule: DualRule, state: DualState) -> DualState:
+        """Return a state with the best of its weights, of their average and of those before."""
+        found = [state.w]
+        if not self.log:
+            share = RECENT / (state.iteration + RECENT - 1)
+            mean: Floats = (1.0 - share) * state.mean + share * state.w
+            state = state._replace(mean=mean)
+            found.append(mean)
+        for w in found:
+            loss, _ = self.objective(w) if self.log else self.objective.maximum(w)
+            objective = float(loss) + float((rule.c2 * w) @ w)
+            if objective < state.objective:
+                state = state._replace(objective=objective, best=w)
+        return state._replace(gap=max(state.objective - state.bound, 0.0))
 
     def reopened(self, state: DualState) -> DualState:
         """Return a state that ended only because it was asked to, so that it goes on."""

@@ -145,9 +145,6 @@ class ChainCRF(Answers):
         if self.scheme is None and self.loss == "segments":
             expected = "'hamming' or 'zero-one' with scheme=None, where tags are no segments"
             raise InvalidInput(message("loss", self.loss, expected, "pass one of them"))
-        if self.learner == "eg" and self.loss == "segments":
-            expected = "'hamming' or 'log' for a chain with eg"
-            raise InvalidInput(message("loss", self.loss, expected, "take svm or cutting-plane"))
 
     def _check_features(self, features: Features) -> None:
         for feature in features:

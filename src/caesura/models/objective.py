@@ -95,6 +95,8 @@ class Corpora:
         with _possible(self._first):
             while at < len(sequences):
                 at = run.run(sequences, at, SECONDS)
+        if rule.name == "svm":
+            run.settle()
         w, sums, variance = state.w.copy(), state.sums.copy(), state.variance.copy()
         run.finish(w, _there(sums), variance if rule.name == "arow" else None)
         self._path = w, run
@@ -127,6 +129,7 @@ class Corpora:
         """Return the state after a step of exponentiated gradient for each of these sequences."""
         last, self._dual = self._dual, None
         run = last[1] if last is not None and last[0] is state.w else self._dual_pass(rule, state)
+        run.set_mu(state.mu)
         sequences, at = np.ascontiguousarray(order, np.int32), 0
         with _possible(self._first):
             while at < len(sequences):
@@ -135,11 +138,8 @@ class Corpora:
         w, m, eta = state.w.copy(), np.empty(len(self)), np.empty(len(self))
         run.finish(w, theta, m, eta)
         self._dual = w, run
-        value, _ = self(w) if rule.log else self.maximum(w)
-        objective = run.penalty + value
-        return state._replace(
-            w=w, theta=theta, m=m, eta=eta, objective=objective, gap=objective - run.dual
-        )
+        bound = max(state.bound, run.dual)
+        return state._replace(w=w, theta=theta, m=m, eta=eta, entropy=run.entropy, bound=bound)
 
     def _dual_pass(self, rule: DualRule, state: DualState) -> _kernels.DualPass:
         fresh = not state.theta.size
@@ -149,7 +149,8 @@ class Corpora:
             m, eta = np.zeros(len(self)), np.full(len(self), rule.eta)
         with _possible(self._first):
             return _kernels.DualPass(
-                self._objective, rule.log, rule.c2, self._centre, state.w, theta, m, eta, fresh
+                *(self._objective, rule.log, state.mu, rule.c2, self._centre),
+                *(state.w, theta, m, eta, fresh),
             )
 
     def maximum(self, w: Floats) -> tuple[float, Floats]:

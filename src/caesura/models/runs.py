@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput
+from caesura.learning import Result
+from caesura.learning.learners import is_probabilistic
 from caesura.models.development import Development
 from caesura.models.objective import StreamedCorpora
 from caesura.models.rules import Rules
@@ -19,9 +22,10 @@ if TYPE_CHECKING:
     from caesura.models.base import Model
     from caesura.models.training import Corpora, Training
 
-__all__ = ["about_run", "told_of_large"]
+__all__ = ["about_run", "told_of_gap", "told_of_large"]
 
 Floats = npt.NDArray[np.float64]
+WIDE = 0.01  # of the objective: a gap that is told of
 
 
 def about_run(
@@ -69,6 +73,26 @@ def _summed(weight: npt.ArrayLike | None) -> str | None:
     if (each == 1.0).all():
         return None
     return f"of sum {each.sum():.9g}, crc32 {zlib.crc32(each.tobytes()):08x}"
+
+
+def told_of_gap(model: Model, result: Result, delta: float) -> None:
+    """Warn of a run that ended far from the best weights, as the gap to its lower bound says."""
+    last = result.history[-1] if result.history else None
+    if last is None or last.gap is None or result.status != "max_iterations":
+        return
+    size = abs(last.objective)
+    if last.gap <= max(WIDE, delta) * size:
+        return
+    most = min(last.gap, size)  # 0 is a bound, too
+    ways = [f"pass max_iterations above {last.iteration}", "pass a larger c2"]
+    if model.learner != "svm" and not is_probabilistic(model.learner, model.loss):
+        ways.append("take learner='svm'")
+    warnings.warn(
+        f"learner={model.learner!r}: ended after {last.iteration} iterations with an objective of "
+        f"{last.objective:.4g}, of which {most:.3g} ({most / size:.0%}) may be too much; "
+        f"{', '.join(ways)}, or scale values of attributes that are far from 1",
+        stacklevel=5,
+    )
 
 
 @contextmanager

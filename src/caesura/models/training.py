@@ -21,7 +21,7 @@ from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.penalties import class_costs, penalties
 from caesura.models.rules import Rules, model_rules
-from caesura.models.runs import about_run, told_of_large
+from caesura.models.runs import about_run, told_of_gap, told_of_large
 from caesura.models.structure import (
     Fitted,
     Labelling,
@@ -212,6 +212,7 @@ def train(
         )
     if stream is None:
         training.objective.release()  # before the model takes memory of its own
+    told_of_gap(model, result, optimiser.delta)
     result = result if centre is None else result._replace(w=centre + result.w)
     check_learnt(result.w)
     return result
