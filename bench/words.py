@@ -155,12 +155,11 @@ def table(options: argparse.Namespace) -> None:
 
 def score(documents: list[Document], found: Any) -> float:
     """Return the F1 of words, whatever their labels."""
-    pairs = [[(s, e) for s, e, _ in some] for some in found]
-    truth = [[(s, e) for s, e, _ in one.segments or ()] for one in documents]
-    segments = [
-        [[caesura.Segment(s, e, "word") for s, e in one] for one in some] for some in (truth, pairs)
-    ]
-    return 100 * caesura.evaluation.segment_counts(*segments).f1
+    gold, guessed = (
+        [[caesura.Segment(s, e, "word") for s, e, _ in one or ()] for one in some]
+        for some in ([document.segments for document in documents], found)
+    )
+    return 100 * caesura.evaluation.segment_counts(gold, guessed).f1
 
 
 def line(options: argparse.Namespace, row: Row) -> None:
