@@ -198,7 +198,6 @@ def draw(rows: list[Row], path: Path) -> None:
         beside = (-4, 7 if k % 2 else -13)  # neighbours above and below
         place = {"textcoords": "offset points", "xytext": beside}
         near.annotate(name.removeprefix("beam "), (speed, f1), fontsize=8, **place)
-    axes.set_xscale("log")
     axes.set_ylabel("F1 on the PKU test set")
     axes.set_title("Word bigrams by beam search (circles) and others", fontsize=9)
     near.set_title("Word bigrams: size of the agenda", fontsize=9)
