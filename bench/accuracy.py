@@ -15,7 +15,7 @@ import argparse
 import time
 import unicodedata
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -121,17 +121,38 @@ def ncbi(data: Path) -> Task:
     return Task([*train, *devel], test, models, Peer(chain, delta=1e-4), [(train, devel)])
 
 
-def words(path: Path) -> Iterator[caesura.Document]:
-    """Read one sequence a line, words apart, a part of speech behind a stroke or none."""
+def words(
+    path: Path, label: Callable[[str], str] = lambda part: "word"
+) -> Iterator[caesura.Document]:
+    """Read one sequence a line, words apart, a part of speech behind a stroke or none.
+
+    `label` makes labels of parts of speech.
+    """
     for line in path.read_text("utf-8").splitlines():
         tokens: list[str] = []
         segments = []
         for one in line.split():
-            text = unicodedata.normalize("NFKC", one.rsplit("/", 1)[0] if "/" in one else one)
-            segments.append(caesura.Segment(len(tokens), len(tokens) + len(text), "word"))
+            wide, _, part = one.rpartition("/") if "/" in one else (one, "", "")
+            text = unicodedata.normalize("NFKC", wide)
+            segments.append(caesura.Segment(len(tokens), len(tokens) + len(text), label(part)))
             tokens += text
         if tokens:
             yield caesura.Document(tuple(tokens), segments=tuple(segments))
+
+
+def listed() -> list[Any]:
+    """Return the preset words, and features of where words of a list stand."""
+    begins, inside, ends = map(column, wordlist.COLUMNS)
+    character = folded(word)
+    return [
+        *preset("words"),
+        *window([begins, inside, ends], -1, 1),
+        *(one[0] & character[0] for one in (begins, inside, ends)),
+        begins[0] & inside[0] & ends[0],
+        ends[-1] & begins[0],
+        ends[0] & begins[1],
+        ends[-1] & begins[0] & inside[0],
+    ]
 
 
 def pku(data: Path) -> Task:
@@ -143,17 +164,7 @@ def pku(data: Path) -> Task:
     )
     test = wordlist.told(test, wordlist.word_list(train))
     train = wordlist.cross_told(train)
-    begins, inside, ends = map(column, wordlist.COLUMNS)
-    character = folded(word)
-    features = [
-        *preset("words"),
-        *window([begins, inside, ends], -1, 1),
-        *(one[0] & character[0] for one in (begins, inside, ends)),
-        begins[0] & inside[0] & ends[0],
-        ends[-1] & begins[0],
-        ends[0] & begins[1],
-        ends[-1] & begins[0] & inside[0],
-    ]
+    features = listed()
     steps: dict[str, Any] = {"learner": "adagrad", "batch_size": 50, "max_iterations": 10}
     chain = caesura.ChainCRF(features, scheme="BMES", c2=0.1, min_freq=2, **steps)
     peer = Peer(features, min_freq=2, delta=1e-3)
