@@ -56,6 +56,7 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
     header, arrays = content(model)
     features = model._known.encoder.features
     header["model"], header["options"] = model.kind, _options(model)
+    header["columns"] = model.columns_
     header["normalisers"] = normalisers.written(model.normalisers_)
     arrays["features"] = persistence.pack(to_spec(features))
     for name, lexicon in lexicons_of(features).items():
@@ -176,7 +177,9 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
         if column.per_word:
             column.of_word("word")  # fails now, if its arguments are wrong
     model.history_, model.status_ = [], "loaded"
-    if "normalisers" in header:  # older files have none
+    if "columns" in header:  # older files have none of these
+        model.set_columns(header["columns"])
+    if "normalisers" in header:
         model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model
 
@@ -355,7 +358,7 @@ def pickled(model: Answers) -> dict[str, Any]:
         state["content"] = content(model)
         state["features"] = model._fitted.encoder.features
         state["history"] = model.history_, model.status_
-    state["normalisers"] = dict(model._normalisers)
+    state["normalisers"], state["columns"] = dict(model._normalisers), list(model._order)
     return state
 
 
@@ -367,4 +370,4 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         restored = _restored(model, header, arrays, state["features"])
         model._set_fitted(*restored, **_scale(header))
         model.history_, model.status_ = state["history"]
-    model._normalisers = state.get("normalisers", {})
+    model._normalisers, model._order = state.get("normalisers", {}), state.get("columns", ())
