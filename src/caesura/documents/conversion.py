@@ -107,18 +107,27 @@ def is_frame(x: object) -> bool:
     """
     if isinstance(x, str | bytes | Mapping | Document | list | tuple):
         return False
-    named = hasattr(x, "columns") or hasattr(x, "column_names")
+    kind = type(x)  # asking an object may compute its columns
+    named = hasattr(kind, "columns") or hasattr(kind, "column_names")
     marks = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "lazy", "iterrows")
-    return named and any(hasattr(x, mark) for mark in marks)
+    return named and any(hasattr(kind, mark) for mark in marks)
 
 
 def refuse_frame(x: object, name: str, remedy: str) -> None:
     """Raise if something is a DataFrame or the like, whose items are names or columns, not rows."""
     if is_frame(x):
         kind = f"{type(x).__module__.partition('.')[0]} {type(x).__name__}"
-        columns: Any = getattr(x, "column_names", None) or getattr(x, "columns", ())
-        listed = ", ".join(repr(str(one)) for one in list(columns)[:8])
+        listed = ", ".join(repr(str(one)) for one in _names_of(x)[:8])
         raise InvalidInput(f"{name}: got a {kind} with the columns {listed}, {remedy}")
+
+
+def _names_of(frame: Any) -> list[Any]:
+    """Return the names of the columns of a DataFrame or the like."""
+    if hasattr(frame, "collect_schema"):  # polars, also lazy
+        return list(frame.collect_schema().names())
+    if hasattr(frame, "schema") and hasattr(frame.schema, "names"):  # Arrow
+        return list(frame.schema.names)
+    return list(frame.columns)
 
 
 def _of_bags(bags: Sequence[Any]) -> Document:

@@ -207,6 +207,7 @@ def has_no_words(document: Document) -> bool:
 
     Examples
     --------
+    >>> from caesura.documents import as_document
     >>> has_no_words(as_document([["w=a"], ["w=b"]])), has_no_words(as_document(["a", "b"]))
     (True, False)
     """
