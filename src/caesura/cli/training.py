@@ -103,14 +103,15 @@ def _corrected(path: str, reading: Reading, tokeniser: Any, known: list[str]) ->
     corpus = read(path, own, tokeniser=tokeniser, labels=labels)
     documents = list(corpus)
     report_notes(corpus, path)
-    taken = checked_rows(labelled(documents, path))
-    if len(taken) < len(documents):
-        note(
-            f"{path}: {len(taken):,} of {len(documents):,} rows are marked in the column {CHECKED}"
-        )
-    elif CHECKED in names:
-        note(f"{path}: no row is marked in the column {CHECKED}, so all {len(taken):,} are taken")
-    return taken
+    marked = checked_rows(labelled(documents, path))
+    if CHECKED not in names:
+        return documents
+    if not marked:
+        every = f"so all {len(documents):,} are taken"
+        note(f"{path}: no row is marked in the column {CHECKED}, {every}")
+        return documents
+    note(f"{path}: {len(marked):,} of {len(documents):,} rows are marked in the column {CHECKED}")
+    return marked
 
 
 def _names(path: str, form: str, reading: Reading) -> list[str]:
