@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -59,12 +59,17 @@ def sequences(X: Any, name: str = "X") -> Iterator[Any]:
         raise InvalidInput(message(name, X, "a list of sequences", remedy))
     if hasattr(X, "to_pylist"):  # an array of Arrow
         X = X.to_pylist()
-    items = iter(X)
-    first = next(items, _END)
-    if first is _END:
-        return iter(())
-    _refuse_file(first, f"{name}[0]")
-    return chain([first], items)
+    return _items(iter(X), name)
+
+
+def _items(items: Iterator[Any], name: str) -> Iterator[Any]:
+    """Yield sequences; raise if the first is the name of a file."""
+    for x in items:
+        _refuse_file(x, f"{name}[0]")
+        yield x
+        del x  # what has been read is not kept
+        break
+    yield from items
 
 
 def _refuse_file(x: Any, name: str) -> None:
