@@ -30,6 +30,7 @@ from caesura.models.explanation import (
 from caesura.models.extracting import Extracted, Found
 from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
+from caesura.models.reading import one_sequence
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.models.temperature import cooled, find_temperature
 from caesura.segments import Segment
@@ -317,7 +318,7 @@ class Answers(Predictor):
             As in `predict`.
         """
         refuse(self._known, "explain")
-        document = as_document(x, self.tokeniser, "x")
+        document = as_document(one_sequence(x), self.tokeniser, "x")
         with of_one():
             contest = self._contest(document, constraints)
         return explanations(document, contest, FeatureReasons(self, document), self._named)

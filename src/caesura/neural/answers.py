@@ -17,7 +17,7 @@ from caesura.inference.alternatives import best_without
 from caesura.models.calibration import Confident, calibrate
 from caesura.models.explanation import Contest, Explanation, explanations, of_one
 from caesura.models.extracting import Extracted
-from caesura.models.reading import documents_of, raw_chunks
+from caesura.models.reading import documents_of, one_sequence, raw_chunks
 from caesura.models.rules import Constraints, spoken
 from caesura.neural.network import threads
 from caesura.neural.prediction import Predictor
@@ -216,7 +216,7 @@ class Answers(Predictor):
             beside it stand label transitions and declared features.  The reasons add up to the
             margin.
         """
-        document = as_document(x, self.tokeniser, "x")
+        document = as_document(one_sequence(x), self.tokeniser, "x")
         if not self._by_filter():
             with of_one():
                 contest = self._contest(document, constraints)
