@@ -1,0 +1,461 @@
+"""Uncertain rows: what a model says about a text, as a small probabilistic table.
+
+A segmentation gives a row: for each label a value, or nothing where the label is absent.  The
+distribution over all segmentations is kept in one of four forms, all of them rows with weights whose
+columns are independent given the row (Gupta and Sarawagi, 2006):
+
+``"n-best"``
+    The n best segmentations with their probabilities; each cell has one value.
+``"independent"``
+    One row; the cells have the marginal distributions of the model.
+``"mixture"``
+    k such rows: the segmentations are partitioned by the presence or absence of a segment, and each
+    part is a row of its exact constrained marginals.
+``"em"``
+    k rows fitted by EM to the n best segmentations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caesura import inference
+from caesura.checks import whole
+from caesura.documents import Document
+from caesura.documents.document import as_document
+from caesura.errors import InvalidInput, message
+from caesura.potentials import Potentials
+from caesura.records.uncertain_columns import Part, Spans, choices, log_partition_of
+from caesura.records.uncertain_mixture import Listed, by_em, by_partition
+
+__all__ = ["UncertainRecord", "UncertainRow", "Value", "answer_probability", "uncertain_rows"]
+
+Value = str | tuple[str, ...] | None  # of a cell: None where absent, a tuple where there are several
+Normalise = Mapping[str, Callable[[str], Any]] | None
+FORMS = ("n-best", "independent", "mixture", "em")
+CHUNK = 64  # texts that are worked on together
+ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
+MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
+
+
+class UncertainRow(NamedTuple):
+    """A row whose columns are independent of each other."""
+
+    weight: float  #: its probability
+    cells: dict[str, dict[Value, float]]  #: label -> value -> probability
+
+    def probability(self, query: Mapping[str, Value]) -> float:
+        """Return the probability that each of some columns has the value asked for, in this row."""
+        return math.prod(self.cells[label].get(value, 0.0) for label, value in query.items())
+
+
+class UncertainRecord(NamedTuple):
+    """The distribution over the rows that one text may stand for.
+
+    Examples
+    --------
+    >>> row = UncertainRow(1.0, {"town": {"York": 0.9, None: 0.1}, "number": {"7": 1.0}})
+    >>> record = UncertainRecord("7 York", (row,), kl=0.0, slack=0.0)
+    >>> record.probability({"town": "York", "number": "7"})
+    0.9
+    >>> record.values("town")
+    {'York': 0.9, None: 0.1}
+    """
+
+    text: str  #: the text
+    rows: tuple[UncertainRow, ...]  #: the rows, the most probable first
+    kl: float  #: KL divergence of the rows from the model in nats; see `uncertain_rows`
+    slack: float  #: the divergence is at least `kl` and at most `kl + slack`
+
+    @property
+    def mass(self) -> float:
+        """Sum of the weights: the probability of the segmentations that are represented."""
+        return min(1.0, math.fsum(row.weight for row in self.rows))
+
+    def probability(self, query: Mapping[str, Value]) -> float:
+        """Return the probability that each of some columns has the value asked for.
+
+        Parameters
+        ----------
+        query : dict of label to value
+            A value is a string, None for "absent", or a tuple of strings where the label occurs
+            several times.
+        """
+        _check_query(query, self.rows[0].cells if self.rows else {})
+        return min(1.0, math.fsum(row.weight * row.probability(query) for row in self.rows))
+
+    def values(self, label: str) -> dict[Value, float]:
+        """Return the values of a column with their probabilities, the most probable first."""
+        _check_query({label: None}, self.rows[0].cells if self.rows else {})
+        sums: dict[Value, list[float]] = {}
+        for row in self.rows:
+            for value, chance in row.cells[label].items():
+                sums.setdefault(value, []).append(row.weight * chance)
+        return _ranked({value: math.fsum(some) for value, some in sums.items()})
+
+
+def uncertain_rows(
+    model: Any,
+    X: Iterable[Any],
+    *,
+    form: str = "mixture",
+    k: int = 4,
+    n_best: int = 200,
+    min_probability: float = 1e-6,
+    normalise: Normalise = None,
+    constraints: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
+) -> list[UncertainRecord]:
+    """Return the model's distribution over rows for each text.
+
+    Parameters
+    ----------
+    model : SemiCRF
+        A fitted model.  The forms "n-best" and "em" need only `predict_n_best`, so they work with
+        `ChainCRF` and the neural segmenter too.
+    X : iterable of sequences
+        In any form that `predict` takes.
+    form : {"n-best", "independent", "mixture", "em"}
+        How the distribution is kept.
+    k : int
+        Number of rows in "mixture" and "em", at most.
+    n_best : int
+        Number of segmentations that "n-best" and "em" keep.  In "mixture" and "independent" they
+        guide the choice of parts and give the values of labels that occur several times.
+    min_probability : float
+        Values with less probability are left out.
+    normalise : dict of label to function, optional
+        Functions from the text of a segment to its value; segments with one value are one value, and
+        their probabilities add up.  Without a function the value is the text.
+    constraints : dict, optional
+        Arguments of `Potentials.constrain` that every segmentation keeps; with
+        ``{"at_most_once": labels}`` the columns of these labels have single values.
+    n_threads : int, optional
+        Threads of the engine; all cores where not given.
+
+    Returns
+    -------
+    list of UncertainRecord
+
+    Notes
+    -----
+    `UncertainRecord.kl` is the divergence KL(model || rows) over segmentations:
+
+    - "independent" and "mixture": exact, computed as the weighted sum over rows of (sum of the
+      entropies of the columns - entropy of the part).  Values that are not listed count as one
+      value of their column, so that the divergence may be larger by `slack` at most.  Over
+      normalised values it is no larger than over segments.
+    - "em": the divergence from the model's distribution over the n best rows; what lies beyond them
+      has the probability ``1 - mass`` and is not counted.
+    - "n-best": infinite, unless the listed segmentations are all there are.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.records import uncertain_rows
+    >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
+    >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
+    >>> model = caesura.SemiCRF().fit(X, y)
+    >>> record = uncertain_rows(model, ["9 Low Street Park York"], k=3)[0]
+    >>> print(len(record.rows), f"{record.probability({'town': 'York'}):.3f}")
+    3 0.429
+    """
+    if form not in FORMS:
+        raise InvalidInput(message("form", form, ", ".join(FORMS), "pass one of these"))
+    whole("k", k, 1)
+    whole("n_best", n_best, 1)
+    if not 0 <= min_probability < 1:
+        expected = "a number from 0 to below 1"
+        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-6"))
+    labels = _labels_of(model)
+    normalise = _checked_normalisers(normalise, labels)
+    if isinstance(X, str):
+        raise InvalidInput("X: got a string, expected a list of texts; pass [text]")
+    records: list[UncertainRecord] = []
+    for documents in _chunks(X, model.tokeniser):
+        if form in ("n-best", "em"):
+            ranked = model.predict_n_best(documents, n_best, constraints)
+            for document, found in zip(documents, ranked, strict=True):
+                value = _Values(document, labels, normalise)
+                some = (found, value, k, min_probability)
+                records.append(_n_best(*some[:2]) if form == "n-best" else _em(*some))
+            continue
+        ps = [constrained_potentials(model, document, constraints) for document in documents]
+        listed = listings(ps, labels, n_best, n_threads)
+        size = 1 if form == "independent" else k
+        mixtures = by_partition(ps, listed, labels, size, min_probability, n_threads)
+        for document, parts in zip(documents, mixtures, strict=True):
+            value = _Values(document, labels, normalise)
+            records.append(_mixture(parts, value, min_probability))
+    return records
+
+
+def answer_probability(
+    model: Any,
+    x: Any,
+    query: Mapping[str, Value],
+    *,
+    normalise: Normalise = None,
+    constraints: Mapping[str, Any] | None = None,
+) -> float:
+    """Return the exact probability under the model that columns of one text have some values.
+
+    Parameters
+    ----------
+    model : SemiCRF
+        A fitted model.
+    x : str, Document, ...
+        A sequence in any form that `predict` takes.
+    query : dict of label to value
+        As in `UncertainRecord.probability`.
+    normalise, constraints
+        As in `uncertain_rows`.
+
+    Notes
+    -----
+    It is the sum of exp(ln Z under constraints - ln Z) over all choices of segments that normalise
+    to the values.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.records import answer_probability
+    >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
+    >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
+    >>> model = caesura.SemiCRF().fit(X, y)
+    >>> query = {"number": "9", "town": "York"}
+    >>> print(f"{answer_probability(model, '9 Low Street Park York', query):.3f}")
+    0.229
+    """
+    labels = _labels_of(model)
+    _check_query(query, dict.fromkeys(labels))
+    document = as_document(x, model.tokeniser)
+    value = _Values(document, labels, _checked_normalisers(normalise, labels))
+    p = constrained_potentials(model, document, constraints)
+    m = inference.marginals(p)
+    segments = [segment for segment, _ in m.segments(0.0)] if any(query.values()) else []
+    alternatives = []
+    for label, wanted in query.items():
+        spans = sorted((s, e) for s, e, own in segments if own == label)
+        parts = [] if wanted is None else [wanted] if isinstance(wanted, str) else list(wanted)
+        alternatives.append(_spellings(spans, parts, label, value))
+    if math.prod(map(len, alternatives)) > MOST_ALTERNATIVES:
+        raise InvalidInput(
+            f"query: got values that {math.prod(map(len, alternatives))} combinations of segments "
+            f"give, expected at most {MOST_ALTERNATIVES}; ask for fewer columns"
+        )
+    chances = [
+        math.exp(log_partition_of(p, dict(zip(query, spans, strict=True))) - m.log_partition)
+        for spans in product(*alternatives)
+    ]
+    return min(1.0, math.fsum(chances))
+
+
+def _spellings(
+    spans: Sequence[tuple[int, int]], parts: Sequence[str], label: str, value: _Values
+) -> list[Spans]:
+    """Return every tuple of segments in order whose values are these."""
+    found: list[Spans] = [()]
+    for part in parts:
+        fitting = [span for span in spans if value.of(label, span) == part]
+        found = [
+            (*some, span)
+            for some in found
+            for span in fitting
+            if not some or some[-1][1] <= span[0]
+        ]
+    return found
+
+
+# ---- from a model to lists and parts -------------------------------------------------------------
+
+
+def constrained_potentials(
+    model: Any, document: Document, constraints: Mapping[str, Any] | None
+) -> Potentials:
+    """Return the potentials of one document, of which the rows of segments can be asked."""
+    if getattr(model, "kind", None) != "semi":
+        expected = "a SemiCRF"
+        remedy = 'use form="em" or "n-best", which need only the n best segmentations'
+        raise InvalidInput(message("model", model, expected, remedy))
+    p: Potentials = model.potentials(document, constraints)
+    outside = [label for label in p.labels if label not in model.labels_]
+    for label in outside:
+        y = p.label_index(label)
+        if p.parts.bounds[y] != 1 and p.same_label_adjacent and p.transition[y, y] > -np.inf:
+            raise InvalidInput(
+                f"model: the outside label {label!r} can be cut in several ways; expected a model "
+                "with outside_length=1 or None"
+            )
+    return p
+
+
+def listings(
+    ps: Sequence[Potentials], labels: Sequence[str], n: int, n_threads: int | None
+) -> list[Listed]:
+    """Return segmentations of each text: its n best, or where they say little, samples.
+
+    The n best have their probabilities as weights; where these add up to less than `ENOUGH`, they
+    would show only small differences between segmentations that are much alike, so that n samples
+    have all the weight.
+    """
+    log_z = inference.log_partition(ps, n_threads=n_threads)
+    ranked = inference.n_best(ps, n, n_threads=n_threads)
+    listed = []
+    for p, total, paths in zip(ps, log_z, ranked, strict=True):
+        weights = [math.exp(path.score - total) for path in paths]
+        cuts = [tuple(path.segments) for path in paths]
+        if math.fsum(weights) < ENOUGH:
+            known = dict.fromkeys(cuts, 0.0)
+            for drawn in inference.sample(p, n, n_threads=1):
+                known[tuple(drawn)] = known.get(tuple(drawn), 0.0) + 1.0 / n
+            cuts, weights = list(known), list(known.values())
+        listed.append(Listed([choices(cut, labels) for cut in cuts], np.array(weights)))
+    return listed
+
+
+class _Values:
+    """The values of the segments of one document."""
+
+    def __init__(
+        self, document: Document, labels: Sequence[str], normalise: Mapping[str, Any]
+    ) -> None:
+        self.document, self.labels, self._normalise = document, labels, normalise
+        self.text = " ".join(document.tokens) if document.text is None else document.text
+        self._known: dict[tuple[str, tuple[int, int]], str] = {}
+
+    def of(self, label: str, span: tuple[int, int]) -> str:
+        """Return the normalised value of one segment; its text where it has none."""
+        found = self._known.get((label, span))
+        if found is None:
+            text = self._text(*span)
+            value = self._normalise[label](text) if label in self._normalise else text
+            found = self._known[label, span] = text if value is None else str(value)
+        return found
+
+    def _text(self, start: int, end: int) -> str:
+        document = self.document
+        if document.text is None or document.offsets is None:
+            return " ".join(document.tokens[start:end])
+        return document.text[document.offsets[start][0] : document.offsets[end - 1][1]]
+
+    def tuple_of(self, label: str, spans: Spans) -> Value:
+        """Return the value of a column."""
+        values = tuple(self.of(label, span) for span in spans)
+        return None if not values else values[0] if len(values) == 1 else values
+
+
+# ---- the forms -----------------------------------------------------------------------------------
+
+
+def _n_best(found: Sequence[tuple[Any, float]], value: _Values) -> UncertainRecord:
+    sums: dict[tuple[Value, ...], list[float]] = {}
+    for row, chance in _listed_rows(found, value):
+        sums.setdefault(row, []).append(chance)
+    rows = [
+        UncertainRow(weight, {label: {v: 1.0} for label, v in zip(value.labels, row, strict=True)})
+        for row, weight in _ranked({row: math.fsum(some) for row, some in sums.items()}).items()
+    ]
+    record = UncertainRecord(value.text, tuple(rows), math.inf, 0.0)
+    return record._replace(kl=0.0) if record.mass > 1 - 1e-12 else record
+
+
+def _em(
+    found: Sequence[tuple[Any, float]], value: _Values, k: int, min_probability: float
+) -> UncertainRecord:
+    listed = list(_listed_rows(found, value))
+    weights = np.array([chance for _, chance in listed])
+    mixture, values, kl = by_em([row for row, _ in listed], weights, k)
+    mass = min(1.0, float(weights.sum()))
+    rows = []
+    for i in np.argsort(-mixture.weights, kind="stable"):
+        cells: dict[str, dict[Any, float]] = {}
+        for j, label in enumerate(value.labels):
+            chances = dict(zip(values[j], mixture.columns[j][i].tolist(), strict=True))
+            cells[label] = _pruned(chances, min_probability)
+        rows.append(UncertainRow(mass * float(mixture.weights[i]), cells))
+    return UncertainRecord(value.text, tuple(rows), kl, 0.0)
+
+
+def _listed_rows(
+    found: Sequence[tuple[Any, float]], value: _Values
+) -> Iterator[tuple[tuple[Value, ...], float]]:
+    """Yield the row of each listed segmentation."""
+    for segments, chance in found:
+        spans = choices(segments, value.labels)
+        yield tuple(value.tuple_of(label, spans[label]) for label in value.labels), chance
+
+
+def _mixture(
+    parts: Sequence[tuple[float, Part]], value: _Values, min_probability: float
+) -> UncertainRecord:
+    rows = []
+    for weight, part in parts:
+        cells: dict[str, dict[Value, float]] = {}
+        for label, column in part.columns.items():
+            sums: dict[Value, list[float]] = {}
+            for spans, chance in column.values.items():
+                sums.setdefault(value.tuple_of(label, spans), []).append(chance)
+            cells[label] = _pruned({v: math.fsum(s) for v, s in sums.items()}, min_probability)
+        rows.append(UncertainRow(weight, cells))
+    kl = max(0.0, math.fsum(weight * part.kl for weight, part in parts))
+    slack = math.fsum(weight * part.slack for weight, part in parts)
+    return UncertainRecord(value.text, tuple(rows), kl, slack)
+
+
+def _pruned(chances: dict[Value, float], least: float) -> dict[Value, float]:
+    return _ranked({v: min(1.0, chance) for v, chance in chances.items() if chance > least})
+
+
+def _ranked(chances: dict[Any, float]) -> dict[Any, float]:
+    """Return values by falling probability; equal ones in their order."""
+    return dict(sorted(chances.items(), key=lambda item: -item[1]))
+
+
+# ---- what callers give ---------------------------------------------------------------------------
+
+
+def _labels_of(model: Any) -> list[str]:
+    labels = getattr(model, "labels_", None)
+    if not labels or not hasattr(model, "predict_n_best"):
+        remedy = "fit it, or load one with caesura.load"
+        raise InvalidInput(message("model", model, "a fitted model", remedy))
+    return list(labels)
+
+
+def _checked_normalisers(normalise: Normalise, labels: Sequence[str]) -> Mapping[str, Any]:
+    for label, function in (normalise or {}).items():
+        if label not in labels:
+            expected = f"labels of the model, which are {', '.join(labels)}"
+            raise InvalidInput(message("normalise", label, expected, "correct the label"))
+        if not callable(function):
+            remedy = "pass one that takes the text of a segment"
+            raise InvalidInput(message(f"normalise[{label!r}]", function, "a function", remedy))
+    return normalise or {}
+
+
+def _check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
+    if not isinstance(query, Mapping) or not query:
+        remedy = "pass at least one label with its value"
+        raise InvalidInput(message("query", query, "a dict of labels to values", remedy))
+    for label, value in query.items():
+        if label not in labels:
+            expected = f"one of the columns, {', '.join(labels)}"
+            raise InvalidInput(message("query", label, expected, "correct the label"))
+        several = isinstance(value, tuple) and all(isinstance(part, str) for part in value)
+        if not (value is None or isinstance(value, str) or (several and len(value) > 1)):
+            expected = "a string, None, or a tuple of two strings or more"
+            remedy = "None asks for an absent field"
+            raise InvalidInput(message(f"query[{label!r}]", value, expected, remedy))
+
+
+def _chunks(X: Iterable[Any], tokeniser: Any) -> Iterator[list[Document]]:
+    """Yield the documents of some sequences at a time."""
+    numbered = enumerate(X)
+    while some := list(islice(numbered, CHUNK)):
+        yield [as_document(x, tokeniser, f"X[{i}]") for i, x in some]

@@ -1,0 +1,184 @@
+"""The exact distribution of each column of an uncertain row, from constrained log-partitions.
+
+A column belongs to a label, and its value is the tuple of the segments with that label: empty where
+the label is absent, and of one segment where it occurs at most once.  Every probability here is a
+difference of two log-partition functions or a marginal of the engine; there is no recursion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from caesura import inference
+from caesura.inference import Marginals
+from caesura.potentials import Potentials
+from caesura.segments import Segment
+
+__all__ = ["Column", "Part", "Spans", "choices", "log_partition_of", "parts_of"]
+
+Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
+SURE = 1e-12  # what is less probable is rounding
+GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values
+
+
+class Column(NamedTuple):
+    """The values of one label and their probabilities."""
+
+    values: dict[Spans, float]  # the listed values
+    other: float  # probability of all values that are not listed
+    log_count: float  # an upper bound on ln(number of values that are not listed)
+
+    @property
+    def entropy(self) -> float:
+        """Entropy in nats, where all values that are not listed count as one."""
+        return -sum(x * math.log(x) for x in (*self.values.values(), self.other) if x > 0)
+
+
+class Part(NamedTuple):
+    """A set of segmentations, given by constraints, and its best row of independent columns."""
+
+    potentials: Potentials  # under the constraints
+    log_partition: float
+    entropy: float
+    columns: dict[str, Column]
+
+    @property
+    def kl(self) -> float:
+        """KL divergence of the row from the part: sum of the columns' entropies - entropy."""
+        return math.fsum([*(c.entropy for c in self.columns.values()), -self.entropy])
+
+    @property
+    def slack(self) -> float:
+        """What values that are not listed can add to the KL divergence, at most."""
+        return math.fsum(c.other * c.log_count for c in self.columns.values())
+
+
+def parts_of(
+    ps: Sequence[Potentials],
+    seen: Sequence[Iterable[Mapping[str, Spans]]],
+    labels: Sequence[str],
+    min_probability: float,
+    n_threads: int | None = None,
+) -> list[Part]:
+    """Return the part of each of some constrained potentials.
+
+    Parameters
+    ----------
+    ps : list of Potentials
+        Their scores are changed and restored: no one else may use them meanwhile.
+    seen : for each, mappings from label to spans
+        Segmentations to take values of several segments from; others count as not listed.
+    labels : sequence of str
+        The columns.
+    min_probability : float
+        Segments with less probability are not listed.
+    n_threads : int, optional
+        As in `caesura.marginals`.
+    """
+    found = inference.marginals(ps, n_threads=n_threads)
+    entropies = inference.entropy(ps, n_threads=n_threads)
+    parts = []
+    for p, m, entropy, some in zip(ps, found, entropies, seen, strict=True):
+        single = _segments(m, min_probability)
+        columns = {
+            label: _column(p, m, label, single.get(label, {}), some, min_probability)
+            for label in labels
+        }
+        parts.append(Part(p, m.log_partition, entropy, columns))
+    return parts
+
+
+def choices(segments: Iterable[Segment], labels: Sequence[str]) -> dict[str, Spans]:
+    """Return the value of each column in one segmentation.
+
+    Examples
+    --------
+    >>> from caesura import Segment
+    >>> choices([Segment(0, 2, "author"), Segment(2, 3, "year")], ["author", "note"])
+    {'author': ((0, 2),), 'note': ()}
+    """
+    spans: dict[str, list[tuple[int, int]]] = {label: [] for label in labels}
+    for start, end, label in segments:
+        if label in spans:
+            spans[label].append((start, end))
+    return {label: tuple(found) for label, found in spans.items()}
+
+
+def log_partition_of(p: Potentials, values: Mapping[str, Spans]) -> float:
+    """Return ln Z over the segmentations in which labels have just these values.
+
+    Other labels are free.  The scores of p are changed and restored, which costs no new problem for
+    the kernels, unless two segments with one label touch.
+    """
+    emission, transition = p.emission.copy(), p.transition.copy()
+    indexed = {p.label_index(label): spans for label, spans in values.items()}
+    try:
+        inside = np.full(p.length, -1)
+        for y, spans in indexed.items():
+            for start, end in spans:
+                if (inside[start:end] >= 0).any():
+                    return -math.inf
+                inside[start:end] = y
+        for y, spans in indexed.items():
+            p.emission[inside != y, y] = -np.inf
+            p.emission[np.ix_(inside == y, np.arange(len(p.labels)) != y)] = -np.inf
+            if not _touch(spans):
+                p.transition[y, y] = -np.inf  # the segments are whole
+        asked = p
+        if any(_touch(spans) for spans in indexed.values()):
+            required = [(s, e, y) for y, spans in indexed.items() for s, e in spans]
+            asked = p.copy().constrain(required=required)
+        return inference.log_partition(asked)
+    finally:
+        p.emission[...] = emission
+        p.transition[...] = transition
+
+
+def _touch(spans: Spans) -> bool:
+    return any(a[1] == b[0] for a, b in pairwise(spans))
+
+
+def _segments(m: Marginals, min_probability: float) -> dict[str, dict[Spans, float]]:
+    """Return the probable segments of each label."""
+    found: dict[str, dict[Spans, float]] = {}
+    for (start, end, label), probability in m.segments(min_probability):
+        found.setdefault(label, {})[((start, end),)] = probability
+    return found
+
+
+def _column(
+    p: Potentials,
+    m: Marginals,
+    label: str,
+    single: dict[Spans, float],
+    seen: Iterable[Mapping[str, Spans]],
+    min_probability: float,
+) -> Column:
+    """Return the distribution of one label's value."""
+    T, y, log_z = p.length, p.label_index(label), m.log_partition
+    absent = math.exp(log_partition_of(p, {label: ()}) - log_z)
+    once = math.log(T * (T + 1) / 2 + 1)
+    repeated = m.starts[y] + m.transitions[:, y].sum() - (1.0 - absent)  # E[max(0, count - 1)]
+    if y in p.parts.constraints.once or repeated < SURE:
+        return _listed({(): absent, **single}, once)
+    just_one = p.copy().constrain(exactly_once=[y])
+    share = math.exp(inference.log_partition(just_one) - log_z)
+    values: dict[Spans, float] = {(): absent}
+    if share > 0:
+        given = _segments(inference.marginals(just_one, n_threads=1), min_probability).get(label)
+        values |= {spans: share * chance for spans, chance in (given or {}).items()}
+    for spans in dict.fromkeys(one[label] for one in seen):
+        if len(spans) > 1:
+            values[spans] = math.exp(log_partition_of(p, {label: spans}) - log_z)
+    return _listed(values, max(once, GOLDEN * T))
+
+
+def _listed(values: dict[Spans, float], log_count: float) -> Column:
+    listed = {spans: chance for spans, chance in values.items() if chance > 0}
+    other = 1.0 - math.fsum(listed.values())
+    return Column(listed, other if other > SURE else 0.0, log_count)

@@ -1,0 +1,336 @@
+"""Mixtures of rows with independent columns: by partition of the segmentations, and by EM.
+
+A partition splits the segmentations of a text by the presence or absence of a segment, then one of
+the two parts, and so on.  With the columns of a part being the exact marginals of the part, the
+divergence of the mixture from the model is the weighted sum of the divergences of the parts, since
+no row gives any probability to what lies in another part.  Splitting by a segment of column y lowers
+it by the mutual information of the segment's presence with each of the other columns, so it never
+rises.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.potentials import Potentials
+from caesura.records.uncertain_columns import Part, Spans, parts_of
+from caesura.segments import Segment
+
+__all__ = ["Listed", "Mixture", "by_em", "by_partition", "divergence"]
+
+Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+LEAST_FALL = 1e-9  # nats; a split that promises less is not made
+
+
+class Listed(NamedTuple):
+    """Some segmentations of one text with weights, and the value of each column in each."""
+
+    spans: list[Mapping[str, Spans]]
+    weights: Floats  # (N,)
+
+    def codes(self, labels: Sequence[str]) -> Codes:
+        """Return the values as numbers, of shape (N, columns)."""
+        return _codes([[one[label] for label in labels] for one in self.spans], len(labels))
+
+
+class _Leaf(NamedTuple):
+    part: Part
+    rows: npt.NDArray[np.int64]  # of the listed segmentations, those in the part
+    weight: float
+    split: Segment | None  # where it would be split
+    fall: float  # and by how much the divergence would fall, as the listed segmentations say
+
+
+class _Text:
+    """One text whose segmentations are being split."""
+
+    def __init__(self, root: Potentials, listed: Listed, labels: Sequence[str]) -> None:
+        self.root, self.listed, self.labels = root, listed, labels
+        self.codes = listed.codes(labels)
+        self.leaves: list[_Leaf] = []
+        self.log_z = math.nan
+
+    def leaf(self, part: Part, rows: npt.NDArray[np.int64]) -> _Leaf:
+        if math.isnan(self.log_z):  # the first is the whole
+            self.log_z = part.log_partition
+        weight = math.exp(min(0.0, part.log_partition - self.log_z))
+        weights = self.listed.weights[rows]
+        split, fall = None, 0.0
+        if weights.sum() > 0:
+            some = [self.listed.spans[i] for i in rows]
+            split, fall = _best_split(some, self.codes[rows], weights, self.labels)
+        return _Leaf(part, rows, weight, split, weight * fall)
+
+    def next(self) -> int | None:
+        """Return the leaf to split next."""
+        best = max(range(len(self.leaves)), key=lambda i: self.leaves[i].fall)
+        worth = self.leaves[best].split is not None and self.leaves[best].fall > LEAST_FALL
+        return best if worth else None
+
+    def halves(self, i: int) -> list[tuple[Potentials, npt.NDArray[np.int64]]]:
+        """Return a leaf's segmentations with its segment, and those without."""
+        leaf = self.leaves[i]
+        assert leaf.split is not None
+        start, end, label = segment = leaf.split
+        has = [(start, end) in self.listed.spans[k][label] for k in leaf.rows]
+        here = np.array(has, bool)
+        p = leaf.part.potentials
+        required, forbidden = p.copy(), p.copy()
+        required.constrain(required=[segment])
+        forbidden.constrain(forbidden=[segment])
+        return [(required, leaf.rows[here]), (forbidden, leaf.rows[~here])]
+
+
+def by_partition(
+    ps: Sequence[Potentials],
+    listed: Sequence[Listed],
+    labels: Sequence[str],
+    k: int,
+    min_probability: float,
+    n_threads: int | None = None,
+) -> list[list[tuple[float, Part]]]:
+    """Split the segmentations of each text into up to k parts, greedily by the fall in divergence.
+
+    Parameters
+    ----------
+    ps : list of Potentials
+        One for each text.
+    listed : list of Listed
+        Segmentations from which the fall in divergence of each split is estimated; the parts
+        themselves are exact whatever these are.
+    labels : sequence of str
+        The columns.
+    k : int
+        Number of parts of each text, at most.
+    min_probability, n_threads
+        As in `parts_of`.
+
+    Returns
+    -------
+    list of list of (weight, Part)
+        The parts of each text, the heaviest first.  All texts are split in step, so that the
+        engine answers for all of them at once.
+    """
+    texts = [_Text(p.copy(), some, labels) for p, some in zip(ps, listed, strict=True)]
+    grown = [(text, text.root, np.arange(len(text.listed.spans))) for text in texts]
+    while grown:
+        asked = [p for _, p, _ in grown]
+        seen = [[text.listed.spans[i] for i in rows] for text, _, rows in grown]
+        parts = parts_of(asked, seen, labels, min_probability, n_threads)
+        for (text, _, rows), part in zip(grown, parts, strict=True):
+            text.leaves.append(text.leaf(part, rows))
+        grown = []
+        for text in texts:
+            chosen = text.next() if len(text.leaves) < k else None
+            if chosen is not None:
+                grown += [(text, *half) for half in text.halves(chosen)]
+                del text.leaves[chosen]
+    return [
+        sorted(((leaf.weight, leaf.part) for leaf in text.leaves), key=lambda leaf: -leaf[0])
+        for text in texts
+    ]
+
+
+def _best_split(
+    spans: Sequence[Mapping[str, Spans]], codes: Codes, weights: Floats, labels: Sequence[str]
+) -> tuple[Segment | None, float]:
+    """Return the segment whose presence says most about the other columns, and how much."""
+    where: dict[Segment, list[int]] = {}
+    for i, one in enumerate(spans):
+        for label in labels:
+            for start, end in one[label]:
+                where.setdefault(Segment(start, end, label), []).append(i)
+    best, most = None, 0.0
+    columns = [_Counts(codes[:, j], weights) for j in range(len(labels))]
+    total = float(weights.sum())
+    for segment in sorted(where):
+        rows = where[segment]
+        inside = float(weights[rows].sum()) / total
+        if len(rows) == len(spans) or inside <= 0 or inside >= 1:
+            continue
+        others = (c for label, c in zip(labels, columns, strict=True) if label != segment.label)
+        fall = sum(c.information(rows) for c in others)
+        if fall > most + LEAST_FALL:
+            best, most = segment, fall
+    return best, most
+
+
+class _Counts:
+    """The weights of one column's values, and what an event says about the value."""
+
+    def __init__(self, codes: Codes, weights: Floats) -> None:
+        self.codes, self.weights = np.unique(codes, return_inverse=True)[1], weights
+        self.all = np.bincount(self.codes, weights)
+
+    def information(self, rows: list[int]) -> float:
+        """Return the mutual information of the value and the event of being in these rows."""
+        if len(self.all) == 1:
+            return 0.0
+        inside = np.bincount(self.codes[rows], self.weights[rows], len(self.all))
+        outside = np.maximum(self.all - inside, 0.0)
+        total = float(self.all.sum())
+        value = _entropy(self.all / total)
+        event = _entropy(np.array([inside.sum(), outside.sum()]) / total)
+        return max(0.0, value + event - _entropy(np.concatenate([inside, outside]) / total))
+
+
+def _entropy(chances: Floats) -> float:
+    some = chances[chances > 0]
+    return float(-(some * np.log(some)).sum())
+
+
+# ---- mixtures of listed rows ---------------------------------------------------------------------
+
+
+class Mixture(NamedTuple):
+    """Rows of independent columns with weights, over values that have numbers."""
+
+    weights: Floats  # (k,)
+    columns: list[Floats]  # of each column, of shape (k, values): the probability of each value
+
+    def densities(self, codes: Codes) -> Floats:
+        """Return weight times probability of each listed row in each row, of shape (N, k)."""
+        out = np.tile(self.weights, (len(codes), 1))
+        for j, column in enumerate(self.columns):
+            out *= column[:, codes[:, j]].T
+        return out
+
+
+def by_em(
+    rows: Sequence[Sequence[Hashable]],
+    weights: Floats,
+    k: int,
+    max_iterations: int = 200,
+    tolerance: float = 1e-9,
+) -> tuple[Mixture, list[list[Hashable]], float]:
+    """Fit a mixture of k rows with independent columns to listed rows by EM.
+
+    EM maximises ``sum p ln q`` and so never raises the divergence.  It starts from the greedy
+    partition of the listed rows, softened so that the parts can exchange rows, and from the
+    partition itself, of which the better is kept.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        The value of each column in each listed row.
+    weights : array of shape (N,)
+        Their probabilities; only their ratios count.
+    k : int
+        Number of rows of the mixture, at most.
+    max_iterations : int
+        Number of EM steps, at most.
+    tolerance : float
+        A step that lowers the divergence by less is the last.
+
+    Returns
+    -------
+    Mixture, list of list, float
+        The mixture, the values of each column in the order of its probabilities, and the divergence
+        of the mixture from the listed distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = [("Paris", "France"), ("Rome", "Italy")]
+    >>> mixture, values, kl = by_em(rows, np.array([0.6, 0.4]), 2)
+    >>> mixture.weights.round(3), round(kl, 6)
+    (array([0.6, 0.4]), 0.0)
+    """
+    p = weights / weights.sum()
+    columns = len(rows[0]) if rows else 0
+    values: list[list[Hashable]] = [list(dict.fromkeys(r[j] for r in rows)) for j in range(columns)]
+    codes = _codes(rows, columns)
+    hard = _partition(codes, p, k)
+    soft = 0.8 * hard + 0.2 / hard.shape[1]
+    best, least = None, math.inf
+    for start in (hard, soft):
+        found = _maximised(codes, p, start)
+        kl = divergence(found, codes, p)
+        for _ in range(max_iterations):
+            q = found.densities(codes)
+            total = q.sum(axis=1, keepdims=True)
+            found = _maximised(codes, p, q / total)
+            before, kl = kl, divergence(found, codes, p)
+            if before - kl < tolerance:
+                break
+        if kl < least - LEAST_FALL:
+            best, least = found, kl
+    assert best is not None
+    return best, values, max(0.0, least)
+
+
+def divergence(mixture: Mixture, codes: Codes, p: Floats) -> float:
+    """Return the KL divergence of a mixture from listed rows with the probabilities p."""
+    with np.errstate(divide="ignore"):
+        log_q = np.log(mixture.densities(codes).sum(axis=1))
+    some = p > 0
+    return float((p[some] * (np.log(p[some]) - log_q[some])).sum())
+
+
+def _maximised(codes: Codes, p: Floats, shares: Floats) -> Mixture:
+    """Return the mixture that fits best if each listed row belongs to the rows by these shares."""
+    counts = p[:, None] * shares  # (N, k)
+    weights = counts.sum(axis=0)
+    kept = weights > 0
+    counts, weights = counts[:, kept], weights[kept]
+    columns = []
+    for j in range(codes.shape[1]):
+        size = int(codes[:, j].max(initial=-1)) + 1
+        column = np.zeros((len(weights), size))
+        for i in range(len(weights)):
+            column[i] = np.bincount(codes[:, j], counts[:, i], size) / weights[i]
+        columns.append(column)
+    return Mixture(weights, columns)
+
+
+def _partition(codes: Codes, p: Floats, k: int) -> Floats:
+    """Split listed rows greedily by one value of one column; return who belongs where, (N, k)."""
+    leaves = [np.arange(len(codes))]
+    splits = [_split_by_value(codes, p)]
+    while len(leaves) < k:
+        best = max(range(len(leaves)), key=lambda i: splits[i][1])
+        inside, fall = splits[best]
+        if fall <= LEAST_FALL:
+            break
+        rows = leaves.pop(best)
+        del splits[best]
+        for half in (rows[inside], rows[~inside]):
+            leaves.append(half)
+            splits.append(_split_by_value(codes[half], p[half]))
+    out = np.zeros((len(codes), len(leaves)))
+    for i, rows in enumerate(leaves):
+        out[rows, i] = 1.0
+    return out
+
+
+def _split_by_value(codes: Codes, p: Floats) -> tuple[Bools, float]:
+    """Return the rows with the value that says most about the other columns, and how much."""
+    columns = [_Counts(codes[:, j], p) for j in range(codes.shape[1])]
+    best, most = np.zeros(len(codes), bool), 0.0
+    for j, column in enumerate(columns):
+        for value in range(len(column.all)) if len(column.all) > 1 else ():
+            inside = column.codes == value
+            rows = np.flatnonzero(inside).tolist()
+            fall = float(p.sum()) * sum(
+                other.information(rows) for i, other in enumerate(columns) if i != j
+            )
+            if fall > most + LEAST_FALL:
+                best, most = inside, fall
+    return best, most
+
+
+def _codes(rows: Sequence[Sequence[Hashable]], columns: int) -> Codes:
+    """Return values as numbers, those of each column in the order of their first occurrence."""
+    out = np.zeros((len(rows), columns), np.int64)
+    for j in range(columns):
+        numbers: dict[Hashable, int] = {}
+        for i, row in enumerate(rows):
+            out[i, j] = numbers.setdefault(row[j], len(numbers))
+    return out
