@@ -6,10 +6,14 @@ from caesura.records.uncertain import (
     answer_probability,
     uncertain_rows,
 )
+from caesura.records.uncertain_tables import Answers, answers, store_uncertain
 
 __all__ = [
+    "Answers",
     "UncertainRecord",
     "UncertainRow",
     "answer_probability",
+    "answers",
+    "store_uncertain",
     "uncertain_rows",
 ]

@@ -1,8 +1,8 @@
 """Uncertain rows: what a model says about a text, as a small probabilistic table.
 
 A segmentation gives a row: for each label a value, or nothing where the label is absent.  The
-distribution over all segmentations is kept in one of four forms, all of them rows with weights whose
-columns are independent given the row (Gupta and Sarawagi, 2006):
+distribution over all segmentations is kept in one of four forms, all of them rows with weights
+whose columns are independent given the row (Gupta and Sarawagi, 2006):
 
 ``"n-best"``
     The n best segmentations with their probabilities; each cell has one value.
@@ -18,7 +18,7 @@ columns are independent given the row (Gupta and Sarawagi, 2006):
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from typing import Any, NamedTuple
 
@@ -29,14 +29,16 @@ from caesura.checks import whole
 from caesura.documents import Document
 from caesura.documents.document import as_document
 from caesura.errors import InvalidInput, message
+from caesura.normalisers import Normaliser, checked, normaliser
 from caesura.potentials import Potentials
-from caesura.records.uncertain_columns import Part, Spans, choices, log_partition_of
-from caesura.records.uncertain_mixture import Listed, by_em, by_partition
+from caesura.records.uncertain_columns import Listed, Part, Spans, choices, log_partition_of
+from caesura.records.uncertain_mixture import by_em, by_partition
 
 __all__ = ["UncertainRecord", "UncertainRow", "Value", "answer_probability", "uncertain_rows"]
 
-Value = str | tuple[str, ...] | None  # of a cell: None where absent, a tuple where there are several
-Normalise = Mapping[str, Callable[[str], Any]] | None
+Value = (
+    str | tuple[str, ...] | None
+)  # of a cell: None where absent, a tuple where there are several
 FORMS = ("n-best", "independent", "mixture", "em")
 CHUNK = 64  # texts that are worked on together
 ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
@@ -86,12 +88,12 @@ class UncertainRecord(NamedTuple):
             A value is a string, None for "absent", or a tuple of strings where the label occurs
             several times.
         """
-        _check_query(query, self.rows[0].cells if self.rows else {})
+        check_query(query, self.rows[0].cells if self.rows else {})
         return min(1.0, math.fsum(row.weight * row.probability(query) for row in self.rows))
 
     def values(self, label: str) -> dict[Value, float]:
         """Return the values of a column with their probabilities, the most probable first."""
-        _check_query({label: None}, self.rows[0].cells if self.rows else {})
+        check_query({label: None}, self.rows[0].cells if self.rows else {})
         sums: dict[Value, list[float]] = {}
         for row in self.rows:
             for value, chance in row.cells[label].items():
@@ -106,8 +108,8 @@ def uncertain_rows(
     form: str = "mixture",
     k: int = 4,
     n_best: int = 200,
-    min_probability: float = 1e-6,
-    normalise: Normalise = None,
+    min_probability: float = 1e-5,
+    normalisers: Mapping[str, str | Normaliser] | None = None,
     constraints: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
 ) -> list[UncertainRecord]:
@@ -129,9 +131,9 @@ def uncertain_rows(
         guide the choice of parts and give the values of labels that occur several times.
     min_probability : float
         Values with less probability are left out.
-    normalise : dict of label to function, optional
-        Functions from the text of a segment to its value; segments with one value are one value, and
-        their probabilities add up.  Without a function the value is the text.
+    normalisers : dict of label to name or function, optional
+        Normalisers to use in place of the model's own, as in `SemiCRF.set_normalisers`.  Segments
+        whose texts have the same value count as that value, and their probabilities add up.
     constraints : dict, optional
         Arguments of `Potentials.constrain` that every segmentation keeps; with
         ``{"at_most_once": labels}`` the columns of these labels have single values.
@@ -171,9 +173,9 @@ def uncertain_rows(
     whole("n_best", n_best, 1)
     if not 0 <= min_probability < 1:
         expected = "a number from 0 to below 1"
-        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-6"))
+        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-5"))
     labels = _labels_of(model)
-    normalise = _checked_normalisers(normalise, labels)
+    functions = _functions(model, normalisers)
     if isinstance(X, str):
         raise InvalidInput("X: got a string, expected a list of texts; pass [text]")
     records: list[UncertainRecord] = []
@@ -181,7 +183,7 @@ def uncertain_rows(
         if form in ("n-best", "em"):
             ranked = model.predict_n_best(documents, n_best, constraints)
             for document, found in zip(documents, ranked, strict=True):
-                value = _Values(document, labels, normalise)
+                value = _Values(document, labels, functions)
                 some = (found, value, k, min_probability)
                 records.append(_n_best(*some[:2]) if form == "n-best" else _em(*some))
             continue
@@ -190,7 +192,7 @@ def uncertain_rows(
         size = 1 if form == "independent" else k
         mixtures = by_partition(ps, listed, labels, size, min_probability, n_threads)
         for document, parts in zip(documents, mixtures, strict=True):
-            value = _Values(document, labels, normalise)
+            value = _Values(document, labels, functions)
             records.append(_mixture(parts, value, min_probability))
     return records
 
@@ -200,7 +202,7 @@ def answer_probability(
     x: Any,
     query: Mapping[str, Value],
     *,
-    normalise: Normalise = None,
+    normalisers: Mapping[str, str | Normaliser] | None = None,
     constraints: Mapping[str, Any] | None = None,
 ) -> float:
     """Return the exact probability under the model that columns of one text have some values.
@@ -213,7 +215,7 @@ def answer_probability(
         A sequence in any form that `predict` takes.
     query : dict of label to value
         As in `UncertainRecord.probability`.
-    normalise, constraints
+    normalisers, constraints
         As in `uncertain_rows`.
 
     Notes
@@ -233,9 +235,9 @@ def answer_probability(
     0.229
     """
     labels = _labels_of(model)
-    _check_query(query, dict.fromkeys(labels))
+    check_query(query, dict.fromkeys(labels))
     document = as_document(x, model.tokeniser)
-    value = _Values(document, labels, _checked_normalisers(normalise, labels))
+    value = _Values(document, labels, _functions(model, normalisers))
     p = constrained_potentials(model, document, constraints)
     m = inference.marginals(p)
     segments = [segment for segment, _ in m.segments(0.0)] if any(query.values()) else []
@@ -323,9 +325,9 @@ class _Values:
     """The values of the segments of one document."""
 
     def __init__(
-        self, document: Document, labels: Sequence[str], normalise: Mapping[str, Any]
+        self, document: Document, labels: Sequence[str], functions: Mapping[str, Normaliser]
     ) -> None:
-        self.document, self.labels, self._normalise = document, labels, normalise
+        self.document, self.labels, self._functions = document, labels, functions
         self.text = " ".join(document.tokens) if document.text is None else document.text
         self._known: dict[tuple[str, tuple[int, int]], str] = {}
 
@@ -333,16 +335,10 @@ class _Values:
         """Return the normalised value of one segment; its text where it has none."""
         found = self._known.get((label, span))
         if found is None:
-            text = self._text(*span)
-            value = self._normalise[label](text) if label in self._normalise else text
+            text = self.document.text_of(span)
+            value = self._functions[label](text) if label in self._functions else text
             found = self._known[label, span] = text if value is None else str(value)
         return found
-
-    def _text(self, start: int, end: int) -> str:
-        document = self.document
-        if document.text is None or document.offsets is None:
-            return " ".join(document.tokens[start:end])
-        return document.text[document.offsets[start][0] : document.offsets[end - 1][1]]
 
     def tuple_of(self, label: str, spans: Spans) -> Value:
         """Return the value of a column."""
@@ -376,7 +372,8 @@ def _em(
     for i in np.argsort(-mixture.weights, kind="stable"):
         cells: dict[str, dict[Any, float]] = {}
         for j, label in enumerate(value.labels):
-            chances = dict(zip(values[j], mixture.columns[j][i].tolist(), strict=True))
+            column: list[float] = mixture.columns[j][i].tolist()
+            chances: dict[Any, float] = dict(zip(values[j], column, strict=True))
             cells[label] = _pruned(chances, min_probability)
         rows.append(UncertainRow(mass * float(mixture.weights[i]), cells))
     return UncertainRecord(value.text, tuple(rows), kl, 0.0)
@@ -428,18 +425,14 @@ def _labels_of(model: Any) -> list[str]:
     return list(labels)
 
 
-def _checked_normalisers(normalise: Normalise, labels: Sequence[str]) -> Mapping[str, Any]:
-    for label, function in (normalise or {}).items():
-        if label not in labels:
-            expected = f"labels of the model, which are {', '.join(labels)}"
-            raise InvalidInput(message("normalise", label, expected, "correct the label"))
-        if not callable(function):
-            remedy = "pass one that takes the text of a segment"
-            raise InvalidInput(message(f"normalise[{label!r}]", function, "a function", remedy))
-    return normalise or {}
+def _functions(model: Any, chosen: Mapping[str, str | Normaliser] | None) -> dict[str, Normaliser]:
+    """Return the normaliser of each label: the model's own, unless another is chosen."""
+    own = getattr(model, "normalisers_", {})
+    both = {**own, **checked(chosen or {}, list(model.labels_))}
+    return {label: normaliser(one, f"normalisers[{label!r}]") for label, one in both.items()}
 
 
-def _check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
+def check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
     if not isinstance(query, Mapping) or not query:
         remedy = "pass at least one label with its value"
         raise InvalidInput(message("query", query, "a dict of labels to values", remedy))

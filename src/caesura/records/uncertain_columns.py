@@ -13,17 +13,36 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from caesura import inference
 from caesura.inference import Marginals
 from caesura.potentials import Potentials
 from caesura.segments import Segment
 
-__all__ = ["Column", "Part", "Spans", "choices", "log_partition_of", "parts_of"]
+__all__ = ["Column", "Listed", "Part", "Spans", "choices", "log_partition_of", "parts_of"]
 
 Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
 SURE = 1e-12  # what is less probable is rounding
 GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values
+
+
+class Listed(NamedTuple):
+    """Some segmentations of one text with weights: the value of each column in each."""
+
+    spans: list[Mapping[str, Spans]]
+    weights: npt.NDArray[np.float64]  # (N,)
+
+    def values(self, label: str) -> dict[Spans, float]:
+        """Return the values of one column with their weights."""
+        sums: dict[Spans, float] = {}
+        for one, weight in zip(self.spans, self.weights.tolist(), strict=True):
+            sums[one[label]] = sums.get(one[label], 0.0) + weight
+        return sums
+
+    def some(self, rows: npt.NDArray[np.int64]) -> Listed:
+        """Return some of the segmentations."""
+        return Listed([self.spans[i] for i in rows], self.weights[rows])
 
 
 class Column(NamedTuple):
@@ -60,7 +79,7 @@ class Part(NamedTuple):
 
 def parts_of(
     ps: Sequence[Potentials],
-    seen: Sequence[Iterable[Mapping[str, Spans]]],
+    listed: Sequence[Listed],
     labels: Sequence[str],
     min_probability: float,
     n_threads: int | None = None,
@@ -71,19 +90,20 @@ def parts_of(
     ----------
     ps : list of Potentials
         Their scores are changed and restored: no one else may use them meanwhile.
-    seen : for each, mappings from label to spans
-        Segmentations to take values of several segments from; others count as not listed.
+    listed : for each, some of its segmentations
+        Values of several segments are taken from them; others count as not listed.
     labels : sequence of str
         The columns.
     min_probability : float
-        Segments with less probability are not listed.
+        Segments with less probability are not listed, nor values of several segments to which
+        the listed segmentations give less.
     n_threads : int, optional
         As in `caesura.marginals`.
     """
     found = inference.marginals(ps, n_threads=n_threads)
     entropies = inference.entropy(ps, n_threads=n_threads)
     parts = []
-    for p, m, entropy, some in zip(ps, found, entropies, seen, strict=True):
+    for p, m, entropy, some in zip(ps, found, entropies, listed, strict=True):
         single = _segments(m, min_probability)
         columns = {
             label: _column(p, m, label, single.get(label, {}), some, min_probability)
@@ -156,7 +176,7 @@ def _column(
     m: Marginals,
     label: str,
     single: dict[Spans, float],
-    seen: Iterable[Mapping[str, Spans]],
+    listed: Listed,
     min_probability: float,
 ) -> Column:
     """Return the distribution of one label's value."""
@@ -172,8 +192,9 @@ def _column(
     if share > 0:
         given = _segments(inference.marginals(just_one, n_threads=1), min_probability).get(label)
         values |= {spans: share * chance for spans, chance in (given or {}).items()}
-    for spans in dict.fromkeys(one[label] for one in seen):
-        if len(spans) > 1:
+    least = min_probability * float(listed.weights.sum())
+    for spans, weight in listed.values(label).items():
+        if len(spans) > 1 and weight >= least:
             values[spans] = math.exp(log_partition_of(p, {label: spans}) - log_z)
     return _listed(values, max(once, GOLDEN * T))
 

@@ -1,51 +1,49 @@
 """Mixtures of rows with independent columns: by partition of the segmentations, and by EM.
 
 A partition splits the segmentations of a text by the presence or absence of a segment, then one of
-the two parts, and so on.  With the columns of a part being the exact marginals of the part, the
-divergence of the mixture from the model is the weighted sum of the divergences of the parts, since
-no row gives any probability to what lies in another part.  Splitting by a segment of column y lowers
-it by the mutual information of the segment's presence with each of the other columns, so it never
-rises.
+the two parts, and so on.  The columns of a part are its exact marginals, and no row gives any
+probability to what lies in another part, so the divergence of the mixture from the model is the
+weighted sum of the divergences of the parts.  Splitting by a segment of column y lowers it by the
+mutual information of the segment's presence with each of the other columns, so it never rises.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura.potentials import Potentials
-from caesura.records.uncertain_columns import Part, Spans, parts_of
+from caesura.records.uncertain_columns import Listed, Part, parts_of
 from caesura.segments import Segment
 
-__all__ = ["Listed", "Mixture", "by_em", "by_partition", "divergence"]
+__all__ = ["Mixture", "by_em", "by_partition", "divergence"]
 
 Floats = npt.NDArray[np.float64]
-Codes = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 LEAST_FALL = 1e-9  # nats; a split that promises less is not made
 
 
-class Listed(NamedTuple):
-    """Some segmentations of one text with weights, and the value of each column in each."""
+class _Leaf:
+    """A part, the listed segmentations in it, and where it would be split."""
 
-    spans: list[Mapping[str, Spans]]
-    weights: Floats  # (N,)
+    def __init__(self, text: _Text, part: Part, rows: Ints) -> None:
+        self.text, self.part, self.rows = text, part, rows
+        self.weight = math.exp(min(0.0, part.log_partition - text.log_z))
 
-    def codes(self, labels: Sequence[str]) -> Codes:
-        """Return the values as numbers, of shape (N, columns)."""
-        return _codes([[one[label] for label in labels] for one in self.spans], len(labels))
-
-
-class _Leaf(NamedTuple):
-    part: Part
-    rows: npt.NDArray[np.int64]  # of the listed segmentations, those in the part
-    weight: float
-    split: Segment | None  # where it would be split
-    fall: float  # and by how much the divergence would fall, as the listed segmentations say
+    @functools.cached_property
+    def split(self) -> tuple[Segment | None, float]:
+        """The best segment, and by how much the divergence falls as the listed rows say."""
+        some = self.text.listed.some(self.rows)
+        if not some.weights.sum() > 0:
+            return None, 0.0
+        segment, fall = _best_split(some, self.text.codes[self.rows], self.text.labels)
+        return segment, self.weight * fall
 
 
 class _Text:
@@ -53,32 +51,27 @@ class _Text:
 
     def __init__(self, root: Potentials, listed: Listed, labels: Sequence[str]) -> None:
         self.root, self.listed, self.labels = root, listed, labels
-        self.codes = listed.codes(labels)
+        self.codes = _codes([[one[y] for y in labels] for one in listed.spans], len(labels))
         self.leaves: list[_Leaf] = []
         self.log_z = math.nan
 
-    def leaf(self, part: Part, rows: npt.NDArray[np.int64]) -> _Leaf:
-        if math.isnan(self.log_z):  # the first is the whole
+    def add(self, part: Part, rows: Ints) -> None:
+        """Add a leaf; the first is the whole."""
+        if math.isnan(self.log_z):
             self.log_z = part.log_partition
-        weight = math.exp(min(0.0, part.log_partition - self.log_z))
-        weights = self.listed.weights[rows]
-        split, fall = None, 0.0
-        if weights.sum() > 0:
-            some = [self.listed.spans[i] for i in rows]
-            split, fall = _best_split(some, self.codes[rows], weights, self.labels)
-        return _Leaf(part, rows, weight, split, weight * fall)
+        self.leaves.append(_Leaf(self, part, rows))
 
     def next(self) -> int | None:
         """Return the leaf to split next."""
-        best = max(range(len(self.leaves)), key=lambda i: self.leaves[i].fall)
-        worth = self.leaves[best].split is not None and self.leaves[best].fall > LEAST_FALL
-        return best if worth else None
+        best = max(range(len(self.leaves)), key=lambda i: self.leaves[i].split[1])
+        return best if self.leaves[best].split[1] > LEAST_FALL else None
 
-    def halves(self, i: int) -> list[tuple[Potentials, npt.NDArray[np.int64]]]:
+    def halves(self, i: int) -> list[tuple[Potentials, Ints]]:
         """Return a leaf's segmentations with its segment, and those without."""
         leaf = self.leaves[i]
-        assert leaf.split is not None
-        start, end, label = segment = leaf.split
+        segment, _ = leaf.split
+        assert segment is not None
+        start, end, label = segment
         has = [(start, end) in self.listed.spans[k][label] for k in leaf.rows]
         here = np.array(has, bool)
         p = leaf.part.potentials
@@ -122,10 +115,10 @@ def by_partition(
     grown = [(text, text.root, np.arange(len(text.listed.spans))) for text in texts]
     while grown:
         asked = [p for _, p, _ in grown]
-        seen = [[text.listed.spans[i] for i in rows] for text, _, rows in grown]
+        seen = [text.listed.some(rows) for text, _, rows in grown]
         parts = parts_of(asked, seen, labels, min_probability, n_threads)
         for (text, _, rows), part in zip(grown, parts, strict=True):
-            text.leaves.append(text.leaf(part, rows))
+            text.add(part, rows)
         grown = []
         for text in texts:
             chosen = text.next() if len(text.leaves) < k else None
@@ -138,10 +131,9 @@ def by_partition(
     ]
 
 
-def _best_split(
-    spans: Sequence[Mapping[str, Spans]], codes: Codes, weights: Floats, labels: Sequence[str]
-) -> tuple[Segment | None, float]:
+def _best_split(listed: Listed, codes: Ints, labels: Sequence[str]) -> tuple[Segment | None, float]:
     """Return the segment whose presence says most about the other columns, and how much."""
+    spans, weights = listed
     where: dict[Segment, list[int]] = {}
     for i, one in enumerate(spans):
         for label in labels:
@@ -165,7 +157,7 @@ def _best_split(
 class _Counts:
     """The weights of one column's values, and what an event says about the value."""
 
-    def __init__(self, codes: Codes, weights: Floats) -> None:
+    def __init__(self, codes: Ints, weights: Floats) -> None:
         self.codes, self.weights = np.unique(codes, return_inverse=True)[1], weights
         self.all = np.bincount(self.codes, weights)
 
@@ -195,7 +187,7 @@ class Mixture(NamedTuple):
     weights: Floats  # (k,)
     columns: list[Floats]  # of each column, of shape (k, values): the probability of each value
 
-    def densities(self, codes: Codes) -> Floats:
+    def densities(self, codes: Ints) -> Floats:
         """Return weight times probability of each listed row in each row, of shape (N, k)."""
         out = np.tile(self.weights, (len(codes), 1))
         for j, column in enumerate(self.columns):
@@ -247,16 +239,17 @@ def by_em(
     columns = len(rows[0]) if rows else 0
     values: list[list[Hashable]] = [list(dict.fromkeys(r[j] for r in rows)) for j in range(columns)]
     codes = _codes(rows, columns)
+    places = [_one_hot(codes[:, j]) for j in range(columns)]
     hard = _partition(codes, p, k)
     soft = 0.8 * hard + 0.2 / hard.shape[1]
     best, least = None, math.inf
     for start in (hard, soft):
-        found = _maximised(codes, p, start)
+        found = _maximised(places, p, start)
         kl = divergence(found, codes, p)
         for _ in range(max_iterations):
             q = found.densities(codes)
             total = q.sum(axis=1, keepdims=True)
-            found = _maximised(codes, p, q / total)
+            found = _maximised(places, p, q / total)
             before, kl = kl, divergence(found, codes, p)
             if before - kl < tolerance:
                 break
@@ -266,7 +259,7 @@ def by_em(
     return best, values, max(0.0, least)
 
 
-def divergence(mixture: Mixture, codes: Codes, p: Floats) -> float:
+def divergence(mixture: Mixture, codes: Ints, p: Floats) -> float:
     """Return the KL divergence of a mixture from listed rows with the probabilities p."""
     with np.errstate(divide="ignore"):
         log_q = np.log(mixture.densities(codes).sum(axis=1))
@@ -274,23 +267,20 @@ def divergence(mixture: Mixture, codes: Codes, p: Floats) -> float:
     return float((p[some] * (np.log(p[some]) - log_q[some])).sum())
 
 
-def _maximised(codes: Codes, p: Floats, shares: Floats) -> Mixture:
+def _maximised(places: Sequence[Floats], p: Floats, shares: Floats) -> Mixture:
     """Return the mixture that fits best if each listed row belongs to the rows by these shares."""
     counts = p[:, None] * shares  # (N, k)
+    counts = counts[:, counts.sum(axis=0) > 0]
     weights = counts.sum(axis=0)
-    kept = weights > 0
-    counts, weights = counts[:, kept], weights[kept]
-    columns = []
-    for j in range(codes.shape[1]):
-        size = int(codes[:, j].max(initial=-1)) + 1
-        column = np.zeros((len(weights), size))
-        for i in range(len(weights)):
-            column[i] = np.bincount(codes[:, j], counts[:, i], size) / weights[i]
-        columns.append(column)
-    return Mixture(weights, columns)
+    return Mixture(weights, [counts.T @ place / weights[:, None] for place in places])
 
 
-def _partition(codes: Codes, p: Floats, k: int) -> Floats:
+def _one_hot(codes: Ints) -> Floats:
+    """Return which value each listed row has, of shape (N, values)."""
+    return np.eye(int(codes.max(initial=-1)) + 1)[codes]
+
+
+def _partition(codes: Ints, p: Floats, k: int) -> Floats:
     """Split listed rows greedily by one value of one column; return who belongs where, (N, k)."""
     leaves = [np.arange(len(codes))]
     splits = [_split_by_value(codes, p)]
@@ -310,7 +300,7 @@ def _partition(codes: Codes, p: Floats, k: int) -> Floats:
     return out
 
 
-def _split_by_value(codes: Codes, p: Floats) -> tuple[Bools, float]:
+def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
     """Return the rows with the value that says most about the other columns, and how much."""
     columns = [_Counts(codes[:, j], p) for j in range(codes.shape[1])]
     best, most = np.zeros(len(codes), bool), 0.0
@@ -326,7 +316,7 @@ def _split_by_value(codes: Codes, p: Floats) -> tuple[Bools, float]:
     return best, most
 
 
-def _codes(rows: Sequence[Sequence[Hashable]], columns: int) -> Codes:
+def _codes(rows: Sequence[Sequence[Hashable]], columns: int) -> Ints:
     """Return values as numbers, those of each column in the order of their first occurrence."""
     out = np.zeros((len(rows), columns), np.int64)
     for j in range(columns):
