@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from caesura.checks import whole
 from caesura.errors import CaesuraError, InvalidInput, message
-from caesura.features import Length, Pattern, column, first, last, lower, short_shape, token, within
+from caesura.features import Pattern, column, first, last, lower, short_shape, token
 from caesura.models import SemiCRF
 from caesura.normalisers import default_normaliser
 from caesura.records.consolidation import SEEDS, Extracted, Source, TableRow, consolidated
@@ -31,6 +31,7 @@ from caesura.records.seeding import OUTSIDE, Known, Labels, Row, folded, labels_
 __all__ = ["ListTable", "Round", "read_seeds", "table_from_lists"]
 
 FEWEST = 2  # items of a list that known rows must match before it is used
+RELIABLE = 0.7  # confidence of values that are matched in the next round
 MOST_ONCE = 8  # columns; with more, the model does not hold that each occurs at most once
 
 
@@ -131,7 +132,7 @@ def table_from_lists(
             f"round {number}: lists used: {counts[0]}, items matched: {counts[1]}, "
             f"items extracted: {len(found)}, rows: {len(table)}"
         )
-        before, known = _values(known), [row.values for row in table]
+        before, known = _values(known), _reliable(table)
         if _values(known) == before:
             break
     return ListTable(columns, tuple(table), tuple(done), (*skipped, *unused))
@@ -205,6 +206,15 @@ def _values(rows: Sequence[Row]) -> set[tuple[tuple[str, str], ...]]:
     return {tuple(sorted(row.items())) for row in rows}
 
 
+def _reliable(table: Sequence[TableRow]) -> list[Row]:
+    """Return what may be matched in the next round: values that are not in doubt."""
+    rows = [
+        {name: value for name, value in row.values.items() if row.confidences[name] >= RELIABLE}
+        for row in table
+    ]
+    return [row for row in rows if row]
+
+
 def _lists_of(pages: Mapping[str, str]) -> tuple[list[ItemList], list[str]]:
     """Return the lists of all pages, and the pages that have none."""
     lists, skipped = [], []
@@ -263,8 +273,14 @@ def _extracted(one: ItemList, labels: Labels, key: str) -> list[Extracted]:
 
 
 def _model(columns: Sequence[str]) -> SemiCRF:
+    """Return a model for one list.
+
+    Pairs of attribute and label that the few labelled items lack have weights too: a rare word that
+    was never outside counts against being outside.
+    """
     once = {"at_most_once": list(columns)} if len(columns) <= MOST_ONCE else None
-    return SemiCRF(_features(), c2=0.05, max_iterations=100, constraints=once, n_threads=1)
+    options: dict[str, Any] = {"all_possible_states": True, "max_iterations": 100, "n_threads": 1}
+    return SemiCRF(_features(), c2=0.05, constraints=once, **options)
 
 
 def _normalisers(columns: Sequence[str]) -> dict[str, str]:
@@ -276,6 +292,7 @@ def _normalisers(columns: Sequence[str]) -> dict[str, str]:
 def _features() -> list[Any]:
     """Return what a model of a list looks at: tags, delimiters, shapes, regular expressions."""
     tag, opened, closed = column("tag"), column("open"), column("close")
+    often = column("often")
     return [
         token(tag[0]),
         first(tag[0]),
@@ -285,17 +302,13 @@ def _features() -> list[Any]:
         last(tag[1]),
         first(lower[-1]),
         last(lower[1]),
-        first(lower[-2] & lower[-1]),
+        token(often[0]),
+        first(often[-1]),
+        last(often[1]),
         token(short_shape[0]),
-        within(short_shape[0] & short_shape[1]),
-        first(short_shape[0]),
-        last(short_shape[0]),
-        Length(exact=3, at_least=(4, 6)),
         Pattern(r"\d+([ .,]+\d{3})*", 7, "a number"),
         Pattern(r"(1\d|20)\d\d", 1, "a year"),
         Pattern(r"[$€£¥] ?\d[\d ,.]*|\d[\d ,.]* ?[$€£¥%]", 8, "an amount"),
-        Pattern(r"([^\W\d_a-z]\w*( |$))+", 6, "capitalised words"),
-        Pattern(r"([^\W\d_A-Z]+( |$))+", 6, "words in lower case"),
         Pattern(r"[A-Z]{2,5}", 1, "a code"),
         Pattern(r"\w+( \w+)*", 8, "words without punctuation"),
     ]

@@ -1,18 +1,21 @@
 """Lists in pages: the items of HTML lists and tables, and the lines of texts.
 
-HTML is read with Python's own `html.parser`, which never fails on broken pages and needs no package;
-what it leaves open is closed here by the rules that matter for lists (an item ends where the next
-one begins).  lxml and html5lib repair more, but move stray content of tables, and are not needed.
+HTML is read with Python's own `html.parser`, which never fails on broken pages and needs no
+package; what it leaves open is closed here by the rules that matter for lists (an item ends where
+the next one begins).  lxml and html5lib repair more, but a list needs no more.
 
 Each token of an item knows the tags around it, so that features can see them: the columns ``tag``
 (the innermost one, with the number of the cell in tables), ``open`` and ``close`` (tags that begin
-directly before the token and end directly behind it).
+directly before the token and end directly behind it).  The column ``often`` says whether a token is
+in nearly all items of the list, and so part of its layout, in some, or in few.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,6 +26,7 @@ from caesura.errors import InvalidInput, message
 __all__ = ["Item", "ItemList", "items_of", "read_pages"]
 
 LONGEST_ITEM = 60  # tokens; what is longer is prose, not an item of a list
+LAYOUT, SOME = 0.9, 0.3  # share of the items with a token that is layout, or not rare
 DEEPEST = 100  # elements inside each other; deeper ones end at once
 NONE = "-"  # where there is no tag
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"}
@@ -57,7 +61,7 @@ _WORDS = Tokeniser("words")
 class Item(NamedTuple):
     """One item of a list."""
 
-    document: Document  #: its tokens, with the columns tag, open and close
+    document: Document  #: its tokens, with the columns tag, open, close and often
     page: str  #: the name of the page
     number: int  #: of the list in the page, from 1
     item: int  #: of the item in the list, from 1
@@ -203,7 +207,7 @@ def items_of(text: str, page: str = "page") -> list[ItemList]:
         documents = [document for pieces in items if (document := _document(pieces)) is not None]
         if len(documents) > 1:
             number = len(found) + 1
-            numbered = enumerate(documents, start=1)
+            numbered = enumerate(_counted(documents), start=1)
             made = tuple(Item(document, page, number, i) for i, document in numbered)
             found.append(ItemList(page, number, kind, made))
     return found
@@ -249,10 +253,13 @@ def _groups(node: _Node) -> Iterator[tuple[str, list[list[_Piece]]]]:
         rows = [row for row in _rows(node) if any(c.tag == "td" for c in _nodes(row))]
         yield "table", [list(_pieces(row, ())) for row in rows]
     elif node.tag == "dl":
-        yield "dl", [
-            [p for part in some for p in (*_pieces(part, (part.tag,)), _Piece(" ", ()))]
-            for some in _definitions(children)
-        ]
+        yield (
+            "dl",
+            [
+                [p for part in some for p in (*_pieces(part, (part.tag,)), _Piece(" ", ()))]
+                for some in _definitions(children)
+            ],
+        )
     elif node.tag in _LISTS:
         yield node.tag, [list(_pieces(child, ())) for child in children if child.tag == "li"]
     else:
@@ -352,6 +359,20 @@ def _document(pieces: list[_Piece]) -> Document | None:
         closed.append("+".join(own[_common(own, after) :]) or NONE)
     columns = {"tag": [own[-1] if own else NONE for own in tags], "open": opened, "close": closed}
     return Document(tuple(text[s:e] for s, e in offsets), text, offsets, columns)
+
+
+def _counted(documents: list[Document]) -> list[Document]:
+    """Return the items of a list with the column that says how many items have a token."""
+    counts = Counter(word for one in documents for word in {t.casefold() for t in one.tokens})
+
+    def level(token: str) -> str:
+        share = counts[token.casefold()] / len(documents)
+        return "all" if share >= LAYOUT else "some" if share >= SOME else "few"
+
+    return [
+        replace(one, columns={**one.columns, "often": [level(token) for token in one.tokens]})
+        for one in documents
+    ]
 
 
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:

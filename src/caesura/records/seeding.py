@@ -114,16 +114,11 @@ def labels_of(lists: ItemList, known: Known) -> Labels:
     the list that was not found in this item, or at several places.
     """
     matches = {
-        i: match
-        for i, item in enumerate(lists.items)
-        if (match := known.match(item.document))
+        i: match for i, item in enumerate(lists.items) if (match := known.match(item.document))
     }
     columns = tuple(c for c in known.columns if any(c in match for match in matches.values()))
     return Labels(
-        {
-            i: _partial(lists.items[i].document, match, columns)
-            for i, match in matches.items()
-        },
+        {i: _partial(lists.items[i].document, match, columns) for i, match in matches.items()},
         columns,
     )
 
