@@ -1,6 +1,6 @@
 """Uncertain rows: how far they are from the model, how well they answer, and what they cost.
 
-    python bench/uncertain.py [--texts 40] [--train 60] [--corpus cora] [--data FOLDER] [--plot FILE]
+    python bench/uncertain.py [--texts 40] [--train 100] [--corpus cora] [--plot FILE]
 
 A semi-CRF learns from a few references, so that much is left in doubt, and the distribution over
 the rows of other references is kept in each form.  Printed for each: the mean divergence from the
@@ -90,7 +90,7 @@ def error(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--texts", type=int, default=40)
-    parser.add_argument("--train", type=int, default=60)
+    parser.add_argument("--train", type=int, default=100)
     parser.add_argument("--corpus", choices=("demo", "cora"), default="demo")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--plot", type=Path)

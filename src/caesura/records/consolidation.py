@@ -124,7 +124,8 @@ def _merged(group: Sequence[Extracted], columns: Sequence[str]) -> TableRow:
         spelt: dict[str, dict[str, float]] = {}
         for one in group:
             if column in one.values:
-                key = folded(one.values[column])
+                same = column == columns[0]  # spellings of one key do not contradict each other
+                key = "" if same else folded(one.values[column])
                 chance = one.chances[column]
                 chances.setdefault(key, []).append(chance)
                 spellings = spelt.setdefault(key, {})

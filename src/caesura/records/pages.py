@@ -27,7 +27,7 @@ __all__ = ["Item", "ItemList", "items_of", "read_pages"]
 
 LONGEST_ITEM = 60  # tokens; what is longer is prose, not an item of a list
 LAYOUT, SOME = 0.9, 0.3  # share of the items with a token that is layout, or not rare
-DEEPEST = 100  # elements inside each other; deeper ones end at once
+DEEPEST = 100  # elements inside each other; deeper ones end at once, lists at twice the depth
 NONE = "-"  # where there is no tag
 _VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "wbr"}
 _HIDDEN = {"script", "style", "template", "noscript", "head", "title", "textarea", "select", "svg"}
@@ -99,7 +99,8 @@ class _Reader(HTMLParser):
         self._close(set(closes), set(inside))
         node = _Node(tag)
         self.open[-1].children.append(node)
-        if tag not in _VOID and len(self.open) < DEEPEST:
+        room = DEEPEST * (2 if tag in _CLOSES or tag in _LISTS else 1)
+        if tag not in _VOID and len(self.open) < room:
             self.open.append(node)
 
     def handle_endtag(self, tag: str) -> None:

@@ -108,7 +108,7 @@ def uncertain_rows(
     form: str = "mixture",
     k: int = 4,
     n_best: int = 200,
-    min_probability: float = 1e-5,
+    min_probability: float = 1e-4,
     normalisers: Mapping[str, str | Normaliser] | None = None,
     constraints: Mapping[str, Any] | None = None,
     n_threads: int | None = None,
@@ -173,7 +173,7 @@ def uncertain_rows(
     whole("n_best", n_best, 1)
     if not 0 <= min_probability < 1:
         expected = "a number from 0 to below 1"
-        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-5"))
+        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-4"))
     labels = _labels_of(model)
     functions = _functions(model, normalisers)
     if isinstance(X, str):

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import inference
+from caesura.errors import Impossible
 from caesura.inference import Marginals
 from caesura.potentials import Potentials
 from caesura.segments import Segment
@@ -24,6 +25,7 @@ __all__ = ["Column", "Listed", "Part", "Spans", "choices", "log_partition_of", "
 
 Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
 SURE = 1e-12  # what is less probable is rounding
+SEVERAL = 1e-3  # probability of values of several segments below which they are not worth listing
 GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values
 
 
@@ -50,7 +52,7 @@ class Column(NamedTuple):
 
     values: dict[Spans, float]  # the listed values
     other: float  # probability of all values that are not listed
-    log_count: float  # an upper bound on ln(number of values that are not listed)
+    slack: float  # an upper bound on what these add to the entropy, beyond counting as one value
 
     @property
     def entropy(self) -> float:
@@ -74,7 +76,7 @@ class Part(NamedTuple):
     @property
     def slack(self) -> float:
         """What values that are not listed can add to the KL divergence, at most."""
-        return math.fsum(c.other * c.log_count for c in self.columns.values())
+        return math.fsum(c.slack for c in self.columns.values())
 
 
 def parts_of(
@@ -182,24 +184,51 @@ def _column(
     """Return the distribution of one label's value."""
     T, y, log_z = p.length, p.label_index(label), m.log_partition
     absent = math.exp(log_partition_of(p, {label: ()}) - log_z)
-    once = math.log(T * (T + 1) / 2 + 1)
-    repeated = m.starts[y] + m.transitions[:, y].sum() - (1.0 - absent)  # E[max(0, count - 1)]
-    if y in p.parts.constraints.once or repeated < SURE:
-        return _listed({(): absent, **single}, once)
-    just_one = p.copy().constrain(exactly_once=[y])
-    share = math.exp(inference.log_partition(just_one) - log_z)
+    expected = float(m.starts[y] + m.transitions[:, y].sum())  # number of segments
+    if y in p.parts.constraints.once or expected - (1.0 - absent) < SURE:
+        return _listed({(): absent, **single}, math.log(T * (T + 1) / 2 + 1), math.inf)
     values: dict[Spans, float] = {(): absent}
-    if share > 0:
-        given = _segments(inference.marginals(just_one, n_threads=1), min_probability).get(label)
-        values |= {spans: share * chance for spans, chance in (given or {}).items()}
-    least = min_probability * float(listed.weights.sum())
+    if single:
+        values |= _alone(p, log_z, label, list(single))
+    least = max(min_probability, SEVERAL) if min_probability else 0.0
+    least *= float(listed.weights.sum())
     for spans, weight in listed.values(label).items():
         if len(spans) > 1 and weight >= least:
             values[spans] = math.exp(log_partition_of(p, {label: spans}) - log_z)
-    return _listed(values, max(once, GOLDEN * T))
+    return _listed(values, GOLDEN * T, _bound(list(single.values()), expected, T))
 
 
-def _listed(values: dict[Spans, float], log_count: float) -> Column:
+def _alone(p: Potentials, log_z: float, label: str, values: Sequence[Spans]) -> dict[Spans, float]:
+    """Return the probability of each of some segments being the only one with its label."""
+    try:
+        m = inference.marginals(p.copy().constrain(exactly_once=[label]), n_threads=1)
+    except Impossible:
+        return {}
+    share = math.exp(m.log_partition - log_z)
+    return {spans: share * m.segment(*spans[0], label) for spans in values}
+
+
+def _bound(chances: Sequence[float], expected: float, T: int) -> float:
+    """Return an upper bound on the entropy of a value that may have several segments.
+
+    The value is known if it is known of each segment whether it is there, so the entropies of these
+    events bound its entropy from above.  All the segments that are not listed have the probability
+    `rest` together, and their events most entropy where they share it evenly.
+    """
+    bound = math.fsum(map(_binary_entropy, chances))
+    rest = max(0.0, expected - math.fsum(chances))
+    count = T * (T + 1) // 2 - len(chances)
+    return bound + (count * _binary_entropy(min(0.5, rest / count)) if count else 0.0)
+
+
+def _binary_entropy(chance: float) -> float:
+    return -sum(x * math.log(x) for x in (chance, 1.0 - chance) if x > 0)
+
+
+def _listed(values: dict[Spans, float], log_count: float, bound: float) -> Column:
     listed = {spans: chance for spans, chance in values.items() if chance > 0}
     other = 1.0 - math.fsum(listed.values())
-    return Column(listed, other if other > SURE else 0.0, log_count)
+    if other < SURE:
+        return Column(listed, 0.0, 0.0)
+    column = Column(listed, other, 0.0)
+    return column._replace(slack=max(0.0, min(other * log_count, bound - column.entropy)))

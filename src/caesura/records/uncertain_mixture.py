@@ -133,49 +133,59 @@ def by_partition(
 
 def _best_split(listed: Listed, codes: Ints, labels: Sequence[str]) -> tuple[Segment | None, float]:
     """Return the segment whose presence says most about the other columns, and how much."""
-    spans, weights = listed
     where: dict[Segment, list[int]] = {}
-    for i, one in enumerate(spans):
+    for i, one in enumerate(listed.spans):
         for label in labels:
             for start, end in one[label]:
                 where.setdefault(Segment(start, end, label), []).append(i)
-    best, most = None, 0.0
-    columns = [_Counts(codes[:, j], weights) for j in range(len(labels))]
-    total = float(weights.sum())
-    for segment in sorted(where):
-        rows = where[segment]
-        inside = float(weights[rows].sum()) / total
-        if len(rows) == len(spans) or inside <= 0 or inside >= 1:
+    segments = [one for one in sorted(where) if len(where[one]) < len(listed.spans)]
+    inside = np.zeros((len(segments), len(listed.spans)), bool)
+    for k, segment in enumerate(segments):
+        inside[k, where[segment]] = True
+    own = np.array([labels.index(segment.label) for segment in segments], np.int64)
+    best, fall = _most_informative(inside, own, codes, listed.weights)
+    return (None, 0.0) if best is None else (segments[best], fall)
+
+
+def _most_informative(
+    inside: Bools, own: Ints, codes: Ints, weights: Floats
+) -> tuple[int | None, float]:
+    """Return the event that says most about the columns other than its own, and how much.
+
+    Parameters
+    ----------
+    inside : array of shape (events, N)
+        Which listed rows each event has.
+    own : array of shape (events,)
+        The column of each event.
+    codes : array of shape (N, columns)
+        The value of each column in each row.
+    weights : array of shape (N,)
+        The weights of the rows.
+    """
+    p = weights / weights.sum()
+    mine = inside * p  # (events, N)
+    chances = mine.sum(axis=1)
+    event = _plogp(chances) + _plogp(1.0 - chances)
+    fall = np.zeros(len(inside))
+    for j in range(codes.shape[1]):
+        places = _one_hot(codes[:, j])
+        value = p @ places  # (values,)
+        if np.count_nonzero(value) < 2:
             continue
-        others = (c for label, c in zip(labels, columns, strict=True) if label != segment.label)
-        fall = sum(c.information(rows) for c in others)
-        if fall > most + LEAST_FALL:
-            best, most = segment, fall
-    return best, most
+        joint = mine @ places  # (events, values)
+        both = _plogp(joint).sum(axis=1) + _plogp(value - joint).sum(axis=1)
+        fall += np.where(own == j, 0.0, np.maximum(0.0, both - event - _plogp(value).sum()))
+    fall[(chances <= 0) | (chances >= 1)] = 0.0
+    if not len(fall) or fall.max() <= LEAST_FALL:
+        return None, 0.0
+    best = int(np.flatnonzero(fall >= fall.max() - LEAST_FALL)[0])
+    return best, float(fall[best])
 
 
-class _Counts:
-    """The weights of one column's values, and what an event says about the value."""
-
-    def __init__(self, codes: Ints, weights: Floats) -> None:
-        self.codes, self.weights = np.unique(codes, return_inverse=True)[1], weights
-        self.all = np.bincount(self.codes, weights)
-
-    def information(self, rows: list[int]) -> float:
-        """Return the mutual information of the value and the event of being in these rows."""
-        if len(self.all) == 1:
-            return 0.0
-        inside = np.bincount(self.codes[rows], self.weights[rows], len(self.all))
-        outside = np.maximum(self.all - inside, 0.0)
-        total = float(self.all.sum())
-        value = _entropy(self.all / total)
-        event = _entropy(np.array([inside.sum(), outside.sum()]) / total)
-        return max(0.0, value + event - _entropy(np.concatenate([inside, outside]) / total))
-
-
-def _entropy(chances: Floats) -> float:
-    some = chances[chances > 0]
-    return float(-(some * np.log(some)).sum())
+def _plogp(chances: Floats) -> Floats:
+    some = np.maximum(chances, 0.0)
+    return some * np.log(np.where(some > 0, some, 1.0))
 
 
 # ---- mixtures of listed rows ---------------------------------------------------------------------
@@ -302,18 +312,15 @@ def _partition(codes: Ints, p: Floats, k: int) -> Floats:
 
 def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
     """Return the rows with the value that says most about the other columns, and how much."""
-    columns = [_Counts(codes[:, j], p) for j in range(codes.shape[1])]
-    best, most = np.zeros(len(codes), bool), 0.0
-    for j, column in enumerate(columns):
-        for value in range(len(column.all)) if len(column.all) > 1 else ():
-            inside = column.codes == value
-            rows = np.flatnonzero(inside).tolist()
-            fall = float(p.sum()) * sum(
-                other.information(rows) for i, other in enumerate(columns) if i != j
-            )
-            if fall > most + LEAST_FALL:
-                best, most = inside, fall
-    return best, most
+    values = [np.unique(codes[:, j]) for j in range(codes.shape[1])]
+    own = np.repeat(np.arange(len(values)), [len(some) for some in values])
+    inside = np.zeros((len(own), len(codes)), bool)
+    for k, (j, value) in enumerate(zip(own, (v for some in values for v in some), strict=True)):
+        inside[k] = codes[:, j] == value
+    best, fall = _most_informative(inside, own, codes, p) if len(own) else (None, 0.0)
+    if best is None:
+        return np.zeros(len(codes), bool), 0.0
+    return inside[best], float(p.sum()) * fall
 
 
 def _codes(rows: Sequence[Sequence[Hashable]], columns: int) -> Ints:
