@@ -120,42 +120,43 @@ def _merged(group: Sequence[Extracted], columns: Sequence[str]) -> TableRow:
     confidences: dict[str, float] = {}
     alternatives: dict[str, dict[str, float]] = {}
     for column in columns:
-        chances: dict[str, list[float]] = {}
-        spelt: dict[str, dict[str, float]] = {}
-        for one in group:
-            if column in one.values:
-                same = column == columns[0]  # spellings of one key do not contradict each other
-                key = "" if same else folded(one.values[column])
-                chance = one.chances[column]
-                chances.setdefault(key, []).append(chance)
-                spellings = spelt.setdefault(key, {})
-                text = one.values[column]
-                spellings[text] = spellings.get(text, 0.0) + chance
-        if not chances:
-            continue
-        total = math.fsum(chance for some in chances.values() for chance in some)
-        rated = {key: _confidence(some, total) for key, some in chances.items()}
-        ranked = sorted(rated, key=lambda key: (-rated[key], list(rated).index(key)))
-        names = {key: max(spelt[key], key=spelt[key].__getitem__) for key in ranked}
-        given = [key for key in ranked if key in _given(group, column)]
-        if given:  # a seed is right, whatever pages say
-            ranked = [given[0], *(key for key in ranked if key != given[0])]
-            rated[given[0]] = 1.0
-        values[column], confidences[column] = names[ranked[0]], rated[ranked[0]]
-        if ranked[1:]:
-            alternatives[column] = {names[key]: rated[key] for key in ranked[1:]}
+        rated = _rated([one for one in group if column in one.values], column, column == columns[0])
+        if rated:
+            values[column], confidences[column] = next(iter(rated.items()))
+            if len(rated) > 1:
+                alternatives[column] = dict(list(rated.items())[1:])
     confidence = math.fsum(confidences.values()) / len(confidences)
     sources = tuple(dict.fromkeys(one.source for one in group))
     return TableRow(values, confidence, confidences, alternatives, sources)
 
 
-def _given(group: Sequence[Extracted], column: str) -> set[str]:
-    """Return what seeds say about a column."""
-    return {
-        folded(one.values[column])
-        for one in group
-        if one.source.page == SEEDS and column in one.values
-    }
+def _rated(group: Sequence[Extracted], column: str, is_key: bool) -> dict[str, float]:
+    """Return the values of a column with their confidence, the best first.
+
+    Spellings of one value count together, and so do all those of the key.  A seed is right,
+    whatever pages say.
+    """
+    said: dict[str, list[Extracted]] = {}
+    for one in group:
+        said.setdefault("" if is_key else folded(one.values[column]), []).append(one)
+    total = math.fsum(one.chances[column] for one in group)
+    found = []
+    for some in said.values():
+        chances = [one.chances[column] for one in some]
+        seeds = [one.values[column] for one in some if one.source.page == SEEDS]
+        confidence = 1.0 if seeds else _confidence(chances, total)
+        found.append((bool(seeds), confidence, seeds[0] if seeds else _spelling(some, column)))
+    found.sort(key=lambda one: (not one[0], -one[1]))
+    return {value: confidence for _, confidence, value in found}
+
+
+def _spelling(some: Sequence[Extracted], column: str) -> str:
+    """Return the spelling with the most support; of equal ones the first."""
+    support: dict[str, float] = {}
+    for one in some:
+        value = one.values[column]
+        support[value] = support.get(value, 0.0) + one.chances[column]
+    return max(support, key=support.__getitem__)
 
 
 def _confidence(chances: Sequence[float], total: float) -> float:
