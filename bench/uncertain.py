@@ -41,7 +41,7 @@ def corpus(name: str, data: Path, n: int, train: int) -> tuple[Any, list[Documen
         labelled = [(document, document.segments) for document in documents]
     else:
         part, _ = cora(data)
-        labelled = list(zip(part.documents, part.segments, strict=True))
+        labelled = list(zip(part.documents, map(tuple, part.segments), strict=True))
     model = caesura.SemiCRF(features="citations", c2=0.3, max_iterations=100)
     model.fit([x for x, _ in labelled[:train]], [y for _, y in labelled[:train]])
     return model, [x for x, _ in labelled[train : train + n]]

@@ -120,11 +120,12 @@ def test_all_kinds_of_values(connection: Any) -> None:
     }
     record = UncertainRecord("'text'", (UncertainRow(0.8, cells),), math.inf, 0.0)
     store_uncertain(connection, 'odd "name"', [record], ids=["a'b"])
-    for query, expected in [
+    cases: list[tuple[dict[str, Any], float]] = [
         ({"town": "York"}, 0.4),
         ({"town": ("York", "Hull")}, 0.2),
         ({"town": None, 'odd "label"; --': "O'Hara; DROP TABLE x"}, 0.2),
-    ]:
+    ]
+    for query, expected in cases:
         found = answers(connection, 'odd "name"', query)
         assert found.probabilities == {"a'b": pytest.approx(expected)}
     assert answers(connection, 'odd "name"', {"town": "Leeds"}).probabilities == {}

@@ -2,12 +2,8 @@
 
 from caesura.records.consolidation import Source, TableRow
 from caesura.records.lists import ListTable, Round, table_from_lists
-from caesura.records.uncertain import (
-    UncertainRecord,
-    UncertainRow,
-    answer_probability,
-    uncertain_rows,
-)
+from caesura.records.uncertain import answer_probability, uncertain_rows
+from caesura.records.uncertain_records import UncertainRecord, UncertainRow
 from caesura.records.uncertain_tables import Answers, answers, store_uncertain
 
 __all__ = [

@@ -149,6 +149,7 @@ def read_seeds(
     (('country', 'capital'), [{'country': 'France'}])
     """
     if isinstance(seeds, str | Path):
+        rows: Sequence[Mapping[str, Any]]
         header, rows = _read_csv(seeds)
         name = str(seeds)
     else:
@@ -194,7 +195,7 @@ def _read_csv(path: str | Path) -> tuple[list[str], list[dict[str, str]]]:
             f"{path}: got the header {header!r}, expected a different name for each column"
         )
     for i, row in enumerate(rows, start=2):
-        if None in row:  # type: ignore[comparison-overlap]
+        if None in row:
             raise InvalidInput(f"{path}, row {i}: got more cells than the {len(header)} columns")
     return header, rows
 

@@ -203,7 +203,7 @@ def items_of(text: str, page: str = "page") -> list[ItemList]:
         groups = list(_groups(reader.root))
     else:
         groups = [("text", [_cells(line) for line in some]) for some in _blocks(text)]
-    found = []
+    found: list[ItemList] = []
     for kind, items in groups:
         documents = [document for pieces in items if (document := _document(pieces)) is not None]
         if len(documents) > 1:

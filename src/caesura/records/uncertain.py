@@ -20,85 +20,27 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from caesura import inference
 from caesura.checks import whole
-from caesura.documents import Document
-from caesura.documents.document import as_document
+from caesura.documents import Document, as_document
 from caesura.errors import InvalidInput, message
 from caesura.normalisers import Normaliser, checked, normaliser
 from caesura.potentials import Potentials
-from caesura.records.uncertain_columns import Listed, Part, Spans, choices, log_partition_of
-from caesura.records.uncertain_mixture import by_em, by_partition
+from caesura.records.uncertain_columns import Listed, Spans, choices, log_partition_of
+from caesura.records.uncertain_forms import Values, em_record, mixture_record, n_best_record
+from caesura.records.uncertain_mixture import by_partition
+from caesura.records.uncertain_records import UncertainRecord, Value, check_query
 
-__all__ = ["UncertainRecord", "UncertainRow", "Value", "answer_probability", "uncertain_rows"]
+__all__ = ["answer_probability", "constrained_potentials", "listings", "uncertain_rows"]
 
-Value = (
-    str | tuple[str, ...] | None
-)  # of a cell: None where absent, a tuple where there are several
 FORMS = ("n-best", "independent", "mixture", "em")
 CHUNK = 64  # texts that are worked on together
 ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
 MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
-
-
-class UncertainRow(NamedTuple):
-    """A row whose columns are independent of each other."""
-
-    weight: float  #: its probability
-    cells: dict[str, dict[Value, float]]  #: label -> value -> probability
-
-    def probability(self, query: Mapping[str, Value]) -> float:
-        """Return the probability that each of some columns has the value asked for, in this row."""
-        return math.prod(self.cells[label].get(value, 0.0) for label, value in query.items())
-
-
-class UncertainRecord(NamedTuple):
-    """The distribution over the rows that one text may stand for.
-
-    Examples
-    --------
-    >>> row = UncertainRow(1.0, {"town": {"York": 0.9, None: 0.1}, "number": {"7": 1.0}})
-    >>> record = UncertainRecord("7 York", (row,), kl=0.0, slack=0.0)
-    >>> record.probability({"town": "York", "number": "7"})
-    0.9
-    >>> record.values("town")
-    {'York': 0.9, None: 0.1}
-    """
-
-    text: str  #: the text
-    rows: tuple[UncertainRow, ...]  #: the rows, the most probable first
-    kl: float  #: KL divergence of the rows from the model in nats; see `uncertain_rows`
-    slack: float  #: the divergence is at least `kl` and at most `kl + slack`
-
-    @property
-    def mass(self) -> float:
-        """Sum of the weights: the probability of the segmentations that are represented."""
-        return min(1.0, math.fsum(row.weight for row in self.rows))
-
-    def probability(self, query: Mapping[str, Value]) -> float:
-        """Return the probability that each of some columns has the value asked for.
-
-        Parameters
-        ----------
-        query : dict of label to value
-            A value is a string, None for "absent", or a tuple of strings where the label occurs
-            several times.
-        """
-        check_query(query, self.rows[0].cells if self.rows else {})
-        return min(1.0, math.fsum(row.weight * row.probability(query) for row in self.rows))
-
-    def values(self, label: str) -> dict[Value, float]:
-        """Return the values of a column with their probabilities, the most probable first."""
-        check_query({label: None}, self.rows[0].cells if self.rows else {})
-        sums: dict[Value, list[float]] = {}
-        for row in self.rows:
-            for value, chance in row.cells[label].items():
-                sums.setdefault(value, []).append(row.weight * chance)
-        return _ranked({value: math.fsum(some) for value, some in sums.items()})
 
 
 def uncertain_rows(
@@ -183,17 +125,17 @@ def uncertain_rows(
         if form in ("n-best", "em"):
             ranked = model.predict_n_best(documents, n_best, constraints)
             for document, found in zip(documents, ranked, strict=True):
-                value = _Values(document, labels, functions)
+                value = Values(document, labels, functions)
                 some = (found, value, k, min_probability)
-                records.append(_n_best(*some[:2]) if form == "n-best" else _em(*some))
+                records.append(n_best_record(*some[:2]) if form == "n-best" else em_record(*some))
             continue
         ps = [constrained_potentials(model, document, constraints) for document in documents]
         listed = listings(ps, labels, n_best, n_threads)
         size = 1 if form == "independent" else k
         mixtures = by_partition(ps, listed, labels, size, min_probability, n_threads)
         for document, parts in zip(documents, mixtures, strict=True):
-            value = _Values(document, labels, functions)
-            records.append(_mixture(parts, value, min_probability))
+            value = Values(document, labels, functions)
+            records.append(mixture_record(parts, value, min_probability))
     return records
 
 
@@ -237,7 +179,7 @@ def answer_probability(
     labels = _labels_of(model)
     check_query(query, dict.fromkeys(labels))
     document = as_document(x, model.tokeniser)
-    value = _Values(document, labels, _functions(model, normalisers))
+    value = Values(document, labels, _functions(model, normalisers))
     p = constrained_potentials(model, document, constraints)
     m = inference.marginals(p)
     segments = [segment for segment, _ in m.segments(0.0)] if any(query.values()) else []
@@ -259,7 +201,7 @@ def answer_probability(
 
 
 def _spellings(
-    spans: Sequence[tuple[int, int]], parts: Sequence[str], label: str, value: _Values
+    spans: Sequence[tuple[int, int]], parts: Sequence[str], label: str, value: Values
 ) -> list[Spans]:
     """Return every tuple of segments in order whose values are these."""
     found: list[Spans] = [()]
@@ -321,99 +263,6 @@ def listings(
     return listed
 
 
-class _Values:
-    """The values of the segments of one document."""
-
-    def __init__(
-        self, document: Document, labels: Sequence[str], functions: Mapping[str, Normaliser]
-    ) -> None:
-        self.document, self.labels, self._functions = document, labels, functions
-        self.text = " ".join(document.tokens) if document.text is None else document.text
-        self._known: dict[tuple[str, tuple[int, int]], str] = {}
-
-    def of(self, label: str, span: tuple[int, int]) -> str:
-        """Return the normalised value of one segment; its text where it has none."""
-        found = self._known.get((label, span))
-        if found is None:
-            text = self.document.text_of(span)
-            value = self._functions[label](text) if label in self._functions else text
-            found = self._known[label, span] = text if value is None else str(value)
-        return found
-
-    def tuple_of(self, label: str, spans: Spans) -> Value:
-        """Return the value of a column."""
-        values = tuple(self.of(label, span) for span in spans)
-        return None if not values else values[0] if len(values) == 1 else values
-
-
-# ---- the forms -----------------------------------------------------------------------------------
-
-
-def _n_best(found: Sequence[tuple[Any, float]], value: _Values) -> UncertainRecord:
-    sums: dict[tuple[Value, ...], list[float]] = {}
-    for row, chance in _listed_rows(found, value):
-        sums.setdefault(row, []).append(chance)
-    rows = [
-        UncertainRow(weight, {label: {v: 1.0} for label, v in zip(value.labels, row, strict=True)})
-        for row, weight in _ranked({row: math.fsum(some) for row, some in sums.items()}).items()
-    ]
-    record = UncertainRecord(value.text, tuple(rows), math.inf, 0.0)
-    return record._replace(kl=0.0) if record.mass > 1 - 1e-12 else record
-
-
-def _em(
-    found: Sequence[tuple[Any, float]], value: _Values, k: int, min_probability: float
-) -> UncertainRecord:
-    listed = list(_listed_rows(found, value))
-    weights = np.array([chance for _, chance in listed])
-    mixture, values, kl = by_em([row for row, _ in listed], weights, k)
-    mass = min(1.0, float(weights.sum()))
-    rows = []
-    for i in np.argsort(-mixture.weights, kind="stable"):
-        cells: dict[str, dict[Any, float]] = {}
-        for j, label in enumerate(value.labels):
-            column: list[float] = mixture.columns[j][i].tolist()
-            chances: dict[Any, float] = dict(zip(values[j], column, strict=True))
-            cells[label] = _pruned(chances, min_probability)
-        rows.append(UncertainRow(mass * float(mixture.weights[i]), cells))
-    return UncertainRecord(value.text, tuple(rows), kl, 0.0)
-
-
-def _listed_rows(
-    found: Sequence[tuple[Any, float]], value: _Values
-) -> Iterator[tuple[tuple[Value, ...], float]]:
-    """Yield the row of each listed segmentation."""
-    for segments, chance in found:
-        spans = choices(segments, value.labels)
-        yield tuple(value.tuple_of(label, spans[label]) for label in value.labels), chance
-
-
-def _mixture(
-    parts: Sequence[tuple[float, Part]], value: _Values, min_probability: float
-) -> UncertainRecord:
-    rows = []
-    for weight, part in parts:
-        cells: dict[str, dict[Value, float]] = {}
-        for label, column in part.columns.items():
-            sums: dict[Value, list[float]] = {}
-            for spans, chance in column.values.items():
-                sums.setdefault(value.tuple_of(label, spans), []).append(chance)
-            cells[label] = _pruned({v: math.fsum(s) for v, s in sums.items()}, min_probability)
-        rows.append(UncertainRow(weight, cells))
-    kl = max(0.0, math.fsum(weight * part.kl for weight, part in parts))
-    slack = math.fsum(weight * part.slack for weight, part in parts)
-    return UncertainRecord(value.text, tuple(rows), kl, slack)
-
-
-def _pruned(chances: dict[Value, float], least: float) -> dict[Value, float]:
-    return _ranked({v: min(1.0, chance) for v, chance in chances.items() if chance > least})
-
-
-def _ranked(chances: dict[Any, float]) -> dict[Any, float]:
-    """Return values by falling probability; equal ones in their order."""
-    return dict(sorted(chances.items(), key=lambda item: -item[1]))
-
-
 # ---- what callers give ---------------------------------------------------------------------------
 
 
@@ -430,21 +279,6 @@ def _functions(model: Any, chosen: Mapping[str, str | Normaliser] | None) -> dic
     own = getattr(model, "normalisers_", {})
     both = {**own, **checked(chosen or {}, list(model.labels_))}
     return {label: normaliser(one, f"normalisers[{label!r}]") for label, one in both.items()}
-
-
-def check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
-    if not isinstance(query, Mapping) or not query:
-        remedy = "pass at least one label with its value"
-        raise InvalidInput(message("query", query, "a dict of labels to values", remedy))
-    for label, value in query.items():
-        if label not in labels:
-            expected = f"one of the columns, {', '.join(labels)}"
-            raise InvalidInput(message("query", label, expected, "correct the label"))
-        several = isinstance(value, tuple) and all(isinstance(part, str) for part in value)
-        if not (value is None or isinstance(value, str) or (several and len(value) > 1)):
-            expected = "a string, None, or a tuple of two strings or more"
-            remedy = "None asks for an absent field"
-            raise InvalidInput(message(f"query[{label!r}]", value, expected, remedy))
 
 
 def _chunks(X: Iterable[Any], tokeniser: Any) -> Iterator[list[Document]]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from caesura.errors import InvalidInput, MissingPackage, message
-from caesura.records.uncertain import UncertainRecord, Value, check_query
+from caesura.records.uncertain_records import UncertainRecord, Value, check_query
 
 __all__ = ["Answers", "answers", "store_uncertain"]
 
