@@ -106,7 +106,7 @@ def main() -> None:
     began = time.process_time()
     model.predict_n_best(texts, 200)
     unit = time.process_time() - began
-    rows, curves = [], dict[str, list[float]]()
+    rows, curves, bounds = [], dict[str, list[float]](), list[float]()
     for form in ("n-best", "mixture", "em"):
         for k in ROWS:
             more = {"n_best": k} if form == "n-best" else {"k": k}
@@ -120,6 +120,7 @@ def main() -> None:
             ) * mean(len(record.rows) for record in records)
             mass = mean(record.mass for record in records)
             curves.setdefault(form, []).append(mean(kl))
+            bounds.append(mean(kl) + slack) if form == "mixture" else None
             wrong = error(records, asked, exact)
             rows.append(
                 [form, k, f"{mean(kl):.3f}", f"{slack:.3f}", f"{mass:.3f}", f"{wrong:.4f}",
@@ -136,11 +137,11 @@ def main() -> None:
         rows.append(["samples", n, "", "", "", f"{wrong:.4f}", "", ""])
     print(table(["form", "rows", "KL", "slack", "mass", "error", "cells", "time"], rows))
     if options.plot:
-        plot(options.plot, curves)
+        plot(options.plot, curves, bounds)
 
 
-def plot(path: Path, curves: dict[str, list[float]]) -> None:
-    """Draw the divergence against the number of rows."""
+def plot(path: Path, curves: dict[str, list[float]], bounds: list[float]) -> None:
+    """Draw the divergence against the number of rows, and its upper bound."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -150,6 +151,7 @@ def plot(path: Path, curves: dict[str, list[float]]) -> None:
     names = {"n-best": "n best rows", "mixture": "mixture, by partition", "em": "mixture, by EM"}
     for (form, values), style in zip(curves.items(), ("s--", "o-", "^-"), strict=True):
         axis.plot(ROWS, values, style, label=names[form], markersize=5)
+    axis.fill_between(ROWS, curves["mixture"], bounds, alpha=0.15, color="C1", linewidth=0)
     axis.set_xscale("log", base=2)
     axis.set_xticks(ROWS, [str(k) for k in ROWS])
     axis.set_xlabel("rows")

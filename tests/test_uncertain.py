@@ -179,6 +179,15 @@ def test_values_that_are_not_listed_are_counted() -> None:
     assert some.kl < exact.kl < some.kl + some.slack
 
 
+@settings(max_examples=40, deadline=None)
+@given(possible(), st.sampled_from([0.003, 0.03, 0.1]), st.integers(1, 20))
+def test_the_divergence_lies_within_its_bounds(p: Potentials, least: float, n: int) -> None:
+    exact = partition(p, 1)[0][1]
+    some = parts_of([p.copy()], listings([p], p.labels, n, 1), p.labels, least, 1)[0]
+    assert some.kl <= exact.kl + 1e-9
+    assert exact.kl <= some.kl + some.slack + 1e-9
+
+
 # ---- EM ------------------------------------------------------------------------------------------
 
 

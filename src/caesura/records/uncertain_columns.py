@@ -25,7 +25,7 @@ __all__ = ["Column", "Listed", "Part", "Spans", "choices", "log_partition_of", "
 
 Spans = tuple[tuple[int, int], ...]  # of the segments with one label, in order
 SURE = 1e-12  # what is less probable is rounding
-SEVERAL = 1e-3  # probability of values of several segments below which they are not worth listing
+SEVERAL = 10  # times min_probability: values of several segments cost more, and must be likelier
 GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDEN * T) values
 
 
@@ -98,7 +98,7 @@ def parts_of(
         The columns.
     min_probability : float
         Segments with less probability are not listed, nor values of several segments to which
-        the listed segmentations give less.
+        the listed segmentations give less than ten times as much.
     n_threads : int, optional
         As in `caesura.marginals`.
     """
@@ -186,16 +186,18 @@ def _column(
     absent = math.exp(log_partition_of(p, {label: ()}) - log_z)
     expected = float(m.starts[y] + m.transitions[:, y].sum())  # number of segments
     if y in p.parts.constraints.once or expected - (1.0 - absent) < SURE:
-        return _listed({(): absent, **single}, math.log(T * (T + 1) / 2 + 1), math.inf)
+        column = _listed({(): absent, **single})
+        return column._replace(slack=column.other * math.log(T * (T + 1) / 2 + 1))
     values: dict[Spans, float] = {(): absent}
     if single:
         values |= _alone(p, log_z, label, list(single))
-    least = max(min_probability, SEVERAL) if min_probability else 0.0
-    least *= float(listed.weights.sum())
+    least = SEVERAL * min_probability * float(listed.weights.sum())
     for spans, weight in listed.values(label).items():
         if len(spans) > 1 and weight >= least:
             values[spans] = math.exp(log_partition_of(p, {label: spans}) - log_z)
-    return _listed(values, GOLDEN * T, _bound(list(single.values()), expected, T))
+    column = _listed(values)
+    slack = _bound(column, single, expected, T) if column.other else 0.0
+    return column._replace(slack=slack)
 
 
 def _alone(p: Potentials, log_z: float, label: str, values: Sequence[Spans]) -> dict[Spans, float]:
@@ -208,27 +210,33 @@ def _alone(p: Potentials, log_z: float, label: str, values: Sequence[Spans]) -> 
     return {spans: share * m.segment(*spans[0], label) for spans in values}
 
 
-def _bound(chances: Sequence[float], expected: float, T: int) -> float:
-    """Return an upper bound on the entropy of a value that may have several segments.
+def _bound(column: Column, single: Mapping[Spans, float], expected: float, T: int) -> float:
+    """Return an upper bound on what values that are not listed add to the entropy.
 
-    The value is known if it is known of each segment whether it is there, so the entropies of these
-    events bound its entropy from above.  All the segments that are not listed have the probability
-    `rest` together, and their events most entropy where they share it evenly.
+    It is their probability times the entropy of the value, given that it is not listed.  The value
+    is known if it is known of each segment whether it is there, so that the entropies of these
+    events bound that entropy from above.  Segments that are too improbable to be listed have most
+    entropy where they share the expected number that is left evenly.
     """
-    bound = math.fsum(map(_binary_entropy, chances))
-    rest = max(0.0, expected - math.fsum(chances))
-    count = T * (T + 1) // 2 - len(chances)
-    return bound + (count * _binary_entropy(min(0.5, rest / count)) if count else 0.0)
+    left = {spans[0]: chance for spans, chance in single.items()}
+    for spans, chance in column.values.items():
+        expected -= len(spans) * chance
+        for span in spans:
+            if span in left:
+                left[span] -= chance
+    given = [min(1.0, max(0.0, chance) / column.other) for chance in left.values()]
+    bound = math.fsum(map(_binary_entropy, given))
+    rest = max(0.0, expected / column.other - math.fsum(given))
+    count = T * (T + 1) // 2 - len(given)
+    bound += count * _binary_entropy(min(0.5, rest / count)) if count else 0.0
+    return column.other * min(bound, GOLDEN * T)
 
 
 def _binary_entropy(chance: float) -> float:
     return -sum(x * math.log(x) for x in (chance, 1.0 - chance) if x > 0)
 
 
-def _listed(values: dict[Spans, float], log_count: float, bound: float) -> Column:
+def _listed(values: dict[Spans, float]) -> Column:
     listed = {spans: chance for spans, chance in values.items() if chance > 0}
     other = 1.0 - math.fsum(listed.values())
-    if other < SURE:
-        return Column(listed, 0.0, 0.0)
-    column = Column(listed, other, 0.0)
-    return column._replace(slack=max(0.0, min(other * log_count, bound - column.entropy)))
+    return Column(listed, other if other > SURE else 0.0, 0.0)
