@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as plain
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ from caesura.errors import InvalidInput
 
 __all__ = ["table"]
 
-FORMATS = {".csv": ",", ".tsv": "\t", ".jsonl": "", ".ndjson": ""}
+LINES = (".jsonl", ".ndjson")  # beside the forms of tables
 SHOWN = 10  # rows that are shown where no file is written
 
 
@@ -39,7 +38,11 @@ def table(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="File to write: .csv, .tsv or .jsonl; - is stdout."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: .csv, .tsv, .jsonl, .parquet or .xlsx; - is stdout.",
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option(min=1, help="Number of rounds, at most.")] = 3,
     min_confidence: Annotated[
@@ -109,34 +112,32 @@ def _write_example(folder: str, json: bool) -> None:
 
 
 def _format_of(output: str) -> str:
-    """Return what separates the cells of a file; nothing for JSON lines."""
+    """Return the form of a file by its name."""
+    from caesura.corpora.sinks import TABLES, table_form
+
     if output == "-":
-        return ","
-    suffix = Path(output).suffix.lower()
-    if suffix not in FORMATS:
-        known = ", ".join(FORMATS)
+        return "csv"
+    form = "jsonl" if Path(output).suffix.lower() in LINES else table_form(output)
+    if form is None:
+        known = ", ".join((*TABLES, *LINES))
+        suffix = Path(output).suffix
         raise InvalidInput(f"{output}: got a name that ends in {suffix!r}, expected one of {known}")
-    return FORMATS[suffix]
+    return form
 
 
 def _write(output: str, header: list[str], rows: list[dict[str, Any]]) -> None:
     """Write the table, whole or not at all."""
     from caesura.corpora.files import writing
-    from caesura.corpora.tables import csv_line
+    from caesura.corpora.sinks import writing_table
 
-    separator = _format_of(output)
-
-    def lines() -> Iterator[str]:
-        if separator:
-            yield csv_line(header, separator)
-        for row in rows:
-            if separator:
-                yield csv_line([str(row[name]) for name in header], separator)
-            else:
-                yield plain.dumps(row, ensure_ascii=False) + "\n"
-
-    with written(output), writing(output) as file:
-        file.writelines(lines())
+    form = _format_of(output)
+    with written(output):
+        if form == "jsonl":
+            with writing(output) as file:
+                file.writelines(plain.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            return
+        with writing_table(output, form, header) as put:
+            put(rows)
 
 
 def _show(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
