@@ -28,6 +28,7 @@ COMMANDS = {
     "convert": "Read sequences in one format, and write them in another.",
     "tune": "Try settings by cross-validation, and write down the best.",
     "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
+    "table": "Extend a table by rows that are found in the lists of pages.",
     "demo": "Learn to cut references into fields, and cut ten that are new.",
 }
 

@@ -4,7 +4,8 @@
 
     publications.tsv -> records -> styles, noise -> citations -> learning, testing, ten shown
 
-Beside them, small data for other tasks: addresses, names, chunks, Chinese words, a sensor.
+Beside them, small data for other tasks: addresses, names, chunks, Chinese words, a sensor, pages
+with lists.
 """
 
 from caesura.demo.activity import activity
@@ -13,6 +14,7 @@ from caesura.demo.chinese import chinese
 from caesura.demo.chunks import chunks
 from caesura.demo.citations import citations, render
 from caesura.demo.names import PLACES, names
+from caesura.demo.pages import pages, write_pages
 from caesura.demo.records import Name, Record, Split, records, split
 from caesura.demo.styles import HELD_OUT_STYLES, LABELS, STYLES, Style, style
 
@@ -33,10 +35,12 @@ __all__ = [
     "chunks",
     "citations",
     "names",
+    "pages",
     "records",
     "render",
     "split",
     "style",
+    "write_pages",
 ]
 
 RECORDS: tuple[Record, ...] = records()

@@ -142,12 +142,13 @@ class Predictor(OnlineModel):
         """Return the segments of a path over states that are given by name."""
         return self.coding.named_segments(list(segments), fitted or self._known)
 
-    def potentials(self, x: Any) -> Potentials:
+    def potentials(self, x: Any, constraints: Constraints = None) -> Potentials:
         """Return the log-potentials of one sequence, of which everything can be asked.
 
-        Its labels are the model's states: the labels of segments, or the tags of a chain.
+        Its labels are the model's states: the labels of segments, or the tags of a chain.  The
+        constraints of the model apply, and those given, as in `predict`.
         """
-        return next(self._asked([one_sequence(x)], None)).potentials[0]
+        return next(self._asked([one_sequence(x)], constraints)).potentials[0]
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""

@@ -1,0 +1,152 @@
+"""``caesura table``: from a few rows and pages with lists to a table."""
+
+from __future__ import annotations
+
+import json as plain
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
+from caesura.cli.output import table as show
+from caesura.errors import InvalidInput
+
+__all__ = ["table"]
+
+LINES = (".jsonl", ".ndjson")  # beside the forms of tables
+SHOWN = 10  # rows that are shown where no file is written
+
+
+@command(
+    "caesura table --example countries\n"
+    "caesura table --seeds countries/seeds.csv --lists countries/*.html -o table.csv"
+)
+def table(
+    pages: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PAGE]...", help="More pages, as after --lists."),
+    ] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", help="CSV file with a header and a few rows of the table."),
+    ] = None,
+    lists: Annotated[
+        list[str] | None,
+        typer.Option("--lists", metavar="PAGE...", help="Pages with lists: HTML, or plain text."),
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: .csv, .tsv, .jsonl, .parquet or .xlsx; - is stdout.",
+        ),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds, at most.")] = 3,
+    min_confidence: Annotated[
+        float, typer.Option(min=0.0, max=1.0, help="Leave out rows with less confidence.")
+    ] = 0.5,
+    example: Annotated[
+        str | None,
+        typer.Option(metavar="FOLDER", help="Write example pages and seeds there, and stop."),
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Extend a table by rows that are found in the lists of pages.
+
+    The rows of SEEDS are matched to the items of the lists; a model learns from the matches how
+    each list is laid out, and extracts a row from every item. Rows about the same thing are joined:
+    the first column is the key. Reliable rows are matched in the next round, to more lists.
+
+    The output has the columns of SEEDS, and then: confidence; sources, as PAGE:LIST:ITEM; and
+    alternatives, other values that were found. The most reliable rows come first.
+    """
+    if example is not None:
+        _write_example(example, json)
+        return
+    chosen = list(dict.fromkeys([*(lists or []), *(pages or [])]))
+    if seeds is None or not chosen:
+        missing = "--seeds" if seeds is None else "--lists"
+        raise typer.BadParameter("is missing; give seeds and pages", param_hint=missing)
+    if output is not None:
+        _format_of(output)
+        check_output(output)
+        check_apart([output], [seeds, *chosen])
+    if json and output == "-":
+        wrong = "it prints counts, and the table goes to stdout too; give a file to -o"
+        raise typer.BadParameter(wrong, param_hint="--json")
+    from caesura.records import table_from_lists
+
+    options: dict[str, Any] = {"rounds": rounds, "min_confidence": min_confidence}
+    found = table_from_lists(seeds, chosen, progress=note, **options)
+    for line in found.skipped:
+        note(f"not used: {line}")
+    if not any(one.lists for one in found.rounds):
+        warn("no list has two items that match the seeds; give more seeds, or other pages")
+    rows = found.to_dicts()
+    if output is not None:
+        _write(output, list(rows[0]) if rows else [*found.columns, "confidence"], rows)
+    if json:
+        counts = [one._asdict() for one in found.rounds]
+        emit({"output": output, "rows": len(rows), "rounds": counts, "skipped": found.skipped})
+    elif output is None:
+        _show(found.columns, rows)
+    elif output != "-":
+        note(f"{len(rows)} rows: {output}")
+
+
+def _write_example(folder: str, json: bool) -> None:
+    from caesura.demo import write_pages
+
+    with written(folder):
+        paths = [str(path) for path in write_pages(folder)]
+    if json:
+        emit({"files": paths})
+        return
+    note(f"{len(paths)} files: {folder}")
+    seeds = Path(folder) / "seeds.csv"
+    where = Path(folder)
+    note(f"caesura table --seeds {seeds} --lists {where / '*.html'} {where / '*.txt'} -o table.csv")
+
+
+def _format_of(output: str) -> str:
+    """Return the form of a file by its name."""
+    from caesura.corpora.sinks import TABLES, table_form
+
+    if output == "-":
+        return "csv"
+    form = "jsonl" if Path(output).suffix.lower() in LINES else table_form(output)
+    if form is None:
+        known = ", ".join((*TABLES, *LINES))
+        suffix = Path(output).suffix
+        raise InvalidInput(f"{output}: got a name that ends in {suffix!r}, expected one of {known}")
+    return form
+
+
+def _write(output: str, header: list[str], rows: list[dict[str, Any]]) -> None:
+    """Write the table, whole or not at all."""
+    from caesura.corpora.files import writing
+    from caesura.corpora.sinks import writing_table
+
+    form = _format_of(output)
+    with written(output):
+        if form == "jsonl":
+            with writing(output) as file:
+                file.writelines(plain.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+            return
+        with writing_table(output, form, header) as put:
+            put(rows)
+
+
+def _show(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
+    """Show the first rows."""
+    header = [*columns, "confidence", "sources"]
+    brief = [
+        [*(row[name] for name in columns), f"{row['confidence']:.2f}", row["sources"]]
+        for row in rows[:SHOWN]
+    ]
+    show(header, brief)
+    if len(rows) > SHOWN:
+        note(f"and {len(rows) - SHOWN} more rows; give -o FILE to write all of them")

@@ -1,0 +1,288 @@
+"""Uncertain rows: what a model says about a text, as a small probabilistic table.
+
+A segmentation gives a row: for each label a value, or nothing where the label is absent.  The
+distribution over all segmentations is kept in one of four forms, all of them rows with weights
+whose columns are independent given the row (Gupta and Sarawagi, 2006):
+
+``"n-best"``
+    The n best segmentations with their probabilities; each cell has one value.
+``"independent"``
+    One row; the cells have the marginal distributions of the model.
+``"mixture"``
+    k such rows: the segmentations are partitioned by the presence or absence of a segment, and each
+    part is a row of its exact constrained marginals.
+``"em"``
+    k rows fitted by EM to the n best segmentations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from caesura import inference
+from caesura.checks import whole
+from caesura.documents import Document, as_document
+from caesura.errors import InvalidInput, message
+from caesura.normalisers import Normaliser, checked, normaliser
+from caesura.potentials import Potentials
+from caesura.records.uncertain_columns import Listed, Spans, choices, log_partition_of
+from caesura.records.uncertain_forms import Values, em_record, mixture_record, n_best_record
+from caesura.records.uncertain_mixture import by_partition
+from caesura.records.uncertain_records import UncertainRecord, Value, check_query
+
+__all__ = ["answer_probability", "constrained_potentials", "listings", "uncertain_rows"]
+
+FORMS = ("n-best", "independent", "mixture", "em")
+CHUNK = 64  # texts that are worked on together
+ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
+MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
+
+
+def uncertain_rows(
+    model: Any,
+    X: Iterable[Any],
+    *,
+    form: str = "mixture",
+    k: int = 4,
+    n_best: int = 200,
+    min_probability: float = 1e-4,
+    normalisers: Mapping[str, str | Normaliser] | None = None,
+    constraints: Mapping[str, Any] | None = None,
+    n_threads: int | None = None,
+) -> list[UncertainRecord]:
+    """Return the model's distribution over rows for each text.
+
+    Parameters
+    ----------
+    model : SemiCRF
+        A fitted model.  The forms "n-best" and "em" need only `predict_n_best`, so they work with
+        `ChainCRF` and the neural segmenter too.
+    X : iterable of sequences
+        In any form that `predict` takes.
+    form : {"n-best", "independent", "mixture", "em"}
+        How the distribution is kept.
+    k : int
+        Number of rows in "mixture" and "em", at most.
+    n_best : int
+        Number of segmentations that "n-best" and "em" keep.  In "mixture" and "independent" they
+        guide the choice of parts and give the values of labels that occur several times.
+    min_probability : float
+        Values with less probability are left out.
+    normalisers : dict of label to name or function, optional
+        Normalisers to use in place of the model's own, as in `SemiCRF.set_normalisers`.  Segments
+        whose texts have the same value count as that value, and their probabilities add up.
+    constraints : dict, optional
+        Arguments of `Potentials.constrain` that every segmentation keeps; with
+        ``{"at_most_once": labels}`` the columns of these labels have single values.
+    n_threads : int, optional
+        Threads of the engine; all cores where not given.
+
+    Returns
+    -------
+    list of UncertainRecord
+
+    Notes
+    -----
+    `UncertainRecord.kl` is the divergence KL(model || rows) over segmentations:
+
+    - "independent" and "mixture": exact, computed as the weighted sum over rows of (sum of the
+      entropies of the columns - entropy of the part).  Values that are not listed count as one
+      value of their column, so that the divergence may be larger by `slack` at most.  Over
+      normalised values it is no larger than over segments.
+    - "em": the divergence from the model's distribution over the n best rows; what lies beyond them
+      has the probability ``1 - mass`` and is not counted.
+    - "n-best": infinite, unless the listed segmentations are all there are.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.records import uncertain_rows
+    >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
+    >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
+    >>> model = caesura.SemiCRF().fit(X, y)
+    >>> record = uncertain_rows(model, ["9 Low Street Park York"], k=3)[0]
+    >>> print(len(record.rows), f"{record.probability({'town': 'York'}):.3f}")
+    3 0.429
+    """
+    if form not in FORMS:
+        raise InvalidInput(message("form", form, ", ".join(FORMS), "pass one of these"))
+    whole("k", k, 1)
+    whole("n_best", n_best, 1)
+    if not 0 <= min_probability < 1:
+        expected = "a number from 0 to below 1"
+        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-4"))
+    labels = _labels_of(model)
+    functions = _functions(model, normalisers)
+    if isinstance(X, str):
+        raise InvalidInput("X: got a string, expected a list of texts; pass [text]")
+    records: list[UncertainRecord] = []
+    for documents in _chunks(X, model.tokeniser):
+        if form in ("n-best", "em"):
+            ranked = model.predict_n_best(documents, n_best, constraints)
+            for document, found in zip(documents, ranked, strict=True):
+                value = Values(document, labels, functions)
+                some = (found, value, k, min_probability)
+                records.append(n_best_record(*some[:2]) if form == "n-best" else em_record(*some))
+            continue
+        ps = [constrained_potentials(model, document, constraints) for document in documents]
+        listed = listings(ps, labels, n_best, n_threads)
+        size = 1 if form == "independent" else k
+        mixtures = by_partition(ps, listed, labels, size, min_probability, n_threads)
+        for document, parts in zip(documents, mixtures, strict=True):
+            value = Values(document, labels, functions)
+            records.append(mixture_record(parts, value, min_probability))
+    return records
+
+
+def answer_probability(
+    model: Any,
+    x: Any,
+    query: Mapping[str, Value],
+    *,
+    normalisers: Mapping[str, str | Normaliser] | None = None,
+    constraints: Mapping[str, Any] | None = None,
+) -> float:
+    """Return the exact probability under the model that columns of one text have some values.
+
+    Parameters
+    ----------
+    model : SemiCRF
+        A fitted model.
+    x : str, Document, ...
+        A sequence in any form that `predict` takes.
+    query : dict of label to value
+        As in `UncertainRecord.probability`.
+    normalisers, constraints
+        As in `uncertain_rows`.
+
+    Notes
+    -----
+    It is the sum of exp(ln Z under constraints - ln Z) over all choices of segments that normalise
+    to the values.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.records import answer_probability
+    >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
+    >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
+    >>> model = caesura.SemiCRF().fit(X, y)
+    >>> query = {"number": "9", "town": "York"}
+    >>> print(f"{answer_probability(model, '9 Low Street Park York', query):.3f}")
+    0.229
+    """
+    labels = _labels_of(model)
+    check_query(query, dict.fromkeys(labels))
+    document = as_document(x, model.tokeniser)
+    value = Values(document, labels, _functions(model, normalisers))
+    p = constrained_potentials(model, document, constraints)
+    m = inference.marginals(p)
+    segments = [segment for segment, _ in m.segments(0.0)] if any(query.values()) else []
+    alternatives = []
+    for label, wanted in query.items():
+        spans = sorted((s, e) for s, e, own in segments if own == label)
+        parts = [] if wanted is None else [wanted] if isinstance(wanted, str) else list(wanted)
+        alternatives.append(_spellings(spans, parts, label, value))
+    if math.prod(map(len, alternatives)) > MOST_ALTERNATIVES:
+        raise InvalidInput(
+            f"query: got values that {math.prod(map(len, alternatives))} combinations of segments "
+            f"give, expected at most {MOST_ALTERNATIVES}; ask for fewer columns"
+        )
+    chances = [
+        math.exp(log_partition_of(p, dict(zip(query, spans, strict=True))) - m.log_partition)
+        for spans in product(*alternatives)
+    ]
+    return min(1.0, math.fsum(chances))
+
+
+def _spellings(
+    spans: Sequence[tuple[int, int]], parts: Sequence[str], label: str, value: Values
+) -> list[Spans]:
+    """Return every tuple of segments in order whose values are these."""
+    found: list[Spans] = [()]
+    for part in parts:
+        fitting = [span for span in spans if value.of(label, span) == part]
+        found = [
+            (*some, span)
+            for some in found
+            for span in fitting
+            if not some or some[-1][1] <= span[0]
+        ]
+    return found
+
+
+# ---- from a model to lists and parts -------------------------------------------------------------
+
+
+def constrained_potentials(
+    model: Any, document: Document, constraints: Mapping[str, Any] | None
+) -> Potentials:
+    """Return the potentials of one document, of which the rows of segments can be asked."""
+    if getattr(model, "kind", None) != "semi":
+        expected = "a SemiCRF"
+        remedy = 'use form="em" or "n-best", which need only the n best segmentations'
+        raise InvalidInput(message("model", model, expected, remedy))
+    p: Potentials = model.potentials(document, constraints)
+    outside = [label for label in p.labels if label not in model.labels_]
+    for label in outside:
+        y = p.label_index(label)
+        if p.parts.bounds[y] != 1 and p.same_label_adjacent and p.transition[y, y] > -np.inf:
+            raise InvalidInput(
+                f"model: the outside label {label!r} can be cut in several ways; expected a model "
+                "with outside_length=1 or None"
+            )
+    return p
+
+
+def listings(
+    ps: Sequence[Potentials], labels: Sequence[str], n: int, n_threads: int | None
+) -> list[Listed]:
+    """Return segmentations of each text: its n best, or where they say little, samples.
+
+    The n best have their probabilities as weights; where these add up to less than `ENOUGH`, they
+    would show only small differences between segmentations that are much alike, so that n samples
+    have all the weight.
+    """
+    log_z = inference.log_partition(ps, n_threads=n_threads)
+    ranked = inference.n_best(ps, n, n_threads=n_threads)
+    listed = []
+    for p, total, paths in zip(ps, log_z, ranked, strict=True):
+        weights = [math.exp(path.score - total) for path in paths]
+        cuts = [tuple(path.segments) for path in paths]
+        if math.fsum(weights) < ENOUGH:
+            known = dict.fromkeys(cuts, 0.0)
+            for drawn in inference.sample(p, n, n_threads=1):
+                known[tuple(drawn)] = known.get(tuple(drawn), 0.0) + 1.0 / n
+            cuts, weights = list(known), list(known.values())
+        listed.append(Listed([choices(cut, labels) for cut in cuts], np.array(weights)))
+    return listed
+
+
+# ---- what callers give ---------------------------------------------------------------------------
+
+
+def _labels_of(model: Any) -> list[str]:
+    labels = getattr(model, "labels_", None)
+    if not labels or not hasattr(model, "predict_n_best"):
+        remedy = "fit it, or load one with caesura.load"
+        raise InvalidInput(message("model", model, "a fitted model", remedy))
+    return list(labels)
+
+
+def _functions(model: Any, chosen: Mapping[str, str | Normaliser] | None) -> dict[str, Normaliser]:
+    """Return the normaliser of each label: the model's own, unless another is chosen."""
+    own = getattr(model, "normalisers_", {})
+    both = {**own, **checked(chosen or {}, list(model.labels_))}
+    return {label: normaliser(one, f"normalisers[{label!r}]") for label, one in both.items()}
+
+
+def _chunks(X: Iterable[Any], tokeniser: Any) -> Iterator[list[Document]]:
+    """Yield the documents of some sequences at a time."""
+    numbered = enumerate(X)
+    while some := list(islice(numbered, CHUNK)):
+        yield [as_document(x, tokeniser, f"X[{i}]") for i, x in some]

@@ -1,0 +1,105 @@
+"""The forms of an uncertain record: from segmentations, or parts of them, to rows of values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from caesura.documents import Document
+from caesura.normalisers import Normaliser
+from caesura.records.uncertain_columns import Part, Spans, choices
+from caesura.records.uncertain_mixture import by_em
+from caesura.records.uncertain_records import UncertainRecord, UncertainRow, Value, ranked
+
+__all__ = ["Values", "em_record", "mixture_record", "n_best_record"]
+
+
+class Values:
+    """The values of the segments of one document."""
+
+    def __init__(
+        self, document: Document, labels: Sequence[str], functions: Mapping[str, Normaliser]
+    ) -> None:
+        self.document, self.labels, self._functions = document, labels, functions
+        self.text = " ".join(document.tokens) if document.text is None else document.text
+        self._known: dict[tuple[str, tuple[int, int]], str] = {}
+
+    def of(self, label: str, span: tuple[int, int]) -> str:
+        """Return the normalised value of one segment; its text where it has none."""
+        found = self._known.get((label, span))
+        if found is None:
+            text = self.document.text_of(span)
+            value = self._functions[label](text) if label in self._functions else text
+            found = self._known[label, span] = text if value is None else str(value)
+        return found
+
+    def tuple_of(self, label: str, spans: Spans) -> Value:
+        """Return the value of a column."""
+        values = tuple(self.of(label, span) for span in spans)
+        return None if not values else values[0] if len(values) == 1 else values
+
+
+def n_best_record(found: Sequence[tuple[Any, float]], value: Values) -> UncertainRecord:
+    """Return a row for each listed segmentation; rows with equal values are one."""
+    sums: dict[tuple[Value, ...], list[float]] = {}
+    for row, chance in _listed_rows(found, value):
+        sums.setdefault(row, []).append(chance)
+    rows = [
+        UncertainRow(weight, {label: {v: 1.0} for label, v in zip(value.labels, row, strict=True)})
+        for row, weight in ranked({row: math.fsum(some) for row, some in sums.items()}).items()
+    ]
+    record = UncertainRecord(value.text, tuple(rows), math.inf, 0.0)
+    return record._replace(kl=0.0) if record.mass > 1 - 1e-12 else record
+
+
+def em_record(
+    found: Sequence[tuple[Any, float]], value: Values, k: int, min_probability: float
+) -> UncertainRecord:
+    """Return up to k rows that EM fits to listed segmentations."""
+    listed = list(_listed_rows(found, value))
+    weights = np.array([chance for _, chance in listed])
+    mixture, values, kl = by_em([row for row, _ in listed], weights, k)
+    mass = min(1.0, float(weights.sum()))
+    rows = []
+    for i in np.argsort(-mixture.weights, kind="stable"):
+        cells: dict[str, dict[Any, float]] = {}
+        for j, label in enumerate(value.labels):
+            column: list[float] = mixture.columns[j][i].tolist()
+            chances: dict[Any, float] = dict(zip(values[j], column, strict=True))
+            cells[label] = _pruned(chances, min_probability)
+        rows.append(UncertainRow(mass * float(mixture.weights[i]), cells))
+    return UncertainRecord(value.text, tuple(rows), kl, 0.0)
+
+
+def _listed_rows(
+    found: Sequence[tuple[Any, float]], value: Values
+) -> Iterator[tuple[tuple[Value, ...], float]]:
+    """Yield the row of each listed segmentation."""
+    for segments, chance in found:
+        spans = choices(segments, value.labels)
+        yield tuple(value.tuple_of(label, spans[label]) for label in value.labels), chance
+
+
+def mixture_record(
+    parts: Sequence[tuple[float, Part]], value: Values, min_probability: float
+) -> UncertainRecord:
+    """Return a row for each part of a partition."""
+    rows = []
+    for weight, part in parts:
+        cells: dict[str, dict[Value, float]] = {}
+        for label, column in part.columns.items():
+            sums: dict[Value, list[float]] = {}
+            for spans, chance in column.values.items():
+                sums.setdefault(value.tuple_of(label, spans), []).append(chance)
+            cells[label] = _pruned({v: math.fsum(s) for v, s in sums.items()}, min_probability)
+        rows.append(UncertainRow(weight, cells))
+    kl = max(0.0, math.fsum(weight * part.kl for weight, part in parts))
+    slack = math.fsum(weight * part.slack for weight, part in parts)
+    return UncertainRecord(value.text, tuple(rows), kl, slack)
+
+
+def _pruned(chances: dict[Value, float], least: float) -> dict[Value, float]:
+    return ranked({v: min(1.0, chance) for v, chance in chances.items() if chance > least})

@@ -1,0 +1,333 @@
+"""Mixtures of rows with independent columns: by partition of the segmentations, and by EM.
+
+A partition splits the segmentations of a text by the presence or absence of a segment, then one of
+the two parts, and so on.  The columns of a part are its exact marginals, and no row gives any
+probability to what lies in another part, so the divergence of the mixture from the model is the
+weighted sum of the divergences of the parts.  Splitting by a segment of column y lowers it by the
+mutual information of the segment's presence with each of the other columns, so it never rises.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.potentials import Potentials
+from caesura.records.uncertain_columns import Listed, Part, parts_of
+from caesura.segments import Segment
+
+__all__ = ["Mixture", "by_em", "by_partition", "divergence"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+LEAST_FALL = 1e-9  # nats; a split that promises less is not made
+
+
+class _Leaf:
+    """A part, the listed segmentations in it, and where it would be split."""
+
+    def __init__(self, text: _Text, part: Part, rows: Ints) -> None:
+        self.text, self.part, self.rows = text, part, rows
+        self.weight = math.exp(min(0.0, part.log_partition - text.log_z))
+
+    @functools.cached_property
+    def split(self) -> tuple[Segment | None, float]:
+        """The best segment, and by how much the divergence falls as the listed rows say."""
+        some = self.text.listed.some(self.rows)
+        if not some.weights.sum() > 0:
+            return None, 0.0
+        segment, fall = _best_split(some, self.text.codes[self.rows], self.text.labels)
+        return segment, self.weight * fall
+
+
+class _Text:
+    """One text whose segmentations are being split."""
+
+    def __init__(self, root: Potentials, listed: Listed, labels: Sequence[str]) -> None:
+        self.root, self.listed, self.labels = root, listed, labels
+        self.codes = _codes([[one[y] for y in labels] for one in listed.spans], len(labels))
+        self.leaves: list[_Leaf] = []
+        self.log_z = math.nan
+
+    def add(self, part: Part, rows: Ints) -> None:
+        """Add a leaf; the first is the whole."""
+        if math.isnan(self.log_z):
+            self.log_z = part.log_partition
+        self.leaves.append(_Leaf(self, part, rows))
+
+    def next(self) -> int | None:
+        """Return the leaf to split next."""
+        best = max(range(len(self.leaves)), key=lambda i: self.leaves[i].split[1])
+        return best if self.leaves[best].split[1] > LEAST_FALL else None
+
+    def halves(self, i: int) -> list[tuple[Potentials, Ints]]:
+        """Return a leaf's segmentations with its segment, and those without."""
+        leaf = self.leaves[i]
+        segment, _ = leaf.split
+        assert segment is not None
+        start, end, label = segment
+        has = [(start, end) in self.listed.spans[k][label] for k in leaf.rows]
+        here = np.array(has, bool)
+        p = leaf.part.potentials
+        required, forbidden = p.copy(), p.copy()
+        required.constrain(required=[segment])
+        forbidden.constrain(forbidden=[segment])
+        return [(required, leaf.rows[here]), (forbidden, leaf.rows[~here])]
+
+
+def by_partition(
+    ps: Sequence[Potentials],
+    listed: Sequence[Listed],
+    labels: Sequence[str],
+    k: int,
+    min_probability: float,
+    n_threads: int | None = None,
+) -> list[list[tuple[float, Part]]]:
+    """Split the segmentations of each text into up to k parts, greedily by the fall in divergence.
+
+    Parameters
+    ----------
+    ps : list of Potentials
+        One for each text.
+    listed : list of Listed
+        Segmentations from which the fall in divergence of each split is estimated; the parts
+        themselves are exact whatever these are.
+    labels : sequence of str
+        The columns.
+    k : int
+        Number of parts of each text, at most.
+    min_probability, n_threads
+        As in `parts_of`.
+
+    Returns
+    -------
+    list of list of (weight, Part)
+        The parts of each text, the heaviest first.  All texts are split in step, so that the
+        engine answers for all of them at once.
+    """
+    texts = [_Text(p.copy(), some, labels) for p, some in zip(ps, listed, strict=True)]
+    grown = [(text, text.root, np.arange(len(text.listed.spans))) for text in texts]
+    while grown:
+        asked = [p for _, p, _ in grown]
+        seen = [text.listed.some(rows) for text, _, rows in grown]
+        parts = parts_of(asked, seen, labels, min_probability, n_threads)
+        for (text, _, rows), part in zip(grown, parts, strict=True):
+            text.add(part, rows)
+        grown = []
+        for text in texts:
+            chosen = text.next() if len(text.leaves) < k else None
+            if chosen is not None:
+                grown += [(text, *half) for half in text.halves(chosen)]
+                del text.leaves[chosen]
+    return [
+        sorted(((leaf.weight, leaf.part) for leaf in text.leaves), key=lambda leaf: -leaf[0])
+        for text in texts
+    ]
+
+
+def _best_split(listed: Listed, codes: Ints, labels: Sequence[str]) -> tuple[Segment | None, float]:
+    """Return the segment whose presence says most about the other columns, and how much."""
+    where: dict[Segment, list[int]] = {}
+    for i, one in enumerate(listed.spans):
+        for label in labels:
+            for start, end in one[label]:
+                where.setdefault(Segment(start, end, label), []).append(i)
+    segments = [one for one in sorted(where) if len(where[one]) < len(listed.spans)]
+    inside = np.zeros((len(segments), len(listed.spans)), bool)
+    for k, segment in enumerate(segments):
+        inside[k, where[segment]] = True
+    own = np.array([labels.index(segment.label) for segment in segments], np.int64)
+    best, fall = _most_informative(inside, own, codes, listed.weights)
+    return (None, 0.0) if best is None else (segments[best], fall)
+
+
+def _most_informative(
+    inside: Bools, own: Ints, codes: Ints, weights: Floats
+) -> tuple[int | None, float]:
+    """Return the event that says most about the columns other than its own, and how much.
+
+    Parameters
+    ----------
+    inside : array of shape (events, N)
+        Which listed rows each event has.
+    own : array of shape (events,)
+        The column of each event.
+    codes : array of shape (N, columns)
+        The value of each column in each row.
+    weights : array of shape (N,)
+        The weights of the rows.
+    """
+    p = weights / weights.sum()
+    mine = inside * p  # (events, N)
+    chances = mine.sum(axis=1)
+    event = _plogp(chances) + _plogp(1.0 - chances)
+    fall = np.zeros(len(inside))
+    for j in range(codes.shape[1]):
+        places = _one_hot(codes[:, j])
+        value = p @ places  # (values,)
+        if np.count_nonzero(value) < 2:
+            continue
+        joint = mine @ places  # (events, values)
+        both = _plogp(joint).sum(axis=1) + _plogp(value - joint).sum(axis=1)
+        fall += np.where(own == j, 0.0, np.maximum(0.0, both - event - _plogp(value).sum()))
+    fall[(chances <= 0) | (chances >= 1)] = 0.0
+    if not len(fall) or fall.max() <= LEAST_FALL:
+        return None, 0.0
+    best = int(np.flatnonzero(fall >= fall.max() - LEAST_FALL)[0])
+    return best, float(fall[best])
+
+
+def _plogp(chances: Floats) -> Floats:
+    some = np.maximum(chances, 0.0)
+    return some * np.log(np.where(some > 0, some, 1.0))
+
+
+# ---- mixtures of listed rows ---------------------------------------------------------------------
+
+
+class Mixture(NamedTuple):
+    """Rows of independent columns with weights, over values that have numbers."""
+
+    weights: Floats  # (k,)
+    columns: list[Floats]  # of each column, of shape (k, values): the probability of each value
+
+    def densities(self, codes: Ints) -> Floats:
+        """Return weight times probability of each listed row in each row, of shape (N, k)."""
+        out = np.tile(self.weights, (len(codes), 1))
+        for j, column in enumerate(self.columns):
+            out *= column[:, codes[:, j]].T
+        return out
+
+
+def by_em(
+    rows: Sequence[Sequence[Hashable]],
+    weights: Floats,
+    k: int,
+    max_iterations: int = 200,
+    tolerance: float = 1e-9,
+) -> tuple[Mixture, list[list[Hashable]], float]:
+    """Fit a mixture of k rows with independent columns to listed rows by EM.
+
+    EM maximises ``sum p ln q`` and so never raises the divergence.  It starts from the greedy
+    partition of the listed rows, softened so that the parts can exchange rows, and from the
+    partition itself, of which the better is kept.
+
+    Parameters
+    ----------
+    rows : sequence of sequences
+        The value of each column in each listed row.
+    weights : array of shape (N,)
+        Their probabilities; only their ratios count.
+    k : int
+        Number of rows of the mixture, at most.
+    max_iterations : int
+        Number of EM steps, at most.
+    tolerance : float
+        A step that lowers the divergence by less is the last.
+
+    Returns
+    -------
+    Mixture, list of list, float
+        The mixture, the values of each column in the order of its probabilities, and the divergence
+        of the mixture from the listed distribution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = [("Paris", "France"), ("Rome", "Italy")]
+    >>> mixture, values, kl = by_em(rows, np.array([0.6, 0.4]), 2)
+    >>> mixture.weights.round(3), round(kl, 6)
+    (array([0.6, 0.4]), 0.0)
+    """
+    p = weights / weights.sum()
+    columns = len(rows[0]) if rows else 0
+    values: list[list[Hashable]] = [list(dict.fromkeys(r[j] for r in rows)) for j in range(columns)]
+    codes = _codes(rows, columns)
+    places = [_one_hot(codes[:, j]) for j in range(columns)]
+    hard = _partition(codes, p, k)
+    soft = 0.8 * hard + 0.2 / hard.shape[1]
+    best, least = None, math.inf
+    for start in (hard, soft):
+        found = _maximised(places, p, start)
+        kl = divergence(found, codes, p)
+        for _ in range(max_iterations):
+            q = found.densities(codes)
+            total = q.sum(axis=1, keepdims=True)
+            found = _maximised(places, p, q / total)
+            before, kl = kl, divergence(found, codes, p)
+            if before - kl < tolerance:
+                break
+        if kl < least - LEAST_FALL:
+            best, least = found, kl
+    assert best is not None
+    return best, values, max(0.0, least)
+
+
+def divergence(mixture: Mixture, codes: Ints, p: Floats) -> float:
+    """Return the KL divergence of a mixture from listed rows with the probabilities p."""
+    with np.errstate(divide="ignore"):
+        log_q = np.log(mixture.densities(codes).sum(axis=1))
+    some = p > 0
+    return float((p[some] * (np.log(p[some]) - log_q[some])).sum())
+
+
+def _maximised(places: Sequence[Floats], p: Floats, shares: Floats) -> Mixture:
+    """Return the mixture that fits best if each listed row belongs to the rows by these shares."""
+    counts = p[:, None] * shares  # (N, k)
+    counts = counts[:, counts.sum(axis=0) > 0]
+    weights = counts.sum(axis=0)
+    return Mixture(weights, [counts.T @ place / weights[:, None] for place in places])
+
+
+def _one_hot(codes: Ints) -> Floats:
+    """Return which value each listed row has, of shape (N, values)."""
+    return np.eye(int(codes.max(initial=-1)) + 1)[codes]
+
+
+def _partition(codes: Ints, p: Floats, k: int) -> Floats:
+    """Split listed rows greedily by one value of one column; return who belongs where, (N, k)."""
+    leaves = [np.arange(len(codes))]
+    splits = [_split_by_value(codes, p)]
+    while len(leaves) < k:
+        best = max(range(len(leaves)), key=lambda i: splits[i][1])
+        inside, fall = splits[best]
+        if fall <= LEAST_FALL:
+            break
+        rows = leaves.pop(best)
+        del splits[best]
+        for half in (rows[inside], rows[~inside]):
+            leaves.append(half)
+            splits.append(_split_by_value(codes[half], p[half]))
+    out = np.zeros((len(codes), len(leaves)))
+    for i, rows in enumerate(leaves):
+        out[rows, i] = 1.0
+    return out
+
+
+def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
+    """Return the rows with the value that says most about the other columns, and how much."""
+    values = [np.unique(codes[:, j]) for j in range(codes.shape[1])]
+    own = np.repeat(np.arange(len(values)), [len(some) for some in values])
+    inside = np.zeros((len(own), len(codes)), bool)
+    for k, (j, value) in enumerate(zip(own, (v for some in values for v in some), strict=True)):
+        inside[k] = codes[:, j] == value
+    best, fall = _most_informative(inside, own, codes, p) if len(own) else (None, 0.0)
+    if best is None:
+        return np.zeros(len(codes), bool), 0.0
+    return inside[best], float(p.sum()) * fall
+
+
+def _codes(rows: Sequence[Sequence[Hashable]], columns: int) -> Ints:
+    """Return values as numbers, those of each column in the order of their first occurrence."""
+    out = np.zeros((len(rows), columns), np.int64)
+    for j in range(columns):
+        numbers: dict[Hashable, int] = {}
+        for i, row in enumerate(rows):
+            out[i, j] = numbers.setdefault(row[j], len(numbers))
+    return out
