@@ -20,6 +20,7 @@ from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
+from caesura.models.extracting import Extracted, Found
 from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
@@ -79,6 +80,32 @@ class Answers(Predictor):
                     raise impossible(some.first + i)
                 free = not some.rules or some.rules[i] == Rules()
                 yield segments, chances[ends[i] : ends[i + 1]], free
+
+    def _extracted(self, X: Any, constraints: Constraints) -> Iterator[Extracted]:
+        self._warn_of_margin("extract")
+        constraints, calibration = spoken(constraints, X), self._calibration_of_now
+        names, reading = self._segmenting(self._known)
+        for some in self._encoded(X, constraints):
+            sums = some.has_sums and not (self._known.spans and self.kind == "chain")
+            ask = some.scorer.confident if sums else some.scorer.best
+            found = some.ask(ask, reading, some.threads, some.conditions)
+            raw, ends = found.probabilities, found.ptr.tolist()
+            shown = raw if calibration is None else calibration(raw)
+            wholes = self._whole_probabilities(some, sums)
+            answers: list[Found] = []
+            for i, segments in enumerate(found.segments(Segment, names)):
+                if segments is None:
+                    raise impossible(some.first + i)
+                free = not some.rules or some.rules[i] == Rules()
+                chances = (shown if free else raw)[ends[i] : ends[i + 1]].tolist()
+                answers.append((segments, chances if sums else [None] * len(segments), wholes[i]))
+            yield some.first, some.raw, answers
+
+    def _whole_probabilities(self, some: Encoded, sums: bool) -> list[float | None]:
+        """Return the probability of the best segmentation of each sequence, where it is known."""
+        if not sums or not self._reads_once:
+            return [None] * len(some.raw)
+        return [best[0][1] for best in self._ranked(some, 1)]
 
     def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
         """Return how paths over states are read as segments that have probabilities."""
@@ -178,7 +205,7 @@ class Answers(Predictor):
             margin, which mean little before `calibrate`.
         """
         constraints = spoken(constraints, X)
-        self._warn_of_margin()
+        self._warn_of_margin("predict_confident")
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now
         if constraints is None:
@@ -197,11 +224,11 @@ class Answers(Predictor):
             )
         return out
 
-    def _warn_of_margin(self) -> None:
+    def _warn_of_margin(self, asked: str) -> None:
         """Warn that probabilities are made of scores whose scale means nothing."""
         if self._margin and self._temperature is None:
             warnings.warn(
-                f"predict_confident: the probabilities are those of an uncalibrated margin model "
+                f"{asked}: the probabilities are those of an uncalibrated margin model "
                 f"(learner {self.learner}), whose scores have no scale; call calibrate(X, y) with "
                 "held-out data first",
                 stacklevel=3,

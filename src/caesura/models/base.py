@@ -6,6 +6,7 @@
     X    -> documents          -> Encoder -> Corpus       -> Design     -> Scorer    -> segments
 
     Estimator     parameters
+    Extractor     extract
     Model         fit
     OnlineModel   partial_fit
     Predictor     predict, n-best, sample, marginals
@@ -38,8 +39,9 @@ from caesura.models import lookback_checks
 from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
 from caesura.models.development import Development
-from caesura.models.estimator import Estimator, Features
+from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
+from caesura.models.extracting import Extractor
 from caesura.models.growing import grown
 from caesura.models.lookback import (
     SpanTraining,
@@ -72,7 +74,7 @@ class _Read(NamedTuple):
     documents: list[Document]  # only where features need them
 
 
-class Model(Estimator):
+class Model(Extractor):
     """An estimator that learns."""
 
     def fit(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura import _kernels, persistence
+from caesura import _kernels, normalisers, persistence
 from caesura.checks import check_scores
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
@@ -56,6 +56,7 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
     header, arrays = content(model)
     features = model._known.encoder.features
     header["model"], header["options"] = model.kind, _options(model)
+    header["normalisers"] = normalisers.written(model.normalisers_)
     arrays["features"] = persistence.pack(to_spec(features))
     for name, lexicon in lexicons_of(features).items():
         arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
@@ -175,6 +176,8 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
         if column.per_word:
             column.of_word("word")  # fails now, if its arguments are wrong
     model.history_, model.status_ = [], "loaded"
+    if "normalisers" in header:  # older files have none
+        model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model
 
 
@@ -352,6 +355,7 @@ def pickled(model: Answers) -> dict[str, Any]:
         state["content"] = content(model)
         state["features"] = model._fitted.encoder.features
         state["history"] = model.history_, model.status_
+    state["normalisers"] = dict(model._normalisers)
     return state
 
 
@@ -363,3 +367,4 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         restored = _restored(model, header, arrays, state["features"])
         model._set_fitted(*restored, **_scale(header))
         model.history_, model.status_ = state["history"]
+    model._normalisers = state.get("normalisers", {})

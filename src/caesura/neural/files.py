@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura import persistence
+from caesura import normalisers, persistence
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
@@ -53,6 +53,7 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
         "labels": model.labels_,
         "longest": model._longest,
         "calibration": None if known is None else known.method,
+        "normalisers": normalisers.written(model.normalisers_),
     }
     persistence.write(path, "model", header, arrays)
 
@@ -90,4 +91,6 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
         model._calibration = Calibration(
             header["calibration"], knots, values, seen, right.astype(bool)
         )
+    if "normalisers" in header:  # older files have none
+        model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model
