@@ -19,6 +19,7 @@ import orjson
 
 from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
 from caesura.errors import InvalidInput, message
+from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 from caesura.records.sinks import Kind
 
@@ -66,6 +67,8 @@ class Input:
         The number of records, at least roughly.
     once : bool
         Whether they can be read only once.
+    kinds : mapping, optional
+        The columns with their kinds, where they are known.
     """
 
     def __init__(
@@ -75,18 +78,19 @@ class Input:
         reading: Reading,
         total: int | None = None,
         once: bool = False,
+        kinds: Mapping[str, Kind] | None = None,
     ) -> None:
-        self.name, self.total, self.once, self.reading = name, total, once, reading
+        self.name = storable(name)
+        self.total, self.once, self.reading = total, once, reading
         self._records = records
         self.skipped: list[InvalidInput] = []
         self.n_skipped = 0
-        first: list[Raw] = []
+        rest = records()
+        first = list(islice(rest, PEEK))
         if once:
-            rest = records()
-            first = list(islice(rest, PEEK))
             self._records = lambda: chain(first, rest)
-        seen = _Seen()
-        for one in first if once else records():
+        seen = _Seen(kinds)
+        for one in first if once or kinds is not None else chain(first, rest):
             seen.add(one)
         self.text = _text_column(name, seen, reading)
         self.guessed = reading.text is None and self.text is not None and len(seen.kinds) > 1
@@ -137,8 +141,9 @@ class Input:
 class _Seen:
     """The columns of records, and what kind of values is in them."""
 
-    def __init__(self) -> None:
-        self.kinds: dict[str, Kind | None] = {}  # None: nothing yet
+    def __init__(self, kinds: Mapping[str, Kind] | None) -> None:
+        self.kinds: dict[str, Kind | None] = dict(kinds or {})  # None: nothing yet
+        self.known = bool(kinds)
         self.lengths: dict[str, int] = {}  # characters, in the first records
         self.plain = self.count = 0
 
@@ -149,7 +154,8 @@ class _Seen:
             return
         self.count += 1
         for name, value in one.items():
-            self.kinds[name] = _joined(self.kinds.get(name), value)
+            if not self.known:
+                self.kinds[name] = _joined(self.kinds.get(name), value)
             if self.count <= PEEK and isinstance(value, str):
                 self.lengths[name] = self.lengths.get(name, 0) + len(value)
 
@@ -238,7 +244,13 @@ def input_of(source: Any, reading: Reading) -> Input:
     name = reading.name or "data"
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
         table = _arrow(source)
-        return Input(name, lambda: _arrow_records(table.to_batches()), reading, table.num_rows)
+        return Input(
+            name,
+            lambda: _arrow_records(table.to_batches(PEEK)),
+            reading,
+            table.num_rows,
+            kinds=_arrow_kinds(table.schema),
+        )
     if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
         expected = "a file, a DataFrame, an Arrow table, or a list of texts or of dicts"
         raise InvalidInput(message("source", source, expected, "pass one of them"))
@@ -265,6 +277,20 @@ def _arrow(source: Any) -> Any:
     return pa.table(source)
 
 
+def _arrow_kinds(schema: Any) -> dict[str, Kind]:
+    """Return the kinds of the columns of an Arrow table; what has none becomes text."""
+    import pyarrow.types as types
+
+    def kind(one: Any) -> Kind:
+        if types.is_boolean(one):
+            return "boolean"
+        if types.is_integer(one) and not types.is_uint64(one):
+            return "integer"
+        return "number" if types.is_floating(one) else "text"
+
+    return {field.name: kind(field.type) for field in schema}
+
+
 def _arrow_records(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """Yield the rows of Arrow batches, as dicts."""
     for batch in batches:
@@ -287,7 +313,11 @@ def _of_file(path: Name, reading: Reading) -> Input:
         expected = f"{', '.join(readers)} or parquet"
         raise InvalidInput(message("format", form, expected, "pass one of them"))
     read = readers[form]
-    return Input(name, lambda: read(source), reading, _line_count(path))
+    kinds: dict[str, Kind] | None = None
+    if form == "csv":
+        first = next((one for one in read(source) if isinstance(one, Mapping)), {})
+        kinds = dict.fromkeys(first, "text")
+    return Input(name, lambda: read(source), reading, _line_count(path), kinds=kinds)
 
 
 def _form(path: Name) -> str:
@@ -404,7 +434,7 @@ def _of_parquet(path: str, name: str, reading: Reading) -> Input:
 
     try:
         with pq.ParquetFile(path) as file:
-            total = file.metadata.num_rows
+            total, kinds = file.metadata.num_rows, _arrow_kinds(file.schema_arrow)
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(f"{path}: {error}; give a file of Parquet") from None
 
@@ -412,4 +442,4 @@ def _of_parquet(path: str, name: str, reading: Reading) -> Input:
         with pq.ParquetFile(path) as file:
             yield from _arrow_records(file.iter_batches(PEEK))
 
-    return Input(name, records, reading, total)
+    return Input(name, records, reading, total, kinds=kinds)

@@ -196,25 +196,25 @@ def row_id(source: str, item: Item) -> str:
     Examples
     --------
     >>> row_id("a.csv", Item("7", 1, "Codd 1970", {}))
-    'e4b2e8d5c0c6c7a5'
+    '1'
     """
     key = json.dumps([source, item.record, item.part, item.text])
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
 
 def rows_of(
-    layout: Layout, items: Sequence[Item], records: Sequence[Record], stamp: Stamp
+    layout: Layout, keyed: Mapping[str, Item], records: Sequence[Record], stamp: Stamp
 ) -> Cells:
-    """Return the rows of some strings, column by column."""
-    n = len(items)
+    """Return the rows of some strings by identity, column by column."""
+    items, n = list(keyed.values()), len(keyed)
     cells: Cells = {column.name: [None] * n for column in layout.table.columns}
     cells |= {
-        "row_id": [row_id(stamp.source, item) for item in items],
-        "source": [storable(stamp.source)] * n,
+        "row_id": list(keyed),
+        "source": [stamp.source] * n,
         "record": [storable(item.record) for item in items],
         "part": [item.part for item in items],
         "text": [storable(item.text) for item in items],
-        "model_name": [storable(stamp.model_name)] * n,
+        "model_name": [stamp.model_name] * n,
         "model_version": [stamp.model_version] * n,
         "probability": [record.probability for record in records],
     }

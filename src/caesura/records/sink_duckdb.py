@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import InvalidInput, MissingPackage
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DuckDBSink", "arrow_table", "duckdb_module", "pyarrow_module"]
 
+CHUNK = 500  # keys that are looked up at a time
 TYPES: dict[Kind, str] = {
     "text": "VARCHAR",
     "integer": "BIGINT",
@@ -159,6 +160,15 @@ class DuckDBSink:
         with self._transaction():
             self._open.execute(sql.delete_source(self._table.name), [mark.source])
             self._set_mark(mark)
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
+        found = set[str]()
+        for at in range(0, len(keys), CHUNK):
+            some = list(keys[at : at + CHUNK])
+            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+            found.update(row[0] for row in rows.fetchall())
+        return found
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -129,15 +129,30 @@ class ParquetSink:
     def _new(self, made: Any, parts: list[Path]) -> Any:
         """Return the rows whose key is in none of some files."""
         import pyarrow.compute as pc
-        from pyarrow import dataset
 
         if not parts or not made.num_rows:
             return made
+        keys = made[self._table.columns[0].name]
+        return made.filter(pc.invert(pc.is_in(keys, value_set=self._stored(keys, parts))))
+
+    def _stored(self, keys: Any, parts: list[Path]) -> Any:
+        """Return which of these keys, an Arrow array, are in some files."""
+        import pyarrow.compute as pc
+        from pyarrow import dataset
+
         key = self._table.columns[0].name
-        asked = pc.field(key).isin(made[key].combine_chunks())
         stored = dataset.dataset(list(map(str, parts)), format="parquet")
-        known = stored.to_table(columns=[key], filter=asked)[key]
-        return made.filter(pc.invert(pc.is_in(made[key], value_set=known.combine_chunks())))
+        asked = pc.field(key).isin(keys.combine_chunks())
+        return stored.to_table(columns=[key], filter=asked)[key].combine_chunks()
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the files of the table."""
+        import pyarrow as pa
+
+        with self._naming():
+            parts = sorted(self.path.glob(f"{_safe(self._table.name)}-*.parquet"))
+            asked = pa.chunked_array([pa.array(keys, pa.string())])
+            return set(self._stored(asked, parts).to_pylist()) if parts else set()
 
     def close(self) -> None:
         """Do nothing: every file is closed as soon as it is complete."""

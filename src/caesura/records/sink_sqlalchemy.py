@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -161,6 +161,11 @@ class SQLAlchemySink:
 
         self._attempted(cleared)
 
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
+        with self._naming(), self._engine.begin() as connection:
+            return self._known(connection, keys)
+
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""
         keys = [column.name for column in self._table.columns]
@@ -177,11 +182,11 @@ class SQLAlchemySink:
 
         return self._attempted(written)
 
-    def _known(self, connection: Any, keys: list[str]) -> set[str]:
+    def _known(self, connection: Any, keys: Sequence[str]) -> set[str]:
         """Return which keys are in the table."""
         column, found = self._rows.c.c0, set[str]()
         for at in range(0, len(keys), CHUNK):
-            query = self._sa.select(column).where(column.in_(keys[at : at + CHUNK]))
+            query = self._sa.select(column).where(column.in_(list(keys[at : at + CHUNK])))
             found.update(connection.execute(query).scalars())
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from caesura.errors import InvalidInput
 from caesura.records import sql
@@ -13,6 +13,7 @@ from caesura.records.sinks import LOADS, MARK_COLUMNS, Kind, Mark, Rows, Table, 
 
 __all__ = ["SQLiteSink"]
 
+CHUNK = 500  # keys that are looked up at a time
 TYPES: dict[Kind, str] = {
     "text": "TEXT",
     "integer": "INTEGER",
@@ -103,6 +104,15 @@ class SQLiteSink:
         with self._transaction():
             self._open.execute(sql.delete_source(self._table.name), [mark.source])
             self._set_mark(mark)
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
+        found = set[str]()
+        for at in range(0, len(keys), CHUNK):
+            some = list(keys[at : at + CHUNK])
+            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+            found.update(row[0] for row in rows.fetchall())
+        return found
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows and the watermark."""

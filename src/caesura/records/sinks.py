@@ -48,6 +48,8 @@ class Mark(NamedTuple):
     digest: str = ""  # of the identities of these records, in order
     rows: int = 0  # that they became
     finished: bool = False  # whether the input ended there
+    mixed: bool = False  # whether rows of an earlier state of the input may be there
+    stale: int = 0  # these, as far as the records that are done do not have them
     model_name: str = ""
     model_version: str = ""
 
@@ -59,6 +61,8 @@ MARK_COLUMNS: tuple[Column, ...] = (
     Column("digest", "text"),
     Column("rows", "integer"),
     Column("finished", "boolean"),
+    Column("mixed", "boolean"),
+    Column("stale", "integer"),
     Column("model_name", "text"),
     Column("model_version", "text"),
 )
@@ -78,6 +82,9 @@ class Sink(Protocol):
 
     def clear(self, mark: Mark) -> None:
         """Delete the rows of an input, and set its watermark to `mark`."""
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
 
     def write(self, rows: Rows, mark: Mark) -> int:
         """Store rows that are not there yet, and the watermark, in one transaction.

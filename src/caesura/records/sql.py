@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from caesura.errors import InvalidInput, message
 from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Table
@@ -16,6 +17,7 @@ __all__ = [
     "quoted",
     "read_mark",
     "replace_mark",
+    "select_keys",
     "select_mark",
 ]
 
@@ -74,6 +76,12 @@ def copy_new(table: Table, view: str) -> str:
     )
 
 
+def select_keys(table: Table, count: int) -> str:
+    """Return the statement that looks so many keys up, which are bound."""
+    key, name = quoted(table.columns[0].name), quoted(table.name)
+    return f"SELECT {key} FROM {name} WHERE {key} IN ({', '.join('?' * count)})"
+
+
 def delete_source(table: str) -> str:
     """Return the statement that deletes the rows of an input, which is bound."""
     return f"DELETE FROM {quoted(table)} WHERE {quoted('source')} = ?"
@@ -101,17 +109,9 @@ def mark_values(table: str, mark: Mark) -> tuple[object, ...]:
     return (table, *mark)
 
 
-def read_mark(row: Sequence[object] | None) -> Mark | None:
+def read_mark(row: Sequence[Any] | None) -> Mark | None:
     """Return a watermark as it was stored."""
     if row is None:
         return None
-    source, records, digest, rows, finished, name, version = row
-    return Mark(
-        str(source),
-        int(str(records)),
-        str(digest),
-        int(str(rows)),
-        bool(finished),
-        str(name),
-        str(version),
-    )
+    kinds = (str, int, str, int, bool, bool, int, str, str)
+    return Mark(*(kind(one) for kind, one in zip(kinds, row, strict=True)))
