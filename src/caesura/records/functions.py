@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from caesura.errors import InvalidInput, message
+from caesura.extraction import BETWEEN
 from caesura.records.layout import Layout, doubtful, layout_of
-from caesura.records.loading import _labels, _model_of
 from caesura.records.sink_duckdb import duckdb_module, pyarrow_module
 from caesura.records.sql import quoted
+from caesura.records.versions import labels_of, model_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["register"]
 
 SEGMENT = (
-    "STRUCT(label VARCHAR, text VARCHAR, start INTEGER, \"end\" INTEGER, probability DOUBLE, "
+    'STRUCT(label VARCHAR, text VARCHAR, start INTEGER, "end" INTEGER, probability DOUBLE, '
     "value VARCHAR)"
 )
 
@@ -59,23 +61,22 @@ def register(
     if not hasattr(connection, "create_function"):
         expected = "a connection of duckdb"
         raise InvalidInput(message("connection", connection, expected, "pass duckdb.connect(...)"))
-    loaded, _ = _model_of(model, None)
-    layout = layout_of("function", _labels(loaded), {})
+    loaded, _ = model_of(model, None)
+    layout = layout_of("function", labels_of(loaded), {})
     fields = [f"{quoted(field.value)} VARCHAR" for field in layout.fields.values()]
     fields += ["probability DOUBLE", "review BOOLEAN", f"segments {SEGMENT}[]"]
     kind = duckdb.type(f"STRUCT({', '.join(fields)})")
 
     def segment(texts: Any) -> Any:
         given = texts.to_pylist()
-        asked = [text for text in given if text is not None]
-        records = iter(loaded.extract(asked))
-        rows = [None if text is None else _struct(next(records), layout, threshold) for text in given]
+        records = iter(loaded.extract([text for text in given if text is not None]))
+        rows = [
+            None if text is None else _struct(next(records), layout, threshold) for text in given
+        ]
         return pa.array(rows, _type(pa, layout))
 
-    try:
+    with contextlib.suppress(duckdb.Error):  # there is none of this name
         connection.remove_function(name)
-    except duckdb.Error:
-        pass
     try:
         connection.create_function(
             name, segment, ["VARCHAR"], kind, type="arrow", null_handling="special"
@@ -103,8 +104,6 @@ def _struct(record: Any, layout: Layout, threshold: float) -> dict[str, Any]:
 
 
 def _joined(values: Any) -> str | None:
-    from caesura.extraction import BETWEEN
-
     found = [str(one.value) for one in values if one.value is not None]
     return BETWEEN.join(found) if found else None
 

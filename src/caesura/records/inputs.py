@@ -8,17 +8,26 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-import orjson
-
-from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
+from caesura.corpora.files import Name, Source
 from caesura.errors import InvalidInput, message
+from caesura.records.formats import (
+    Raw,
+    arrow_kinds,
+    arrow_of,
+    arrow_records,
+    checked,
+    csv_records,
+    form_of,
+    json_records,
+    line_count,
+    text_records,
+)
 from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
 from caesura.records.sinks import Kind
@@ -27,9 +36,6 @@ __all__ = ["Entry", "Input", "Reading", "input_of"]
 
 PEEK = 1000  # records in which columns are looked for where there is only one reading
 LARGEST = 2**63 - 1  # of whole numbers in databases
-LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
-DELIMITERS = ",\t;|"
-Raw = Mapping[str, Any] | str | InvalidInput  # of a record: its values, its text, or what is wrong
 
 
 class Reading(NamedTuple):
@@ -129,12 +135,12 @@ class Input:
         carried = {
             name: _value(one.get(name), kind, place, name) for name, kind in self.columns.items()
         }
-        if self.once and (new := one.keys() - self.columns.keys() - {self.text}):
-            if self.reading.carry is None:
-                raise InvalidInput(
-                    f"{place}: got the columns {sorted(new)}, which none of the first {PEEK} has; "
-                    "name the columns to keep with carry, or pass a list"
-                )
+        new = one.keys() - self.columns.keys() - {self.text} if self.once else ()
+        if new and self.reading.carry is None:
+            raise InvalidInput(
+                f"{place}: got the columns {sorted(new)}, which none of the first {PEEK} has; "
+                "name the columns to keep with carry, or pass a list"
+            )
         return Entry(str(key), text, carried)
 
 
@@ -222,7 +228,9 @@ def _carried(name: str, seen: _Seen, reading: Reading, text: str | None) -> dict
     wanted = list(kinds) if reading.carry is None else list(reading.carry)
     for option, one in [("id_column", reading.id)] + [("carry", one) for one in wanted]:
         if one is not None and one not in kinds and one != text:
-            expected = f"a column of {name} other than the text: {', '.join(kinds) or 'it has none'}"
+            expected = (
+                f"a column of {name} other than the text: {', '.join(kinds) or 'it has none'}"
+            )
             raise InvalidInput(message(option, one, expected, "correct the name"))
     return {one: kinds[one] for one in dict.fromkeys(wanted) if one in kinds}
 
@@ -243,58 +251,20 @@ def input_of(source: Any, reading: Reading) -> Input:
         return _of_file(source, reading)
     name = reading.name or "data"
     if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
-        table = _arrow(source)
+        table = arrow_of(source)
         return Input(
             name,
-            lambda: _arrow_records(table.to_batches(PEEK)),
+            lambda: arrow_records(table.to_batches(PEEK)),
             reading,
             table.num_rows,
-            kinds=_arrow_kinds(table.schema),
+            kinds=arrow_kinds(table.schema),
         )
     if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
         expected = "a file, a DataFrame, an Arrow table, or a list of texts or of dicts"
         raise InvalidInput(message("source", source, expected, "pass one of them"))
     once = isinstance(source, Iterator)
     total = len(source) if isinstance(source, Sequence) else None
-    return Input(name, lambda: _checked(iter(source)), reading, total, once)
-
-
-def _checked(records: Iterator[Any]) -> Iterator[Raw]:
-    """Yield texts and dicts; an error in the place of what is neither."""
-    for i, one in enumerate(records):
-        if isinstance(one, str | Mapping):
-            yield one
-        else:
-            expected, remedy = "a text, or a dict of columns", "pass texts or dicts"
-            yield InvalidInput(message(f"source[{i}]", one, expected, remedy))
-
-
-def _arrow(source: Any) -> Any:
-    """Return a DataFrame of pandas or polars, or an Arrow table, as an Arrow table."""
-    pa = pyarrow_module("a DataFrame")
-    if type(source).__module__.partition(".")[0] == "pandas":
-        return pa.Table.from_pandas(source, preserve_index=False)
-    return pa.table(source)
-
-
-def _arrow_kinds(schema: Any) -> dict[str, Kind]:
-    """Return the kinds of the columns of an Arrow table; what has none becomes text."""
-    import pyarrow.types as types
-
-    def kind(one: Any) -> Kind:
-        if types.is_boolean(one):
-            return "boolean"
-        if types.is_integer(one) and not types.is_uint64(one):
-            return "integer"
-        return "number" if types.is_floating(one) else "text"
-
-    return {field.name: kind(field.type) for field in schema}
-
-
-def _arrow_records(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of Arrow batches, as dicts."""
-    for batch in batches:
-        yield from batch.to_pylist()
+    return Input(name, lambda: checked(iter(source)), reading, total, once)
 
 
 def _of_file(path: Name, reading: Reading) -> Input:
@@ -304,11 +274,11 @@ def _of_file(path: Name, reading: Reading) -> Input:
         raise InvalidInput(f"{os.fspath(path)}: no such file; give a file of texts or a table")
     if path != "-" and os.path.isdir(path):
         raise InvalidInput(f"{os.fspath(path)}: is a folder; give a file of texts or a table")
-    form = reading.format or _form(path)
+    form = reading.format or form_of(path)
     if form == "parquet":
         return _of_parquet(os.fspath(path), name, reading)
     source = Source(path, reading.encoding, twice=True)
-    readers = {"csv": _csv, "jsonl": _jsonl, "text": _lines}
+    readers = {"csv": csv_records, "jsonl": json_records, "text": text_records}
     if form not in readers:
         expected = f"{', '.join(readers)} or parquet"
         raise InvalidInput(message("format", form, expected, "pass one of them"))
@@ -317,114 +287,7 @@ def _of_file(path: Name, reading: Reading) -> Input:
     if form == "csv":
         first = next((one for one in read(source) if isinstance(one, Mapping)), {})
         kinds = dict.fromkeys(first, "text")
-    return Input(name, lambda: read(source), reading, _line_count(path), kinds=kinds)
-
-
-def _form(path: Name) -> str:
-    """Return the format that the name of a file tells."""
-    suffix = "" if path == "-" else unpacked_suffix(path)
-    names = {
-        **dict.fromkeys((".csv", ".tsv"), "csv"),
-        **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
-        **dict.fromkeys((".parquet", ".pq"), "parquet"),
-        **dict.fromkeys((".txt", ""), "text"),
-    }
-    if suffix in names:
-        return names[suffix]
-    expected = "a name that ends in .txt, .csv, .tsv, .jsonl or .parquet"
-    raise InvalidInput(message("source", name_of(path), expected, "pass format='text' or 'csv'"))
-
-
-def _line_count(path: Name) -> int | None:
-    """Return the number of lines of a file that is not packed, roughly that of its records."""
-    if path == "-" or not os.path.isfile(path):
-        return None
-    with open(path, "rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
-
-
-def _lines(source: Source) -> Iterator[Raw]:
-    """Yield a text for each line that is not empty."""
-    for _, line in source.lines():
-        if isinstance(line, InvalidInput) or line.strip():
-            yield line
-
-
-def _jsonl(source: Source) -> Iterator[Raw]:
-    """Yield a record for each line of JSON."""
-    for number, line in source.lines():
-        if isinstance(line, InvalidInput):
-            yield line
-            continue
-        if not line.strip():
-            continue
-        try:
-            found = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
-            yield source.error(number, f"got what is not JSON ({error}); give an object on a line")
-            continue
-        if isinstance(found, dict | str):
-            yield found
-        else:
-            yield source.error(number, f"got {found!r}, expected an object or a string")
-
-
-class _Cells:
-    """Lines for the reader of rows, which goes on after an error."""
-
-    def __init__(self, lines: Iterator[tuple[int, str | InvalidInput]]) -> None:
-        self._lines, self.number = lines, 0
-
-    def __iter__(self) -> _Cells:
-        return self
-
-    def __next__(self) -> str:
-        self.number, line = next(self._lines)
-        if isinstance(line, InvalidInput):
-            raise line
-        return line
-
-
-def _csv(source: Source) -> Iterator[Raw]:
-    """Yield the rows of a table whose first line names the columns."""
-    lines = source.lines(ends=True)
-    begin = list(islice(lines, 1))
-    first = "".join(line for _, line in begin if isinstance(line, str))
-    tabs = unpacked_suffix(source.path) == ".tsv" if source.path != "-" else False
-    delimiter = "\t" if tabs else max(DELIMITERS, key=first.count)
-    cells = _Cells(chain(begin, lines))
-    reader = csv.reader(cells, delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    while True:
-        before, limit = cells.number, csv.field_size_limit(LONGEST)
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            yield source.error(before + 1, f"got a row that ends wrong ({error}); check its quotes")
-            continue
-        except InvalidInput as error:
-            yield error
-            continue
-        finally:
-            csv.field_size_limit(limit)
-        if row is None:
-            return
-        if header is None:
-            header = _header(source, row)
-        elif row and len(row) != len(header):
-            problem = f"got {len(row)} cells, expected {len(header)}, as in the first line"
-            yield source.error(before + 1, problem)
-        elif row:
-            yield dict(zip(header, row, strict=True))
-
-
-def _header(source: Source, names: list[str]) -> list[str]:
-    """Return the names of columns, or raise if one is empty or there twice."""
-    wrong = next((n for i, n in enumerate(names) if not n.strip() or n in names[:i]), None)
-    if wrong is not None:
-        expected, remedy = "different names of columns", "write them on the first line"
-        raise source.error(1, InvalidInput(message("columns", wrong, expected, remedy)))
-    return names
+    return Input(name, lambda: read(source), reading, line_count(path), kinds=kinds)
 
 
 def _of_parquet(path: str, name: str, reading: Reading) -> Input:
@@ -434,12 +297,12 @@ def _of_parquet(path: str, name: str, reading: Reading) -> Input:
 
     try:
         with pq.ParquetFile(path) as file:
-            total, kinds = file.metadata.num_rows, _arrow_kinds(file.schema_arrow)
+            total, kinds = file.metadata.num_rows, arrow_kinds(file.schema_arrow)
     except (OSError, pa.ArrowException) as error:
         raise InvalidInput(f"{path}: {error}; give a file of Parquet") from None
 
     def records() -> Iterator[Raw]:
         with pq.ParquetFile(path) as file:
-            yield from _arrow_records(file.iter_batches(PEEK))
+            yield from arrow_records(file.iter_batches(PEEK))
 
     return Input(name, records, reading, total, kinds=kinds)

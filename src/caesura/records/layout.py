@@ -172,13 +172,13 @@ def _cut(name: str, tail: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Return text that every database stores: null characters and halves of pairs are replaced.
+    r"""Return text that every database stores: null characters and halves of pairs are replaced.
 
     Its length stays, so that places in it stay.
 
     Examples
     --------
-    >>> storable("a\\0b") == "a\\ufffdb"
+    >>> storable("a\0b") == "a\ufffdb"
     True
     """
     if "\0" in text:
@@ -196,7 +196,7 @@ def row_id(source: str, item: Item) -> str:
     Examples
     --------
     >>> row_id("a.csv", Item("7", 1, "Codd 1970", {}))
-    '1'
+    '06ed77e9cd8dcbda3f3a9d26a3db917f'
     """
     key = json.dumps([source, item.record, item.part, item.text])
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
@@ -257,4 +257,5 @@ def _fill(cells: Cells, i: int, record: Record, fields: dict[str, Field]) -> Non
         cells[names.end][i] = end
         if names.verbatim is not None:
             cells[names.verbatim][i] += BETWEEN + storable(text)
-    cells["segments"][i] = orjson.dumps([dict(zip(KEYS, one, strict=True)) for one in found]).decode()
+    segments = [dict(zip(KEYS, one, strict=True)) for one in found]
+    cells["segments"][i] = orjson.dumps(segments).decode()

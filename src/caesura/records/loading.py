@@ -16,11 +16,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from caesura.checks import whole
@@ -29,8 +27,9 @@ from caesura.records.inputs import Entry, Input, Reading, input_of
 from caesura.records.layout import Item, Layout, Stamp, layout_of, row_id, rows_of, storable
 from caesura.records.sinks import Mark, Sink, sink_for
 from caesura.records.splitting import Split, splitter
+from caesura.records.versions import labels_of, model_of, version_of
 
-__all__ = ["Loaded", "Progress", "load", "version_of"]
+__all__ = ["Loaded", "Progress", "load"]
 
 BATCH = 5000  # records that are stored in one transaction
 
@@ -43,6 +42,7 @@ class Progress(NamedTuple):
     rows: int  # that were written
     seconds: float  # since the load began
     skipped: int = 0  # records that were done before it began
+    text_column: str | None = None  # where the text is, if it was found by itself
 
     @property
     def left(self) -> float | None:
@@ -146,7 +146,7 @@ def load(
     wait : float
         How many seconds to wait while another process has the database locked.
     progress : callable, optional
-        Called with a `Progress` after each batch.
+        Called with a `Progress` before the first batch and after each batch.
 
     Returns
     -------
@@ -157,7 +157,8 @@ def load(
     -----
     The identity of a row is its input, the number or id of its record there, the number of the
     string in a record that was split, and the text: equal strings are different rows. What is
-    stored is never changed, unless `replace` is True. A load with another model is refused until then.
+    stored is never changed, unless `replace` is True; without it, a load of the same input with
+    another model is refused.
 
     Examples
     --------
@@ -179,12 +180,12 @@ def load(
     _check_numbers(threshold, wait)
     if on_error not in ("raise", "skip"):
         raise InvalidInput(message("on_error", on_error, "'raise' or 'skip'", "pass one of them"))
-    loaded, name = _model_of(model, model_name)
+    loaded, name = model_of(model, model_name)
     kept = None if carry is None else _names(carry)
     skip = on_error == "skip"
     reading = Reading(text_column, id_column, kept, format, encoding, source_name, skip)
     given = input_of(source, reading)
-    layout = layout_of(table, _labels(loaded), given.columns, verbatim)
+    layout = layout_of(table, labels_of(loaded), given.columns, verbatim)
     stamp = Stamp(given.name, storable(name), version_of(loaded), threshold)
     sink = sink_for(into, wait) if isinstance(into, str | os.PathLike) else into
     run = _Run(loaded, given, layout, stamp, constraints, splitter(split), sink)
@@ -193,10 +194,7 @@ def load(
         run.start(replace)
         for _ in run.batches(batch):
             if progress is not None:
-                seconds = time.perf_counter() - began
-                progress(
-                    Progress(run.mark.records, given.total, run.written, seconds, run.skipped)
-                )
+                progress(run.progress(time.perf_counter() - began))
     return Loaded(
         str(sink),
         table,
@@ -227,57 +225,6 @@ def _names(carry: Any) -> list[str]:
     if isinstance(carry, str) or not isinstance(carry, Iterable):
         raise InvalidInput(message("carry", carry, "a list of columns", "write ['id', 'price']"))
     return [str(one) for one in carry]
-
-
-# ---- the model -----------------------------------------------------------------------------------
-
-
-def _model_of(model: Any, name: str | None) -> tuple[Any, str]:
-    """Return a fitted model and its name."""
-    if isinstance(model, str | os.PathLike):
-        from caesura.models import load as load_model
-
-        return load_model(model), name or Path(model).stem
-    if not hasattr(model, "extract"):
-        expected = "a fitted model, or the file of one"
-        raise InvalidInput(message("model", model, expected, "pass what fit returned"))
-    return model, name or type(model).__name__
-
-
-def _labels(model: Any) -> list[str]:
-    return list(model.extract([]).labels)
-
-
-def version_of(model: Any) -> str:
-    """Return a version of a model: a hash of all that its answers depend on.
-
-    Parameters
-    ----------
-    model : SemiCRF, ChainCRF or NeuralSegmenter
-        A fitted model.
-
-    Returns
-    -------
-    str
-        Twelve hexadecimal digits. The number of threads has no part in it.
-
-    Examples
-    --------
-    >>> import caesura
-    >>> model = caesura.SemiCRF(c2=0.1).fit(["Codd (1970)."], [[(0, 1, "author")]])
-    >>> version_of(model) == version_of(model.set_params(n_threads=1))
-    True
-    """
-    neutral = {"n_threads": None, "verbose": False}
-    before = {key: value for key, value in model.get_params().items() if key in neutral}
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "model")
-        try:
-            model.set_params(**{key: neutral[key] for key in before})
-            model.save(file)
-        finally:
-            model.set_params(**before)
-        return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
 
 
 # ---- running -------------------------------------------------------------------------------------
@@ -320,7 +267,8 @@ class _Run:
         self.stored = stored
 
     def batches(self, size: int) -> Iterator[None]:
-        """Store the input, and yield after each batch."""
+        """Store the input; yield before the first batch and after each batch."""
+        yield
         digest, entries = self._rest()
         some = list(islice(entries, size))
         if not some and self.mark.finished:
@@ -339,6 +287,11 @@ class _Run:
             if not following:
                 return
             some = following
+
+    def progress(self, seconds: float) -> Progress:
+        """Return how far the load is."""
+        given, column = self.given, self.given.text if self.given.guessed else None
+        return Progress(self.mark.records, given.total, self.written, seconds, self.skipped, column)
 
     def _rest(self) -> tuple[Any, Iterator[Entry]]:
         """Return the records that are not stored yet; all of them if the input has changed."""

@@ -87,8 +87,8 @@ class SQLAlchemySink:
         except ImportError as error:
             driver = error.name or "a driver"
             raise InvalidInput(
-                f"into: {self} needs the package {driver}, which is not installed; "
-                f"run pip install {driver}"
+                f"into: {self} needs the Python module {driver}, which is not installed; install "
+                f"a package that has it, or name another driver, as {self._url.drivername}+DRIVER://"
             ) from None
         with self._naming():
             engine.connect().close()

@@ -23,7 +23,7 @@ _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 
 
 def split_records(text: str, by: Split = "auto") -> list[str]:
-    """Return the records in a string.
+    r"""Return the records in a string.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ def split_records(text: str, by: Split = "auto") -> list[str]:
     --------
     >>> split_records("[1] Codd. A relational model. 1970. [2] Gray. Transactions. 1981.")
     ['Codd. A relational model. 1970.', 'Gray. Transactions. 1981.']
-    >>> split_records("12 High Street\\nLeeds")
-    ['12 High Street\\nLeeds']
-    >>> split_records("12 High Street\\n7 Park Lane", by="lines")
+    >>> split_records("12 High Street\nLeeds")
+    ['12 High Street\nLeeds']
+    >>> split_records("12 High Street\n7 Park Lane", by="lines")
     ['12 High Street', '7 Park Lane']
     """
     if not isinstance(text, str):
