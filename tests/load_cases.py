@@ -65,7 +65,7 @@ def query(url: str, text: str) -> list[Any]:
     engine = sqlalchemy.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     try:
         with engine.begin() as connection:
-            return list(connection.exec_driver_sql(text).mappings())
+            return list(connection.exec_driver_sql(text.replace("%", "%%")).mappings())
     finally:
         engine.dispose()
 

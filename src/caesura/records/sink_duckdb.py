@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.errors import InvalidInput, MissingPackage
 from caesura.records import sql
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Rows, Table, check
+from caesura.records.sinks import (
+    LOADS,
+    MARK_COLUMNS,
+    Column,
+    Kind,
+    Mark,
+    Rows,
+    Table,
+    check,
+    load_id,
+)
 
 if TYPE_CHECKING:
     import duckdb
@@ -147,12 +157,12 @@ class DuckDBSink:
 
     def mark(self, source: str) -> Mark | None:
         """Return how much of an input is stored."""
-        row = self._open.execute(sql.select_mark(), [self._table.name, source]).fetchone()
+        row = self._open.execute(sql.select_mark(), [load_id(self._table.name, source)]).fetchone()
         return sql.read_mark(row)
 
     def _set_mark(self, mark: Mark) -> None:
         delete, insert = sql.replace_mark()
-        self._open.execute(delete, [self._table.name, mark.source])
+        self._open.execute(delete, [load_id(self._table.name, mark.source)])
         self._open.execute(insert, list(sql.mark_values(self._table.name, mark)))
 
     def clear(self, mark: Mark) -> None:

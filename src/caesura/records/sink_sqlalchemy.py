@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from caesura.errors import InvalidInput, MissingPackage
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Mark, Rows, Table, check
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Mark, Rows, Table, check, load_id
+from caesura.records.sql import quoted
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -16,8 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["SQLAlchemySink"]
 
 KEY_LENGTH = 32  # characters of a key: some databases index only strings of a known length
-ATTEMPTS = 5  # at a transaction in whose way another one was
+ATTEMPTS = 8  # at a transaction in whose way another one was
 CHUNK = 500  # keys that are looked up at a time
+PAUSE = 0.05  # seconds after the first of them
+# How errors are called that say so: a key or a table that has come meanwhile, a deadlock.
+_CONFLICT = re.compile("Integrity|Unique|Duplicate|Deadlock|Serialization")
 T = TypeVar("T")
 
 
@@ -45,7 +51,7 @@ class SQLAlchemySink:
         self._sa = _sqlalchemy()
         try:
             self._url: sqlalchemy.URL = self._sa.engine.make_url(url)
-        except self._sa.exc.ArgumentError:
+        except (self._sa.exc.ArgumentError, ValueError):
             raise InvalidInput(
                 f"into: got {url.partition('://')[0]}://..., which is not the URL of a database; "
                 "write it as postgresql://user:password@host:port/database"
@@ -65,8 +71,8 @@ class SQLAlchemySink:
         self._table = table
         self._engine = self._connected()
         metadata = self._sa.MetaData()
-        self._rows = self._described(table, metadata, table.columns[0].name)
-        self._marks = self._described(Table(LOADS, MARK_COLUMNS), metadata, None)
+        self._rows = self._described(table, metadata)
+        self._marks = self._described(Table(LOADS, MARK_COLUMNS), metadata)
 
         def created() -> dict[str, str]:
             with self._engine.begin() as connection:
@@ -94,7 +100,7 @@ class SQLAlchemySink:
             engine.connect().close()
         return engine
 
-    def _described(self, table: Table, metadata: Any, key: str | None) -> Any:
+    def _described(self, table: Table, metadata: Any) -> Any:
         """Return a table as SQLAlchemy describes it; the keys of columns are c0, c1 ..."""
         sa = self._sa
         types = {
@@ -105,19 +111,25 @@ class SQLAlchemySink:
         }
 
         def column(k: int, one: Column) -> Any:
-            main = one.name == key
+            main = k == 0
             kind = sa.String(KEY_LENGTH) if main else types[one.kind]
             return sa.Column(one.name, kind, key=f"c{k}", primary_key=main, quote=True)
 
         columns = (column(k, one) for k, one in enumerate(table.columns))
         return sa.Table(table.name, metadata, *columns, quote=True)
 
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        """What a database raises, through SQLAlchemy or from its driver directly."""
+        own = () if self._engine is None else (self._engine.dialect.loaded_dbapi.Error,)
+        return (self._sa.exc.SQLAlchemyError, *own)
+
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
         """Name the database in its errors."""
         try:
             yield
-        except self._sa.exc.SQLAlchemyError as error:
+        except self._errors as error:
             said = str(getattr(error, "orig", None) or error)
             raise InvalidInput(f"into: {self}: {' '.join(said.split())[:300]}") from None
 
@@ -127,26 +139,28 @@ class SQLAlchemySink:
             for attempt in range(ATTEMPTS):
                 try:
                     return run()
-                except (self._sa.exc.IntegrityError, self._sa.exc.ProgrammingError):
-                    if attempt == ATTEMPTS - 1:
+                except self._errors as error:
+                    kind = type(getattr(error, "orig", None) or error).__name__
+                    if attempt == ATTEMPTS - 1 or not _CONFLICT.search(kind):
                         raise
+                time.sleep(PAUSE * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
     def _of(self, source: str) -> Any:
         """Return the condition that a watermark is that of an input."""
-        marks = self._marks.c
-        return (marks.c0 == self._table.name) & (marks.c1 == source)
+        return self._marks.c.c0 == load_id(self._table.name, source)
 
     def mark(self, source: str) -> Mark | None:
         """Return how much of an input is stored."""
         with self._naming(), self._engine.begin() as connection:
-            query = self._sa.select(*list(self._marks.c)[1:]).where(self._of(source))
+            query = self._sa.select(*list(self._marks.c)[2:]).where(self._of(source))
             row = connection.execute(query).first()
         return None if row is None else Mark(*row)
 
     def _set_mark(self, connection: Any, mark: Mark) -> None:
         connection.execute(self._marks.delete().where(self._of(mark.source)))
-        values = dict(zip(self._marks.c.keys(), (self._table.name, *mark), strict=True))
+        stored = (load_id(self._table.name, mark.source), self._table.name, *mark)
+        values = dict(zip(self._marks.c.keys(), stored, strict=True))
         connection.execute(self._marks.insert(), values)
 
     def clear(self, mark: Mark) -> None:
@@ -198,12 +212,11 @@ class SQLAlchemySink:
                 self._rows.insert(), [dict(zip(names, row, strict=True)) for row in rows]
             )
             return
-        quote = connection.dialect.identifier_preparer.quote_identifier
-        columns = ", ".join(quote(column.name) for column in self._table.columns)
+        columns = ", ".join(quoted(column.name) for column in self._table.columns)
         raw = connection.connection.driver_connection
         with (
             raw.cursor() as cursor,
-            cursor.copy(f"COPY {quote(self._table.name)} ({columns}) FROM STDIN") as copy,
+            cursor.copy(f"COPY {quoted(self._table.name)} ({columns}) FROM STDIN") as copy,
         ):
             for row in rows:
                 copy.write_row(row)

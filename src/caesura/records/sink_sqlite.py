@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from caesura.errors import InvalidInput
 from caesura.records import sql
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Kind, Mark, Rows, Table, check
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Kind, Mark, Rows, Table, check, load_id
 
 __all__ = ["SQLiteSink"]
 
@@ -57,9 +57,9 @@ class SQLiteSink:
             )
         marks = Table(LOADS, MARK_COLUMNS)
         with self._transaction():
-            self._open.execute(sql.create(marks, TYPES))
-            key = f"PRIMARY KEY ({sql.quoted(table.columns[0].name)})"
-            self._open.execute(sql.create(table, TYPES, key))
+            for one in (marks, table):
+                key = f"PRIMARY KEY ({sql.quoted(one.columns[0].name)})"
+                self._open.execute(sql.create(one, TYPES, key))
             there = self._open.execute("SELECT name, type FROM pragma_table_info(?)", [table.name])
             check(self, table.name, dict(there.fetchall()), table)
 
@@ -91,12 +91,14 @@ class SQLiteSink:
     def mark(self, source: str) -> Mark | None:
         """Return how much of an input is stored."""
         with self._naming():
-            row = self._open.execute(sql.select_mark(), [self._table.name, source]).fetchone()
+            row = self._open.execute(
+                sql.select_mark(), [load_id(self._table.name, source)]
+            ).fetchone()
         return sql.read_mark(row)
 
     def _set_mark(self, mark: Mark) -> None:
         delete, insert = sql.replace_mark()
-        self._open.execute(delete, [self._table.name, mark.source])
+        self._open.execute(delete, [load_id(self._table.name, mark.source)])
         self._open.execute(insert, sql.mark_values(self._table.name, mark))
 
     def clear(self, mark: Mark) -> None:

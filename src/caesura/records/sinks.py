@@ -11,6 +11,8 @@ watermark, and what it has not returned from is stored whole or not at all.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -19,7 +21,8 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["LOADS", "MARK_COLUMNS", "Column", "Mark", "Rows", "Sink", "Table", "check", "sink_for"]
+__all__ = ["LOADS", "MARK_COLUMNS", "Column", "Mark", "Rows", "Sink", "Table", "check", "load_id"]
+__all__ += ["sink_for"]
 
 Kind = Literal["text", "integer", "number", "boolean"]
 Rows = Mapping[str, Sequence[Any]]  # the values of each column, all of the same length
@@ -54,7 +57,14 @@ class Mark(NamedTuple):
     model_version: str = ""
 
 
+def load_id(table: str, source: str) -> str:
+    """Return the key of a watermark: a hash of table and input, which may be long."""
+    key = json.dumps([table, source])
+    return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+
+
 MARK_COLUMNS: tuple[Column, ...] = (
+    Column("load_id", "text"),
     Column("table_name", "text"),
     Column("source", "text"),
     Column("records", "integer"),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from caesura.errors import InvalidInput, message
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Table
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Table, load_id
 
 __all__ = [
     "copy_new",
@@ -91,22 +91,20 @@ def delete_source(table: str) -> str:
 
 
 def select_mark() -> str:
-    """Return the statement that reads a watermark; the table and the input are bound."""
-    return (
-        f"SELECT {_list(MARK_COLUMNS[1:])} FROM {quoted(LOADS)} "
-        f"WHERE {quoted('table_name')} = ? AND {quoted('source')} = ?"
-    )
+    """Return the statement that reads a watermark, whose key is bound."""
+    columns = _list(MARK_COLUMNS[2:])
+    return f"SELECT {columns} FROM {quoted(LOADS)} WHERE {quoted('load_id')} = ?"
 
 
 def replace_mark() -> tuple[str, str]:
     """Return the two statements that write a watermark: delete the old one, insert the new one."""
-    where = f"WHERE {quoted('table_name')} = ? AND {quoted('source')} = ?"
-    return f"DELETE FROM {quoted(LOADS)} {where}", insert(LOADS, MARK_COLUMNS)
+    delete = f"DELETE FROM {quoted(LOADS)} WHERE {quoted('load_id')} = ?"
+    return delete, insert(LOADS, MARK_COLUMNS)
 
 
 def mark_values(table: str, mark: Mark) -> tuple[object, ...]:
     """Return what a watermark is stored as."""
-    return (table, *mark)
+    return (load_id(table, mark.source), table, *mark)
 
 
 def read_mark(row: Sequence[Any] | None) -> Mark | None:

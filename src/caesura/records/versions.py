@@ -51,12 +51,10 @@ def version_of(model: Any) -> str:
     True
     """
     neutral = {"n_threads": None, "verbose": False}
-    before = {key: value for key, value in model.get_params().items() if key in neutral}
+    twin = object.__new__(type(model))  # other threads may use the model meanwhile
+    twin.__dict__.update(model.__dict__)
+    twin.set_params(**{key: neutral[key] for key in neutral.keys() & model.get_params()})
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "model")
-        try:
-            model.set_params(**{key: neutral[key] for key in before})
-            model.save(file)
-        finally:
-            model.set_params(**before)
+        twin.save(file)
         return hashlib.sha256(file.read_bytes()).hexdigest()[:12]
