@@ -195,7 +195,9 @@ def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
         return float(value) if kind == "number" else value
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    if isinstance(value, dict | list | bool | int | float):
+        return json.dumps(value, ensure_ascii=False, default=str)
+    return str(value)
 
 
 def _text_column(name: str, seen: _Seen, reading: Reading) -> str | None:
