@@ -263,7 +263,7 @@ class _Score:
         states = training.labelling.structure.states
         self._own = own_features(training.encoder, states, documents.__getitem__)
         fitted = span_fitted(training.labelling[:3], training.encoder, training.model)
-        self._names, self._reading = model._segmenting(fitted)
+        self._names, self._reading = model.coding.reading(fitted)
 
     def __call__(self, kernel: _kernels.SpanModel) -> float:
         model = self._model

@@ -13,7 +13,7 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.models.base import Model
-from caesura.models.calibration import Calibration, Confident, calibrate
+from caesura.models.calibration import Confident, calibrate
 from caesura.models.extracting import Extracted
 from caesura.models.reading import documents_of, raw_chunks, sequences
 from caesura.neural.network import Network, threads
@@ -28,7 +28,6 @@ class Answers(Model):
     """The questions that a fitted network answers."""
 
     _network: Network | None = None
-    _calibration: Calibration | None = None
 
     def _fitted_network(self) -> Network:
         if self._network is None:
@@ -148,7 +147,7 @@ class Answers(Model):
         for (cut, some), truth in zip(self._found(network, documents, True), gold, strict=True):
             right += [segment in set(truth) for segment in cut]
             chances += some
-        self._calibration = calibrate(np.array(chances), np.array(right, bool), method)
+        self.calibration_ = calibrate(np.array(chances), np.array(right, bool), method)
         return self
 
     def predict_confident(
@@ -176,7 +175,7 @@ class Answers(Model):
         -------
         list of list of Confident
         """
-        known = self._calibration
+        known = self.calibration_
         least = 0.0 if threshold is None else float(threshold)
         if precision is not None:
             if known is None:
@@ -194,7 +193,7 @@ class Answers(Model):
         self, documents: Sequence[Document], constraints: object
     ) -> Iterator[tuple[list[Segment], list[float]]]:
         """Yield the segments of each document with their probabilities."""
-        network, known = self._asked(constraints), self._calibration
+        network, known = self._asked(constraints), self.calibration_
         for cut, some in self._found(network, documents, True):
             shown = np.array(some) if known is None else known(np.array(some))
             yield cut, shown.tolist()
