@@ -38,6 +38,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     ".xz": lzma.compress,
 }
 SUFFIX = {"conll": ".conll", "jsonl": ".jsonl", "csv": ".csv", "xml": ".xml", "text": ".txt"}
+SUFFIX |= {"parquet": ".parquet", "xlsx": ".xlsx"}
 PIECES = [
     *(
         b'"',
@@ -160,6 +161,8 @@ def whole(folder: Path) -> dict[str, list[dict[str, bytes]]]:
         "conll": [{"scheme": "BIO"}, {"scheme": "BIOES", "separator": "\t"}, {"comments": False}],
         "jsonl": [{}, {"form": "text"}],
         "csv": [{}, {"separator": "\t"}],
+        "parquet": [{}],
+        "xlsx": [{}],
         "xml": [{}],
         "brat": [{}],
         "text": [{}],
@@ -229,7 +232,9 @@ def read_damaged(path: Path, format: str) -> Outcome:
         error = raised
         text = str(raised)
         assert path.name in text, f"no file in: {text}"
-        assert re.search(r"line \d", text) or "tags: got" in text, f"no line in: {text}"
+        placed = re.search(r"(line|row) \d", text) or "tags: got" in text
+        binary = format in ("parquet", "xlsx")  # damaged as a whole
+        assert placed or binary, f"no line in: {text}"
         assert "\n" not in text, f"more than a line: {text}"
     corpus = read(path, format, on_error="skip", align="expand") if error is None else None
     try:

@@ -279,7 +279,7 @@ def test_tables_by_hand(tmp_path: Path) -> None:
     [first, _] = read_csv(path, labels=["year"])
     assert fields(first) == [("year", "1999")]
     path = put(tmp_path, "author\tyear\r\nLee | Wu\t1999\r\n", "a.txt")
-    [document] = read_csv(path)
+    [document] = read_csv(path, text=False)
     assert document.text == "Lee Wu 1999"
     assert fields(document) == [("author", "Lee"), ("author", "Wu"), ("year", "1999")]
 
@@ -326,14 +326,13 @@ def test_places_are_told_where_they_must_be(tmp_path: Path) -> None:
         ('text,a\nx,x\n"x,y\n\n', "line 3: got a row that ends wrong (unexpected end of data)"),
         ('text,a\n"x"y,\n', "line 2: got a row that ends wrong (',' expected after '\"')"),
         ("text,a,a\n", "line 1: columns: got 'a', expected different names of columns"),
-        ("text,\n", "line 1: columns: got '', expected different names of columns"),
         ("text,a\nx,x @0:9\n", "line 2: a: got 'x @0:9', expected what stands in the text"),
     ],
 )
 def test_errors_of_tables(tmp_path: Path, content: str, text: str) -> None:
     path = put(tmp_path, content, "a.csv")
     with refused(f"{path}, {text}"):
-        list(read_csv(path))
+        list(read_csv(path, labels=["a"]))
     with refused("separator: got ', ', expected one character"):
         read_csv(path, separator=", ")
     with refused("separator: got '\"', expected one character, no quote or line end"):

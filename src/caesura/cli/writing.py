@@ -15,8 +15,9 @@ import orjson
 from caesura import corpora, render
 from caesura.cli.output import warn
 from caesura.cli.reading import base_name
+from caesura.corpora.cells import cells_of
 from caesura.corpora.files import writing
-from caesura.corpora.tables import cells_of, csv_line
+from caesura.corpora.sinks import csv_line
 from caesura.documents import Document
 from caesura.segments import Segment
 

@@ -11,13 +11,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from caesura.corpora.columns import Columns
 from caesura.corpora.conll import read_conll, write_conll
 from caesura.corpora.corpus import Align, Corpus, Notes, OnError, Tally
 from caesura.corpora.detection import SUFFIXES, detect
 from caesura.corpora.elements import read_xml, write_xml
 from caesura.corpora.files import Name, unpacked_suffix
+from caesura.corpora.frames import from_frame
 from caesura.corpora.jsonl import read_jsonl, write_jsonl
 from caesura.corpora.lines import read_text, write_text
+from caesura.corpora.sheets import read_parquet, read_xlsx, write_parquet, write_xlsx
 from caesura.corpora.standoff import read_brat, write_brat
 from caesura.corpora.tables import read_csv, write_csv
 from caesura.documents import Document, Tokeniser
@@ -25,22 +28,28 @@ from caesura.errors import InvalidInput, message
 
 __all__ = [
     "FORMATS",
+    "Columns",
     "Corpus",
     "Notes",
     "detect",
+    "from_frame",
     "read",
     "read_brat",
     "read_conll",
     "read_csv",
     "read_jsonl",
+    "read_parquet",
     "read_text",
+    "read_xlsx",
     "read_xml",
     "write",
     "write_brat",
     "write_conll",
     "write_csv",
     "write_jsonl",
+    "write_parquet",
     "write_text",
+    "write_xlsx",
     "write_xml",
 ]
 
@@ -58,6 +67,8 @@ _FORMATS = {
     "conll": _Format(read_conll, write_conll, cuts=False, aligns=False),
     "jsonl": _Format(read_jsonl, write_jsonl),
     "csv": _Format(read_csv, write_csv),
+    "parquet": _Format(read_parquet, write_parquet),
+    "xlsx": _Format(read_xlsx, write_xlsx),
     "xml": _Format(read_xml, write_xml),
     "brat": _Format(read_brat, write_brat),
     "text": _Format(read_text, write_text, aligns=False),
@@ -85,7 +96,7 @@ def read(
     path : str or path
         The file, or brat's folder; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard
         input.
-    format : {"conll", "jsonl", "csv", "xml", "brat", "text"}, optional
+    format : {"conll", "jsonl", "csv", "parquet", "xlsx", "xml", "brat", "text"}, optional
         The format; by default what `detect` finds.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens, in formats that have no tokens.
@@ -135,8 +146,9 @@ def write(
     >>> write("names.doc", [])
     Traceback (most recent call last):
     caesura.errors.InvalidInput: path: got 'names.doc', expected a name that ends in .conll,
-    .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .xml, .tsv, .txt, or a folder; pass
-    format='conll', 'jsonl', 'csv', 'xml', 'brat' or 'text'
+    .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .parquet, .pq, .xlsx, .xml, .tsv,
+    .txt, or a folder; pass format='conll', 'jsonl', 'csv', 'parquet', 'xlsx', 'xml', 'brat' or
+    'text'
     """
     name = _known(format) if format is not None else _by_name(path)
     _check_options(_FORMATS[name].write, options)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, get_args
 
+from caesura.corpora.columns import Columns
 from caesura.corpora.files import Name, name_of
 from caesura.documents import Document
+from caesura.documents.spans import Alignment
 from caesura.errors import InvalidInput, message
 
 __all__ = ["Align", "Corpus", "Notes", "OnError", "Tally"]
@@ -33,6 +35,8 @@ class Notes(NamedTuple):
     lost_spans: int = 0  # those of them for which no token was left
     discontinuous: int = 0  # spans in several parts, which were left out
     relations: int = 0  # relations, events, attributes and remarks, which were left out
+    repeated: int = 0  # cells that stand in their text twice, and were found at the first place
+    first_repeated: str = ""  # the first of them
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
@@ -42,10 +46,12 @@ class Notes(NamedTuple):
         parts += [cut] * bool(self.cut_spans)
         parts += [f"{self.discontinuous} discontinuous spans left out"] * bool(self.discontinuous)
         parts += [f"{self.relations} relations and the like left out"] * bool(self.relations)
+        twice = f"{self.repeated} values stand in their text twice, as {self.first_repeated}"
+        parts += [twice] * bool(self.repeated)
         return "; ".join(parts)
 
 
-class Tally:
+class Tally(Alignment):
     """What one reading counts."""
 
     def __init__(self, on_error: OnError, align: Align) -> None:
@@ -55,9 +61,11 @@ class Tally:
                 expected = " or ".join(map(repr, known))
                 raise InvalidInput(message(name, given, expected, "pass one of them"))
         self.on_error = on_error
-        self.align = align
+        self.align: Align = align
         self.documents = self.n_skipped = self.cut = self.lost = 0
-        self.discontinuous = self.relations = 0
+        self.discontinuous = self.relations = self.n_repeated = 0
+        self.first_repeated = ""
+        self.place = ""  # of the row that is being read
         self.skipped: list[str] = []
 
     def refuse(self, error: InvalidInput) -> None:
@@ -68,11 +76,17 @@ class Tally:
         if len(self.skipped) < _KEPT:
             self.skipped.append(str(error))
 
+    def repeated(self, part: str, label: str) -> None:
+        """Count a cell that stands in its text more than once."""
+        self.n_repeated += 1
+        self.first_repeated = self.first_repeated or f"{self.place}{label}: {part!r}"
+
     @property
     def notes(self) -> Notes:
         """What was counted so far."""
         spans = (self.cut, self.align, self.lost, self.discontinuous, self.relations)
-        return Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
+        made = Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
+        return made._replace(repeated=self.n_repeated, first_repeated=self.first_repeated)
 
 
 class Corpus:
@@ -89,6 +103,11 @@ class Corpus:
         The name of its format, as ``conll``.
     scheme : str or None
         The tag scheme of its tags, given or found; None where it has no tags.
+    columns : Columns or None
+        Which column of a table is the text, which are labels and which are carried along; known
+        once reading has begun.
+    on_columns : callable, optional
+        Is called with the columns when they are first known.
 
     Examples
     --------
@@ -117,6 +136,8 @@ class Corpus:
         self.format = format
         self.scheme = scheme
         self._documents = documents
+        self.columns: Columns | None = None
+        self.on_columns: Callable[[Columns], None] | None = None
         self._choices = on_error, align
         self._tally = Tally(*self._choices)
 
@@ -128,6 +149,12 @@ class Corpus:
     def __iter__(self) -> Iterator[Document]:
         self._tally = tally = Tally(*self._choices)
         return self._counted(tally)
+
+    def found(self, columns: Columns) -> None:
+        """Take note of what the columns of a table are."""
+        first, self.columns = self.columns is None, columns
+        if first and self.on_columns is not None:
+            self.on_columns(columns)
 
     def _counted(self, tally: Tally) -> Iterator[Document]:
         for document in self._documents(tally):

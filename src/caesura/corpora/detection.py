@@ -22,6 +22,9 @@ SUFFIXES = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
     ".csv": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".xlsx": "xlsx",
     ".xml": "xml",
     ".ann": "brat",
 }
@@ -30,14 +33,16 @@ _COLUMNS = re.compile(r"^# global\.columns = |^-DOCSTART-", re.MULTILINE)
 
 
 def detect(path: Name) -> str:
-    r"""Return the format of a file: conll, jsonl, csv, xml, brat or text.
+    r"""Return the format of a file: conll, jsonl, csv, parquet, xlsx, xml, brat or text.
 
-    A name that ends in .conll, .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .xml or
-    .ann tells it, also with .gz, .bz2 or .xz after it; a folder is brat's, and so is a .txt file
-    with an .ann file beside it. Any other file is looked at, and the standard input too: what
-    begins with ``<`` is XML, with ``{`` JSON lines; a first line with a cell ``text`` between
-    commas or tabs is the head of a table; lines that all have as many fields, the last of them a
-    tag with a letter (``O``, ``B-PER``), are columns. The rest is text, or columns in a .tsv file.
+    A name that ends in .conll, .conllu, .iob, .bio, .cols, .jsonl, .ndjson, .json, .csv, .parquet,
+    .pq, .xlsx, .xml or .ann tells it, also with .gz, .bz2 or .xz after it; a folder is brat's, and
+    so is a .txt file with an .ann file beside it. Any other file is looked at, and the standard
+    input too: what begins with ``<`` is XML, with ``{`` JSON lines; a first line with a cell
+    ``text`` between commas, semicolons or tabs is the head of a table; lines that all have as many
+    fields, the last of them a tag with a letter (``O``, ``B-PER``), are columns. The rest is text.
+    In a .tsv file, lines that have as many cells each, some of several words, are a table, the rest
+    columns.
 
     Examples
     --------
@@ -58,12 +63,19 @@ def detect(path: Name) -> str:
         return "brat"
     if suffix == ".txt" and Path(path).with_suffix(".ann").exists():
         return "brat"
-    found = _by_content(beginning(path))
-    return "conll" if suffix == ".tsv" and found == "text" else found
+    content = beginning(path)
+    found = _by_content(content)
+    if suffix == ".tsv" and found == "text":
+        return "csv" if _is_tabbed(content.decode("utf-8", "replace")) else "conll"
+    return found
 
 
 def _by_content(content: bytes) -> str:
     """Return the format of what a file begins with."""
+    if content.startswith(b"PAR1"):
+        return "parquet"
+    if content.startswith(b"PK\x03\x04"):
+        return "xlsx"
     text = content.decode("utf-8", "replace").removeprefix("\ufeff")
     begin = text.lstrip()
     if re.match(r"<[?!A-Za-z_]", begin):
@@ -71,7 +83,8 @@ def _by_content(content: bytes) -> str:
     lines = text.splitlines()
     if begin.startswith("{") and _is_json(begin.splitlines()[0], cut=len(lines) < 2):
         return "jsonl"
-    if lines and any("text" in row for row in (_cells(lines[0], ","), _cells(lines[0], "\t"))):
+    heads = [_cells(lines[0], separator) for separator in ",;\t"] if lines else []
+    if any(cell.strip().casefold() == "text" for cells in heads for cell in cells):
         return "csv"
     return "conll" if _is_columns(text) else "text"
 
@@ -92,6 +105,19 @@ def _cells(line: str, separator: str) -> list[str]:
     except csv.Error:
         return []
     return cells if len(cells) > 1 and "token" not in cells else []
+
+
+def _is_tabbed(text: str) -> bool:
+    """Say whether lines have as many tabs each, and cells of several words."""
+    lines = text.rstrip("\r\n").split("\n")
+    lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
+    rows = [line.split("\t") for line in lines]
+    if len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+        return False
+    columns = zip(*rows[1:], strict=True)
+    return any(
+        sum(" " in cell.strip() for cell in column) * 2 > len(rows) - 1 for column in columns
+    )
 
 
 def _is_columns(text: str) -> bool:

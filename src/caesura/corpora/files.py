@@ -26,7 +26,9 @@ __all__ = [
     "Damaged",
     "Name",
     "Source",
+    "Together",
     "beginning",
+    "binary_writing",
     "name_of",
     "replacing",
     "unpacked_suffix",
@@ -250,12 +252,69 @@ def _packed(file: IO[bytes], packing: str) -> IO[bytes]:
 # ---- writing ----------------------------------------------------------------------------------
 
 
+class Together:
+    """Files that are put in their places together, once all of them are complete, or not at all.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with Together() as both:
+    ...         for name in ("a", "b"):
+    ...             with writing(Path(folder, name), both) as file:
+    ...                 _ = file.write("done")
+    ...         before = os.path.exists(os.path.join(folder, "a"))
+    ...     before, Path(folder, "a").read_text(), Path(folder, "b").read_text()
+    (False, 'done', 'done')
+    """
+
+    def __init__(self) -> None:
+        self._complete: list[tuple[Path, Path]] = []  # where files are, and their places
+
+    def add(self, beside: Path, place: Path) -> None:
+        """Take over a file that is complete."""
+        self._complete.append((beside, place))
+
+    def __enter__(self) -> Together:
+        return self
+
+    def __exit__(self, kind: object, *rest: object) -> None:
+        done: list[tuple[Path, Path | None]] = []
+        try:
+            for beside, place in self._complete if kind is None else ():
+                old = beside.with_name(f"{beside.name}.old") if place.exists() else None
+                if old is not None:
+                    _link(place, old)
+                    beside.chmod(stat.S_IMODE(place.stat().st_mode))
+                done.append((place, old))
+                beside.replace(place)
+        except BaseException:
+            for place, old in done:
+                if old is not None:
+                    old.replace(place)
+                else:
+                    place.unlink(missing_ok=True)
+            raise
+        finally:
+            for beside, _ in self._complete:
+                beside.unlink(missing_ok=True)
+                beside.with_name(f"{beside.name}.old").unlink(missing_ok=True)
+
+
+def _link(place: Path, old: Path) -> None:
+    """Give a file a second name, or copy it where a file can have only one."""
+    try:
+        os.link(place, old)
+    except OSError:
+        shutil.copy2(place, old)
+
+
 @contextlib.contextmanager
-def replacing(path: Name) -> Iterator[IO[bytes]]:
+def replacing(path: Name, together: Together | None = None) -> Iterator[IO[bytes]]:
     """Write a file beside its place, and put it there only once it is complete and on disk.
 
     So a reader sees the old file or the new one, an error leaves the old one, and a file can be
-    written from what is still being read of it. What is no regular file is written directly.
+    written from what is still being read of it. What is no regular file is written directly. With
+    `together`, the file is put in its place with others.
     """
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():
@@ -263,16 +322,22 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
             yield file
         return
     beside = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+    kept = False
     try:
         with _made(beside, path) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
+        if together is not None:
+            together.add(beside, place)
+            kept = True
+            return
         if place.exists():
             beside.chmod(stat.S_IMODE(place.stat().st_mode))
         beside.replace(place)
     finally:
-        beside.unlink(missing_ok=True)
+        if not kept:
+            beside.unlink(missing_ok=True)
 
 
 def _made(beside: Path, path: Name) -> IO[bytes]:
@@ -285,18 +350,25 @@ def _made(beside: Path, path: Name) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def writing(path: Name) -> Iterator[IO[str]]:
-    """Write text as UTF-8, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
+def binary_writing(path: Name, together: Together | None = None) -> Iterator[IO[bytes]]:
+    """Write bytes, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
     with contextlib.ExitStack() as stack:
         if path == "-":
-            binary: IO[bytes] = sys.stdout.buffer
             stack.callback(sys.stdout.buffer.flush)
-        else:
-            binary = stack.enter_context(replacing(path))
-            packing = Path(os.fspath(path)).suffix.lower()
-            if packing in PACKED:
-                packed = _packed(binary, packing)
-                binary = stack.enter_context(contextlib.closing(packed))
+            yield sys.stdout.buffer
+            return
+        binary = stack.enter_context(replacing(path, together))
+        packing = Path(os.fspath(path)).suffix.lower()
+        if packing in PACKED:
+            packed = _packed(binary, packing)
+            binary = stack.enter_context(contextlib.closing(packed))
+        yield binary
+
+
+@contextlib.contextmanager
+def writing(path: Name, together: Together | None = None) -> Iterator[IO[str]]:
+    """Write text as UTF-8, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
+    with binary_writing(path, together) as binary:
         text = io.TextIOWrapper(binary, "utf-8", newline="\n")
         try:
             yield text

@@ -9,15 +9,18 @@
 from __future__ import annotations
 
 import json
-import operator
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
 
+from caesura.corpora.cells import document_of
+from caesura.corpora.columns import NAME_TEXT, Columns, renamed, text_cell
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
-from caesura.corpora.spans import Span, labelled, spans_of
+from caesura.corpora.spans import labelled, spans_of
 from caesura.documents import FIELDS, Document, Tokeniser, as_document
 from caesura.documents.document import with_columns
+from caesura.documents.spans import checked_spans
 from caesura.errors import InvalidInput, message
 
 __all__ = ["read_jsonl", "write_jsonl"]
@@ -29,6 +32,8 @@ def read_jsonl(
     path: Name,
     *,
     tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+    text: str | None = None,
+    labels: Iterable[str] = (),
     align: Align = "strict",
     on_error: OnError = "raise",
     encoding: str = "utf-8",
@@ -39,7 +44,7 @@ def read_jsonl(
     and ``spans``, which are [start, end, label] by characters (code points); ends are exclusive.
     There may be ``offsets`` (the span of each token in the text), ``attributes`` and ``dense`` as
     in `Document`. Other keys with a list of one string or number for each token are columns, and
-    the rest are not read.
+    the rest are carried along: `Document.carried`.
 
     Parameters
     ----------
@@ -47,6 +52,11 @@ def read_jsonl(
         The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens where there are none.
+    text : str, optional
+        The key of the text, if it is not ``text``.
+    labels : iterable of str
+        Keys whose values are segments, strings or lists of them; each is looked for in the text,
+        see `read_csv`.
     align : {"strict", "expand", "contract"}
         What to do with a span that begins or ends inside a token: raise, take the whole token, or
         leave it out. They are counted in the notes of the corpus.
@@ -77,6 +87,7 @@ def read_jsonl(
     """
     cutter = Tokeniser.of(tokeniser)
     source = Source(path, encoding)
+    keys = _Keys(text, [labels] if isinstance(labels, str) else list(labels))
 
     def documents(tally: Tally) -> Iterator[Document]:
         for number, line in source.lines():
@@ -84,13 +95,55 @@ def read_jsonl(
                 tally.refuse(line)
             elif line.strip():
                 try:
-                    document = _document(_loaded(line), cutter, tally)
+                    tally.place = f"line {number}, "
+                    document = _document(keys.read(_loaded(line)), cutter, tally)
+                    if keys.labels:
+                        document = keys.labelled(document, cutter, tally)
                 except InvalidInput as error:
                     tally.refuse(source.error(number, error))
                 else:
                     yield document
 
     return Corpus(path, "jsonl", documents, on_error=on_error, align=align)
+
+
+class _Keys(NamedTuple):
+    """The keys of the text and of segments, where others are asked for."""
+
+    text: str | None
+    labels: list[str]
+
+    def read(self, record: Any) -> Any:
+        """Return an object with its text where it is looked for."""
+        if not isinstance(record, dict):
+            return record
+        if self.text is None or self.text == "text":
+            if not record.keys() & {"text", "tokens", "attributes", "dense"} and record:
+                listed = ", ".join(map(repr, list(record)[:12]))
+                expected = "the key of the text: none is named text or tokens"
+                raise InvalidInput(f"text: got the keys {listed}, expected {expected}; {NAME_TEXT}")
+            return record
+        if self.text not in record:
+            listed = ", ".join(map(repr, list(record)[:12]))
+            raise InvalidInput(message("text", self.text, f"one of {listed}", "correct its name"))
+        fields = {*RESERVED, "columns"}
+        kept = {key: value for key, value in record.items() if key not in fields | {self.text}}
+        other = {f"{key} (input)": value for key, value in record.items() if key in fields}
+        other.pop(f"{self.text} (input)", None)
+        text = text_cell(record[self.text], self.text)
+        return {"text": text, **kept, **(other if "spans" not in record else {})} | (
+            {"spans": record["spans"]} if record.get("spans") is not None else {}
+        )
+
+    def labelled(self, document: Document, tokeniser: Tokeniser, tally: Tally) -> Document:
+        """Return a document with the segments that are the values of keys."""
+        carried = dict(document.carried)
+        values = {label: carried.pop(label, None) for label in self.labels}
+        columns = Columns(("text", *values), "text", tuple(values))
+        place = {name: i for i, name in enumerate(columns.names)}
+        row = [document.text or "", *values.values()]
+        found = document_of(columns, place, row, tokeniser, tally)
+        return replace(found, carried=carried)
 
 
 def _loaded(line: str) -> Any:
@@ -120,9 +173,13 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
     except InvalidInput as error:
         raise InvalidInput(str(error).removeprefix("record.").removeprefix("record: ")) from None
     spans = record.get("spans")
-    checked = None if spans is None else _checked(spans, bare)
+    checked = None if spans is None else checked_spans(spans, bare)
     if columns := _columns(record, len(bare)):
         bare = with_columns(bare, columns)
+    known = {*RESERVED, "columns", *columns}
+    carried = {key: value for key, value in record.items() if key not in known}
+    if carried:
+        object.__setattr__(bare, "carried", carried)
     return bare if checked is None else labelled(bare, checked, tally)
 
 
@@ -138,25 +195,6 @@ def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
         and len(values) == count
         and all(isinstance(value, str | int | float) for value in values)
     }
-
-
-def _checked(spans: Any, document: Document) -> list[Span]:
-    """Return spans of characters, or raise at what is none."""
-    if document.offsets is None:
-        came = "no text" if document.text is None else "tokens that do not stand in the text"
-        raise InvalidInput(f"spans: got {came}, expected text; pass offsets, or segments by tokens")
-    checked = []
-    for i, span in enumerate(spans if isinstance(spans, list) else [spans]):
-        try:
-            start, end, label = operator.index(span[0]), operator.index(span[1]), span[2]
-            right = len(span) == 3 and isinstance(label, str)
-        except (TypeError, IndexError, KeyError):
-            right = False
-        if not right:
-            expected = f"[start, end, label] within the {len(document.text or '')} characters"
-            raise InvalidInput(message(f"spans[{i}]", span, expected, "ends are exclusive"))
-        checked.append(Span(start, end, label))
-    return checked
 
 
 def write_jsonl(
@@ -213,7 +251,13 @@ def _record(document: Document) -> dict[str, Any]:
         record[name] = values
     record["attributes"] = document.attributes
     record["dense"] = None if document.dense is None else document.dense.tolist()
-    return {key: value for key, value in record.items() if value is not None}
+    return _with_carried(record, document)
+
+
+def _with_carried(record: dict[str, Any], document: Document) -> dict[str, Any]:
+    """Return what is there of a record, and what its document carries along."""
+    found = {key: value for key, value in record.items() if value is not None}
+    return {**found, **renamed(document.carried, {*RESERVED, "columns", *found})}
 
 
 def _text_record(document: Document) -> dict[str, Any]:
@@ -221,8 +265,7 @@ def _text_record(document: Document) -> dict[str, Any]:
     if document.text is None or document.offsets is None:
         came = "text" if document.text is None else "offsets"
         raise InvalidInput(message(came, None, "one", "write them with form='tokens'"))
-    record = {"text": document.text, "spans": spans_of(document)}
-    return {key: value for key, value in record.items() if value is not None}
+    return _with_carried({"text": document.text, "spans": spans_of(document)}, document)
 
 
 def _json(record: dict[str, Any]) -> str:

@@ -1,102 +1,14 @@
-"""Spans of characters, and the segments of tokens that they are."""
+"""Segments of tokens as spans of characters; `caesura.documents.spans` has the way back."""
 
 from __future__ import annotations
 
-import copy
 import itertools
-from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
-from typing import NamedTuple
 
-from caesura.corpora.corpus import Tally
 from caesura.documents import Document
+from caesura.documents.spans import OTHER_ALIGNMENT, Span, labelled
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment
 
 __all__ = ["OTHER_ALIGNMENT", "Span", "labelled", "spans_of", "text_of"]
-
-OTHER_ALIGNMENT = "pass another tokeniser, or align='expand' or 'contract'"  # a remedy
-
-
-class Span(NamedTuple):
-    """A labelled span of characters, half-open."""
-
-    start: int
-    end: int
-    label: str
-
-
-class _Place(NamedTuple):
-    """The tokens that a span touches, half-open, and whether it cuts the first and the last."""
-
-    first: int
-    last: int
-    cut_first: bool
-    cut_last: bool
-
-    @property
-    def cut(self) -> bool:
-        return self.cut_first or self.cut_last or self.first >= self.last
-
-
-def labelled(
-    document: Document, spans: Sequence[Span], tally: Tally, names: Sequence[str] | None = None
-) -> Document:
-    """Return a document with the segments of spans of its characters, which errors call `names`.
-
-    A span that cuts a token is counted. ``strict`` raises; ``expand`` takes the whole token, unless
-    the span before has it; ``contract`` leaves the token out. A span without tokens is dropped.
-    """
-    length = len(document.text or "")
-    segments: list[Segment] = []
-    reached = end_before = 0
-    for i in sorted(range(len(spans)), key=spans.__getitem__):
-        start, end, label = spans[i]
-        name = f"spans[{i}]" if names is None else names[i]
-        if not 0 <= start < end <= length:
-            expected = f"[start, end, label] within the {length} characters"
-            raise InvalidInput(message(name, list(spans[i]), expected, "ends are exclusive"))
-        if start < end_before:
-            expected = f"start >= {end_before}, where the span before it ends"
-            remedy = "they overlap: shorten or drop one of them"
-            raise InvalidInput(message(name, list(spans[i]), expected, remedy))
-        place = _placed(document, start, end)
-        first, last = place.first, place.last
-        if place.cut:
-            tally.cut += 1
-            if tally.align == "strict":
-                raise _cut(document, name, spans[i], place)
-        if tally.align == "contract":
-            first, last = first + place.cut_first, last - place.cut_last
-        first = max(first, reached)
-        end_before = end
-        if first >= last:
-            tally.lost += 1
-            continue
-        segments.append(Segment(first, last, label))
-        reached = last
-    with_segments = copy.copy(document)  # whose fields need no second check
-    object.__setattr__(with_segments, "segments", tuple(segments))
-    return with_segments
-
-
-def _placed(document: Document, start: int, end: int) -> _Place:
-    """Find the tokens of a span."""
-    offsets = document.offsets or ()
-    first = bisect_right(offsets, start, key=lambda span: span[1])
-    last = bisect_left(offsets, end, key=lambda span: span[0])
-    if first >= last:
-        return _Place(first, first, False, False)
-    return _Place(first, last, offsets[first][0] < start, end < offsets[last - 1][1])
-
-
-def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInput:
-    """Return the error of a span that does not meet the boundaries of tokens."""
-    if place.first >= place.last:
-        return InvalidInput(message(name, list(span), "a token in it", "leave it out"))
-    t = place.first if place.cut_first else place.last - 1
-    expected = f"whole tokens, but {document.tokens[t]!r} is cut"
-    return InvalidInput(message(name, list(span), expected, OTHER_ALIGNMENT))
 
 
 def text_of(document: Document) -> str:

@@ -1,40 +1,42 @@
-r"""Tables: a row for each document, its text and a column for each label.
+"""Tables of text, CSV and TSV: a row for each document, its text and a column for each label.
 
 ::
 
     text,author,year
     "Lee, Ann. 1999. On rain.","Lee, Ann.",1999
 
-Several segments with one label stand in one cell, as ``Lee | Wu``; a bar inside a segment is
-written ``\|``. Readers find each segment in the text, the longest first, each where it can first
-be. Where that would be another place, writers say which it is: ``Lee @12:15``.
+`caesura.corpora.columns` says which column is which, and `caesura.corpora.cells` what is in cells.
 """
 
 from __future__ import annotations
 
 import csv
-import io
 import itertools
-import json
-import re
-import tempfile
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import IO, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
+from caesura.corpora.cells import document_of, row_of
+from caesura.corpora.columns import (
+    BETWEEN,
+    SAMPLE,
+    TEXT,
+    checked_names,
+    choose,
+    needs_rows,
+    renamed,
+)
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
-from caesura.corpora.files import Name, Source, unpacked_suffix, writing
-from caesura.corpora.spans import Span, labelled, spans_of, text_of
+from caesura.corpora.files import Name, Source, unpacked_suffix
+from caesura.corpora.sinks import writing_table
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
-__all__ = ["read_csv", "write_csv"]
+__all__ = ["Numbered", "read_csv", "table_corpus", "write_csv", "write_table"]
 
-TEXT = "text"
-_BETWEEN = " | "
-_PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
-_Row = tuple[str, dict[str, list[str]]]  # a text, and the parts in the cell of each label
+_SEPARATORS = ",;\t|"
 _LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
+_LOOKED = 20  # rows by which the separator is found
+Numbered = tuple[int, Sequence[Any] | InvalidInput]  # a row, or why it cannot be read
 
 
 # ---- reading ----------------------------------------------------------------------------------
@@ -43,7 +45,7 @@ _LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
 def read_csv(
     path: Name,
     *,
-    text: str = TEXT,
+    text: str | Literal[False] | None = None,
     labels: Iterable[str] | None = None,
     separator: str | None = None,
     tokeniser: Tokeniser | str | Mapping[str, str] = "words",
@@ -55,20 +57,24 @@ def read_csv(
 
     A cell holds the segment of its column's label; several are joined by `` | ``. Each is looked
     for in the text, the longest first, where it first stands between boundaries of tokens and
-    outside the others. Without a column for the text, the text is the cells of a row with spaces
-    between them. Without columns for labels, documents have no segments.
+    outside the others; the notes of the corpus say how many stand in their text twice. Without
+    columns for labels, documents have no segments. Columns that are neither the text nor labels
+    are carried along: `Document.carried`. What the columns are is in `Corpus.columns`.
 
     Parameters
     ----------
     path : str or path
         The file; unpacked if it ends in .gz, .bz2 or .xz; ``-`` is the standard input.
-    text : str
-        The name of the column with the text.
+    text : str, False or None
+        The column with the text. None: the one named text in any case, or else the one that
+        clearly is it: the cells of other columns stand in it, or without labels its cells are the
+        longest by far. False: there is none; the text is the cells of the labels with spaces
+        between them.
     labels : iterable of str, optional
-        The columns that are labels; by default all but that of the text.
+        The columns that are labels. By default those whose cells stand in the text, in half of the
+        first hundred rows or more; cells without letters in four fifths of them.
     separator : str, optional
-        What stands between cells; by default a tab if the name ends in .tsv or the first line has
-        tabs and no commas, else a comma.
+        What stands between cells; by default a comma, semicolon, tab or bar, as is found.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens.
     align : {"strict", "expand", "contract"}
@@ -89,38 +95,86 @@ def read_csv(
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "names.csv")
-    ...     _ = file.write_text('text,author,year\n"Lee, Ann. 1999.","Lee, Ann.",1999\n')
-    ...     [document] = read_csv(file)
-    >>> document.tokens
-    ('Lee', ',', 'Ann', '.', '1999', '.')
-    >>> document.segments
-    (Segment(start=0, end=4, label='author'), Segment(start=4, end=5, label='year'))
+    ...     _ = file.write_text('id;Text;author\n17;"Lee, Ann. 1999.";"Lee, Ann."\n')
+    ...     corpus = read_csv(file)
+    ...     [document] = corpus
+    >>> document.segments, document.carried
+    ((Segment(start=0, end=4, label='author'),), {'id': '17'})
+    >>> print(corpus.columns)
+    text: Text; labels: author; carried along: id
     """
     _check_separator(separator)
-    cutter, source = Tokeniser.of(tokeniser), Source(path, encoding)
-    chosen = None if labels is None else list(labels)
+    source = Source(path, encoding)
+
+    def rows() -> Iterator[Numbered]:
+        return _rows(source, separator)
+
+    options = {"text": text, "labels": labels, "tokeniser": tokeniser}
+    return table_corpus(path, "csv", rows, source.error, options, align, on_error)
+
+
+def table_corpus(
+    path: Name,
+    format: str,
+    rows: Callable[[], Iterator[Numbered]],
+    place: Callable[[int, str | Exception], InvalidInput],
+    options: Mapping[str, Any],
+    align: Align,
+    on_error: OnError,
+    types: Callable[[], Mapping[str, Any] | None] = lambda: None,
+) -> Corpus:
+    """Return the corpus of a table.
+
+    Parameters
+    ----------
+    path, format
+        The file and the name of its format.
+    rows : callable
+        Returns the rows with their numbers, the names of the columns first.
+    place : callable
+        Returns an error that names the row of a number.
+    options : mapping
+        text, labels and tokeniser, as in `read_csv`.
+    align, on_error
+        As in `read_csv`.
+    types : callable
+        Returns the types of Arrow of the columns, where the file has them.
+    """
+    cutter, text = Tokeniser.of(options["tokeniser"]), options["text"]
+    labels = None if options["labels"] is None else list(options["labels"])
+    whole = cutter if align == "strict" else None
 
     def documents(tally: Tally) -> Iterator[Document]:
-        rows = _rows(source, separator)
-        header = next(rows, None)
+        numbered = rows()
+        number, header = next(numbered, (1, None))
         if header is None:
             return
-        if isinstance(header[1], InvalidInput):
-            tally.refuse(header[1])
+        if isinstance(header, InvalidInput):
+            tally.refuse(header)
             return
-        table = _table(source, header[0], header[1], (text, chosen))
-        for number, row in rows:
+        try:
+            names = checked_names(header)
+            sample = SAMPLE if needs_rows(names, text, labels) else 0
+            first = list(itertools.islice(numbered, sample))
+            good = [row for _, row in first if not isinstance(row, InvalidInput)]
+            columns = choose(names, good, text, labels, whole)._replace(types=types())
+        except InvalidInput as error:
+            raise place(number, error) from None
+        corpus.found(columns)
+        at = {name: i for i, name in enumerate(names)}
+        for number, row in itertools.chain(first, numbered):
             try:
                 if isinstance(row, InvalidInput):
                     raise row
-                document = _document(table, row, cutter, tally)
+                tally.place = f"line {number}, "
+                document = document_of(columns, at, row, cutter, tally)
             except InvalidInput as error:
-                named = error if error is row else source.error(number, error)
-                tally.refuse(named)
+                tally.refuse(error if error is row else place(number, error))
             else:
                 yield document
 
-    return Corpus(path, "csv", documents, on_error=on_error, align=align)
+    corpus = Corpus(path, format, documents, on_error=on_error, align=align)
+    return corpus
 
 
 def _check_separator(separator: object) -> None:
@@ -131,14 +185,6 @@ def _check_separator(separator: object) -> None:
         raise InvalidInput(message("separator", separator, expected, "pass ',' or '\\t'"))
 
 
-class _Table(NamedTuple):
-    """The columns of a table."""
-
-    names: list[str]
-    text: int | None  # the place of the column with the text
-    labels: dict[str, int]  # and of those with segments
-
-
 class _Lines:
     """Lines for the reader of rows, which goes on after an error."""
 
@@ -146,8 +192,15 @@ class _Lines:
         lines = source.lines(ends=True)
         begin = list(itertools.islice(lines, 1))
         self.first = "".join(line for _, line in begin if isinstance(line, str))
+        self._more = lines
         self.lines = itertools.chain(begin, lines)
         self.number = 0
+
+    def beginning(self) -> list[str]:
+        """Return some lines, which come again."""
+        begin = list(itertools.islice(self.lines, 1 + _LOOKED))
+        self.lines = itertools.chain(begin, self._more)
+        return [line for _, line in begin if isinstance(line, str)]
 
     def __iter__(self) -> _Lines:
         return self
@@ -159,12 +212,32 @@ class _Lines:
         return line
 
 
-def _rows(source: Source, separator: str | None) -> Iterator[tuple[int, list[str] | InvalidInput]]:
+def _separator(source: Source, lines: _Lines) -> str:
+    """Return what stands between cells, by the first lines."""
+    if unpacked_suffix(source.path) == ".tsv":
+        return "\t"
+    splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]
+    widths = {one: len(_cut([lines.first], one)[0]) for one in splits}
+    several = [one for one in splits if widths[one] > 1]
+    if len(several) < 2:
+        return several[0] if several else ","
+    begin = lines.beginning()
+    even = [one for one in several if all(len(row) == widths[one] for row in _cut(begin, one)[:-1])]
+    return max(even or several, key=lambda one: (widths[one], -_SEPARATORS.index(one)))
+
+
+def _cut(lines: list[str], separator: str) -> list[list[str]]:
+    """Return the cells of some lines; none if they cannot be read so."""
+    try:
+        return [row for row in csv.reader(lines, delimiter=separator) if row]
+    except csv.Error:
+        return []
+
+
+def _rows(source: Source, separator: str | None) -> Iterator[Numbered]:
     """Return the cells of each row, or why it cannot be read, with the number of its first line."""
     lines = _Lines(source)
-    if separator is None:
-        tabs = "\t" in lines.first and "," not in lines.first
-        separator = "\t" if tabs or unpacked_suffix(source.path) == ".tsv" else ","
+    separator = separator or _separator(source, lines)
     reader = csv.reader(lines, delimiter=separator, strict=True)
     while True:
         before = lines.number
@@ -186,105 +259,6 @@ def _rows(source: Source, separator: str | None) -> Iterator[tuple[int, list[str
             yield before + 1, row
 
 
-def _table(
-    source: Source, number: int, names: list[str], given: tuple[str, list[str] | None]
-) -> _Table:
-    """Return the columns that the first row names, or raise."""
-    text, chosen = given
-    wrong = next((n for i, n in enumerate(names) if not n.strip() or n in names[:i]), None)
-    if wrong is not None:
-        expected, remedy = "different names of columns", "write them on the first line"
-        raise source.error(number, message("columns", wrong, expected, remedy))
-    place = names.index(text) if text in names else None
-    for label in chosen or []:
-        if label not in names:
-            expected = f"a column of the file: {', '.join(map(repr, names))}"
-            raise source.error(number, message("labels", label, expected, "correct its name"))
-    kept = [n for n in names if n != text] if chosen is None else chosen
-    return _Table(names, place, {name: names.index(name) for name in kept})
-
-
-def _document(table: _Table, row: list[str], tokeniser: Tokeniser, tally: Tally) -> Document:
-    """Make a document of a row."""
-    if len(row) != len(table.names):
-        expected = f"{len(table.names)}, as in the first line"
-        raise InvalidInput(f"got {len(row)} cells, expected {expected}; quote cells with commas")
-    cells = [(name, part) for name, i in table.labels.items() for part in _parts(row[i])]
-    if table.text is None:
-        text = " ".join(part for _, part in cells)
-        spans, reached = [], 0
-        for label, part in cells:
-            spans.append(Span(reached, reached + len(part), label))
-            reached += len(part) + 1
-        return labelled(Document.from_text(text, tokeniser), spans, tally, [n for n, _ in cells])
-    document = Document.from_text(row[table.text], tokeniser)
-    if not table.labels:
-        return document
-    found = _found(document, cells)
-    return labelled(document, found, tally, [span.label for span in found])
-
-
-def _parts(cell: str) -> list[str]:
-    """Return the segments in a cell."""
-    return [part.replace("\\|", "|") for part in cell.split(_BETWEEN)] if cell.strip() else []
-
-
-def _found(
-    document: Document, cells: Sequence[tuple[str, str]], unique: bool = False
-) -> list[Span]:
-    """Find the segments of cells in the text; with `unique`, where they can be nowhere else.
-
-    That is so in any order of columns: segments of one length do not make room for each other.
-    """
-    text = document.text or ""
-    spans: list[Span] = []
-    for length in sorted({len(part) for _, part in cells}, reverse=True):
-        taken = list(spans) if unique else spans
-        for label, part in (cell for cell in cells if len(cell[1]) == length):
-            span = _told(text, label, part)
-            if span is None:
-                places = _places(text, part.strip(), taken)
-                start = next(places, None) if unique else _best(places, len(part.strip()), document)
-                if start is None or (unique and next(places, None) is not None):
-                    expected = "what stands in the text, outside the other fields"
-                    remedy = "correct the cell or the text, or write where it is: @start:end"
-                    raise InvalidInput(message(label, part, expected, remedy))
-                span = Span(start, start + len(part.strip()), label)
-            spans.append(span)
-    return spans
-
-
-def _told(text: str, label: str, part: str) -> Span | None:
-    """Return the span that a cell tells, if it does."""
-    told = _PLACED.fullmatch(part)
-    if told is None:
-        return None
-    start, end = int(told[2]), int(told[3])
-    right = start < end <= len(text) and text[start:end].strip() == told[1].strip()
-    return Span(start, end, label) if right else None
-
-
-def _places(text: str, part: str, taken: list[Span]) -> Iterator[int]:
-    """Return where a part stands outside others."""
-    start = text.find(part) if part else -1
-    while start >= 0:
-        end = start + len(part)
-        if all(end <= other.start or other.end <= start for other in taken):
-            yield start
-        start = text.find(part, start + 1)
-
-
-def _best(places: Iterable[int], length: int, document: Document) -> int | None:
-    """Return the first place between boundaries of tokens, or else the first."""
-    offsets, first = document.offsets or (), None
-    for start in places:
-        i, j = bisect_left(offsets, (start, 0)), bisect_left(offsets, (start + length, 0))
-        if i < j and (offsets[i][0], offsets[j - 1][1]) == (start, start + length):
-            return start
-        first = start if first is None else first
-    return first
-
-
 # ---- writing ----------------------------------------------------------------------------------
 
 
@@ -296,7 +270,7 @@ def write_csv(
     labels: Iterable[str] | None = None,
     separator: str | None = None,
 ) -> int:
-    """Write a table, which `read_csv` reads: the text, and a column for each label.
+    """Write a table, which `read_csv` reads: what is carried along, the text, and each label.
 
     Parameters
     ----------
@@ -304,13 +278,12 @@ def write_csv(
         The file; packed if it ends in .gz, .bz2 or .xz; ``-`` is the standard output. It is
         replaced only once all is written.
     documents : iterable of Document
-        What is written of them are texts and segments. Where there is no text, it is the tokens
-        with spaces between them.
+        What is written of them are texts, segments and what they carry along. Where there is no
+        text, it is the tokens with spaces between them.
     text : str
         The name of the column with the text.
     labels : iterable of str, optional
-        The labels, in the order of their columns. By default those of all documents, as they come:
-        then rows are kept in a temporary file until the last is known.
+        The labels, in the order of their columns. By default those of all documents, as they come.
     separator : str, optional
         What stands between cells; by default a tab if the name ends in .tsv, else a comma.
 
@@ -331,70 +304,36 @@ def write_csv(
     Ann Lee saw Bo,Ann Lee | Bo
     """
     _check_separator(separator)
-    if separator is None:
-        separator = "\t" if unpacked_suffix(path) == ".tsv" else ","
+    if separator is None and path != "-" and unpacked_suffix(path) == ".tsv":
+        separator = "\t"
+    return write_table(path, "csv", documents, text, labels, separator)
+
+
+def write_table(
+    path: Name,
+    form: str,
+    documents: Iterable[Document],
+    text: str = TEXT,
+    labels: Iterable[str] | None = None,
+    separator: str | None = None,
+) -> int:
+    """Write documents as a table of some form; see `write_csv`."""
     known = None if labels is None else list(labels)
-    rows: Iterator[_Row] = (_row(i, document, text, known) for i, document in enumerate(documents))
+    seen: dict[str, None] = dict.fromkeys(known or ())
+    last = [text, *seen]
     i = -1
-    with writing(path) as file, tempfile.TemporaryFile("w+", encoding="utf-8") as kept:
-        if known is None:
-            known = _keep(rows, kept)
-            kept.seek(0)
-            rows = map(json.loads, kept)
-        file.write(csv_line([text, *known], separator))
-        for i, (content, cells) in enumerate(rows):  # noqa: B007
-            values = [_BETWEEN.join(cells.get(label, ())) for label in known]
-            file.write(csv_line([content, *values], separator))
+    rows: list[dict[str, Any]] = []
+    with writing_table(path, form, None, last=last, separator=separator) as write:
+        for i, document in enumerate(documents):
+            content, cells = row_of(document, i, text, known)
+            for label in cells:
+                if label not in seen:
+                    seen[label] = None
+                    last.append(label)
+            fields = {label: BETWEEN.join(parts) for label, parts in cells.items()}
+            rows.append({**renamed(document.carried, [text, *seen]), text: content, **fields})
+            if len(rows) == 1000:
+                write(rows)
+                rows = []
+        write(rows)
     return i + 1
-
-
-def cells_of(document: Document, labels: Sequence[str], i: int = 0) -> list[str]:
-    """Return the row of a document, number `i` of its file, as `write_csv` writes it."""
-    content, cells = _row(i, document, TEXT, list(labels))
-    return [content, *(_BETWEEN.join(cells.get(label, ())) for label in labels)]
-
-
-def _keep(rows: Iterable[_Row], file: IO[str]) -> list[str]:
-    """Write rows to a temporary file; return the labels in them."""
-    labels: dict[str, None] = {}
-    for row in rows:
-        labels |= dict.fromkeys(row[1])
-        file.write(json.dumps(row) + "\n")
-    return list(labels)
-
-
-def _row(i: int, document: Document, text: str, labels: list[str] | None) -> _Row:
-    """Return the text of a document, and the parts in the cell of each label."""
-    try:
-        content, spans = text_of(document), spans_of(document) or []
-        for span in spans:
-            right = span.label.strip() and span.label != text and span.label.isprintable()
-            if not right or (labels is not None and span.label not in labels):
-                expected = f"a name of a column other than {text!r}"
-                expected = expected if labels is None else f"one of labels: {labels}"
-                raise InvalidInput(message("segments", span.label, expected, "rename the label"))
-    except InvalidInput as error:
-        raise InvalidInput(f"documents[{i}].{error}") from None
-    cells = _cells(content, spans, "")
-    read = [(label, part.replace("\\|", "|")) for label, some in cells.items() for part in some]
-    try:
-        right = sorted(_found(Document((), content), read, unique=True)) == sorted(spans)
-    except InvalidInput:
-        right = False
-    return content, cells if right else _cells(content, spans, " @{}:{}")
-
-
-def _cells(content: str, spans: Iterable[Span], place: str) -> dict[str, list[str]]:
-    """Return the parts of each cell, with the place of each."""
-    cells: dict[str, list[str]] = {}
-    for start, end, label in spans:
-        part = content[start:end].replace("|", "\\|") + place.format(start, end)
-        cells.setdefault(label, []).append(part)
-    return cells
-
-
-def csv_line(cells: Iterable[str], separator: str) -> str:
-    """Write one row; a line end in a cell is quoted."""
-    line = io.StringIO(newline="")
-    csv.writer(line, delimiter=separator, lineterminator="\r\n").writerow(cells)
-    return line.getvalue()[:-2] + "\n"

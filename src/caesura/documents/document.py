@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from caesura.documents.spans import Alignment, checked_spans, labelled
 from caesura.documents.tokenisers import Offsets, Tokeniser, align
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment, _in_order
@@ -44,6 +45,7 @@ class Document:
     attributes: Sequence[Any] | None = None  # of each token: strings, or a dict with values
     dense: npt.NDArray[np.float64] | None = None  # (T, D)
     segments: tuple[Segment, ...] | None = None
+    carried: Mapping[str, Any] = field(default_factory=dict)  # of its row or record: id, price ...
     _wordless: bool = field(default=False, init=False, repr=False)  # made of something else
 
     def __post_init__(self) -> None:
@@ -240,8 +242,10 @@ def as_document(
     x : str, list, array, dict or Document
         A text; a list of tokens; a list with the attributes of each token (strings, or a dict
         with values, as python-crfsuite has them); an array of numbers of shape (T, D); or a dict
-        of some of tokens, text, offsets, columns, attributes, dense and segments, whose other keys
-        are columns too. Where there are no words, the tokens are empty strings.
+        of some of tokens, text, offsets, columns, attributes, dense, segments, and spans, which are
+        [start, end, label] by the characters of the text. Other keys with a list are columns, too,
+        and the rest (an id, a price) is carried along. Where there are no words, the tokens are
+        empty strings.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens.
     name : str
@@ -262,6 +266,8 @@ def as_document(
     {'w=Zealand': 0.5}
     >>> as_document({"tokens": ["New", "Zealand"], "pos": ["JJ", "NN"]}).columns
     {'pos': ('JJ', 'NN')}
+    >>> as_document({"text": "New Zealand", "spans": [[0, 11, "country"]], "id": 7}).segments
+    (Segment(start=0, end=2, label='country'),)
     >>> as_document(np.zeros((2, 5))).tokens
     ('', '')
     >>> as_document(["New", None], name="X[3]")  # doctest: +ELLIPSIS
@@ -270,6 +276,8 @@ def as_document(
     """
     if isinstance(x, Document):
         return x
+    if type(x) not in (str, list):
+        refuse_frame(x, name, "expected one sequence; pass a text, tokens or an array of numbers")
     if (
         type(x) is list
         and x
@@ -296,6 +304,30 @@ def as_document(
 @functools.lru_cache(maxsize=256)
 def _no_words(count: int) -> tuple[str, ...]:
     return ("",) * count
+
+
+def is_frame(x: object) -> bool:
+    """Say whether something is a DataFrame or a table of columns, of any library.
+
+    Examples
+    --------
+    >>> is_frame({"text": ["a"]}), is_frame(["a"])
+    (False, False)
+    """
+    if isinstance(x, str | bytes | Mapping | Document | list | tuple):
+        return False
+    named = hasattr(x, "columns") or hasattr(x, "column_names")
+    marks = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "lazy", "iterrows")
+    return named and any(hasattr(x, mark) for mark in marks)
+
+
+def refuse_frame(x: object, name: str, remedy: str) -> None:
+    """Raise if something is a DataFrame or the like, whose items are names or columns, not rows."""
+    if is_frame(x):
+        kind = f"{type(x).__module__.partition('.')[0]} {type(x).__name__}"
+        columns: Any = getattr(x, "column_names", None) or getattr(x, "columns", ())
+        listed = ", ".join(repr(str(one)) for one in list(columns)[:8])
+        raise InvalidInput(f"{name}: got a {kind} with the columns {listed}, {remedy}")
 
 
 def has_no_words(document: Document) -> bool:
@@ -330,6 +362,7 @@ def _trusted(
     put(document, "columns", {})
     put(document, "dense", None)
     put(document, "segments", None)
+    put(document, "carried", {})
     put(document, "_wordless", False)
     return document
 
@@ -343,7 +376,8 @@ def with_columns(document: Document, columns: Mapping[str, Sequence[str]]) -> Do
     {'pos': ('JJ', 'NN')}
     """
     d = document
-    made = Document(d.tokens, d.text, d.offsets, columns, d.attributes, d.dense, d.segments)
+    kept = (d.attributes, d.dense, d.segments, d.carried)
+    made = Document(d.tokens, d.text, d.offsets, columns, *kept)
     return _without_words(made) if d._wordless else made
 
 
@@ -357,7 +391,9 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
     if not all(isinstance(key, str) for key in x):
         raise InvalidInput(message(name, x, "a dict with strings as keys", "rename its keys"))
     given = {key: x[key] for key in FIELDS if x.get(key) is not None}
-    given["columns"] = {key: x[key] for key in x if key not in (*FIELDS, "columns")}
+    rest = {key: x[key] for key in x if key not in (*FIELDS, "columns", "spans")}
+    given["columns"] = {key: some for key, some in rest.items() if _is_list(some)}
+    given["carried"] = {key: one for key, one in rest.items() if not _is_list(one)}
     if x.get("columns") is not None:
         more = _mapping(f"{name}.columns", x["columns"])
         if twice := sorted(given["columns"].keys() & more.keys()):
@@ -378,7 +414,25 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
             expected = "a dict with tokens, text (without offsets), attributes or dense"
             raise InvalidInput(message(name, x, expected, "pass at least one of them"))
         return _without_words(_named(name, tokens=_no_words(counts[0]), **given))
-    return _named(name, **given)
+    if x.get("spans") is None:
+        return _named(name, **given)
+    if "segments" in given:
+        raise InvalidInput(f"{name}.spans: got segments as well, expected one of them")
+    return _with_spans(_named(name, **given), x["spans"], name)
+
+
+def _is_list(value: object) -> bool:
+    """Say whether a value may have an item for each token."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def _with_spans(document: Document, spans: Any, name: str) -> Document:
+    """Return a document with the segments of spans of characters."""
+    try:
+        given = list(spans) if _is_list(spans) else spans
+        return labelled(document, checked_spans(given, document), Alignment())
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}.{error}") from None
 
 
 def _mapping(name: str, x: Any) -> Mapping[str, Any]:

@@ -1,0 +1,199 @@
+r"""Rows of tables as documents, and back.
+
+Several segments with one label stand in one cell, as ``Lee | Wu``; a bar inside a segment is
+written ``\|``. Readers find each segment in the text, the longest first, each where it can first
+be. Where that would be another place, writers say which it is: ``Lee @12:15``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from caesura.corpora.columns import BETWEEN, NAME_LABELS, TEXT, Columns, parts_of, text_cell
+from caesura.corpora.corpus import Tally
+from caesura.corpora.spans import Span, labelled, spans_of, text_of
+from caesura.documents import Document, Tokeniser
+from caesura.errors import InvalidInput, message
+
+__all__ = ["cells_of", "document_of", "row_of"]
+
+_PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def document_of(
+    columns: Columns,
+    place: Mapping[str, int],
+    row: Sequence[Any],
+    tokeniser: Tokeniser,
+    tally: Tally,
+) -> Document:
+    """Make a document of a row, whose cells are at the places of their columns.
+
+    Examples
+    --------
+    >>> columns = Columns(("id", "text", "year"), "text", ("year",))
+    >>> place = {name: i for i, name in enumerate(columns.names)}
+    >>> row = ["7", "Lee, 1999", "1999"]
+    >>> found = document_of(columns, place, row, Tokeniser(), Tally("raise", "strict"))
+    >>> found.segments, found.carried
+    ((Segment(start=2, end=3, label='year'),), {'id': '7'})
+    """
+    if len(row) != len(columns.names):
+        expected = f"{len(columns.names)}, as in the first line"
+        remedy = "quote cells that contain the separator"
+        raise InvalidInput(f"got {len(row)} cells, expected {expected}; {remedy}")
+    cells = [(name, part) for name in columns.labels for part in parts_of(row[place[name]])]
+    carried = {name: row[place[name]] for name in columns.carried}
+    if columns.text is None:
+        return replace(_joined(cells, tokeniser, tally), carried=carried)
+    text = text_cell(row[place[columns.text]], columns.text)
+    document = Document.from_text(text, tokeniser)
+    if carried:
+        object.__setattr__(document, "carried", carried)
+    if not columns.labels:
+        return document
+    found, searched = _found(document, cells)
+    for span in searched:
+        if _elsewhere(document, span, found):
+            tally.repeated(text[span.start : span.end], span.label)
+    return labelled(document, found, tally, [span.label for span in found])
+
+
+def _joined(cells: Sequence[tuple[str, str]], tokeniser: Tokeniser, tally: Tally) -> Document:
+    """Return a document whose text is the cells of labels, with spaces between them."""
+    spans, reached = [], 0
+    for label, part in cells:
+        spans.append(Span(reached, reached + len(part), label))
+        reached += len(part) + 1
+    text = " ".join(part for _, part in cells)
+    return labelled(Document.from_text(text, tokeniser), spans, tally, [n for n, _ in cells])
+
+
+def _elsewhere(document: Document, span: Span, taken: list[Span]) -> bool:
+    """Say whether the text of a span stands somewhere else, as whole tokens outside the others."""
+    text, length = document.text or "", span.end - span.start
+    places = _places(text, text[span.start : span.end], taken)
+    return any(_is_whole(document, start, length) for start in places)
+
+
+def _found(
+    document: Document, cells: Sequence[tuple[str, str]], unique: bool = False
+) -> tuple[list[Span], list[Span]]:
+    """Find the segments of cells in the text; with `unique`, where they can be nowhere else.
+
+    Those whose cells do not tell their place are the second list.
+
+    That is so in any order of columns: segments of one length do not make room for each other.
+    """
+    text = document.text or ""
+    spans: list[Span] = []
+    searched: list[Span] = []
+    longest_first = sorted(cells, key=lambda cell: -len(cell[1]))
+    for _, alike in itertools.groupby(longest_first, key=lambda cell: len(cell[1])):
+        taken = list(spans) if unique else spans
+        for label, part in alike:
+            span = _told(text, label, part)
+            if span is None:
+                places = _places(text, part.strip(), taken)
+                start = next(places, None) if unique else _best(places, len(part.strip()), document)
+                if start is None or (unique and next(places, None) is not None):
+                    expected = "what stands in the text, outside the other fields"
+                    remedy = f"correct the cell, write where it is (@start:end), or {NAME_LABELS}"
+                    raise InvalidInput(message(label, part, expected, remedy))
+                span = Span(start, start + len(part.strip()), label)
+                searched.append(span)
+            spans.append(span)
+    return spans, searched
+
+
+def _told(text: str, label: str, part: str) -> Span | None:
+    """Return the span that a cell tells, if it does."""
+    told = _PLACED.fullmatch(part)
+    if told is None:
+        return None
+    start, end = int(told[2]), int(told[3])
+    right = start < end <= len(text) and text[start:end].strip() == told[1].strip()
+    return Span(start, end, label) if right else None
+
+
+def _places(text: str, part: str, taken: list[Span]) -> Iterator[int]:
+    """Return where a part stands outside others."""
+    start = text.find(part) if part else -1
+    while start >= 0:
+        end = start + len(part)
+        if all(end <= other.start or other.end <= start for other in taken):
+            yield start
+        start = text.find(part, start + 1)
+
+
+def _best(places: Iterable[int], length: int, document: Document) -> int | None:
+    """Return the first place between boundaries of tokens, or else the first."""
+    first = None
+    for start in places:
+        if _is_whole(document, start, length):
+            return start
+        first = start if first is None else first
+    return first
+
+
+def _is_whole(document: Document, start: int, length: int) -> bool:
+    """Say whether characters are whole tokens."""
+    offsets = document.offsets or ()
+    i, j = bisect_left(offsets, (start, 0)), bisect_left(offsets, (start + length, 0))
+    return i < j and (offsets[i][0], offsets[j - 1][1]) == (start, start + length)
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def cells_of(document: Document, labels: Sequence[str], i: int = 0, text: str = TEXT) -> list[str]:
+    """Return the text of a document, number `i` of its file, and the cell of each label.
+
+    Examples
+    --------
+    >>> ann = Document(("Ann", "met", "Lee"), segments=((0, 1, "PER"), (2, 3, "PER")))
+    >>> cells_of(ann, ["PER", "LOC"])
+    ['Ann met Lee', 'Ann | Lee', '']
+    """
+    content, cells = row_of(document, i, text, labels)
+    return [content, *(BETWEEN.join(cells.get(label, ())) for label in labels)]
+
+
+def row_of(
+    document: Document, i: int = 0, text: str = TEXT, labels: Sequence[str] | None = None
+) -> tuple[str, dict[str, list[str]]]:
+    """Return the text of a document, number `i` of its file, and the parts of each label's cell."""
+    try:
+        content, spans = text_of(document), spans_of(document) or []
+        for span in spans:
+            right = span.label.strip() and span.label != text and span.label.isprintable()
+            if not right or (labels is not None and span.label not in labels):
+                expected = f"a name of a column other than {text!r}"
+                expected = expected if labels is None else f"one of labels: {list(labels)}"
+                raise InvalidInput(message("segments", span.label, expected, "rename the label"))
+    except InvalidInput as error:
+        raise InvalidInput(f"documents[{i}].{error}") from None
+    cells = _parts(content, spans, "")
+    read = [(label, part.replace("\\|", "|")) for label, some in cells.items() for part in some]
+    try:
+        right = sorted(_found(Document((), content), read, unique=True)[0]) == sorted(spans)
+    except InvalidInput:
+        right = False
+    return content, cells if right else _parts(content, spans, " @{}:{}")
+
+
+def _parts(content: str, spans: Iterable[Span], place: str) -> dict[str, list[str]]:
+    """Return the parts of each cell, with the place of each."""
+    cells: dict[str, list[str]] = {}
+    for start, end, label in spans:
+        part = content[start:end].replace("|", "\\|") + place.format(start, end)
+        cells.setdefault(label, []).append(part)
+    return cells

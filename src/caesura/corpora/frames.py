@@ -1,0 +1,102 @@
+"""Tables in memory: DataFrames of pandas and polars, and tables of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from caesura.corpora.cells import document_of
+from caesura.corpora.columns import checked_names, choose
+from caesura.corpora.corpus import Align, Tally
+from caesura.documents import Document, Tokeniser
+from caesura.documents.document import is_frame
+from caesura.errors import InvalidInput, message
+
+__all__ = ["from_frame"]
+
+
+def from_frame(
+    frame: Any,
+    *,
+    text: str | None = None,
+    labels: Iterable[str] = (),
+    tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+    align: Align = "strict",
+) -> list[Document]:
+    """Make a document of each row of a DataFrame of pandas or polars, or of a table of Arrow.
+
+    Parameters
+    ----------
+    frame : DataFrame or Table
+        The table.
+    text : str, optional
+        The column with the text; by default the one named text.
+    labels : iterable of str
+        The columns whose cells are segments; each is looked for in the text, see `read_csv`.
+        Without them, documents have no segments.  All other columns are carried along.
+    tokeniser : Tokeniser, str or dict
+        How a text becomes tokens; the one of the model.
+    align : {"strict", "expand", "contract"}
+        What to do with a segment that begins or ends inside a token.
+
+    Returns
+    -------
+    list of Document
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"id": [7], "title": ["Fairphone 5"], "brand": ["Fairphone"]})
+    >>> [document] = from_frame(frame, text="title", labels=["brand"])
+    >>> document.segments, document.carried
+    ((Segment(start=0, end=1, label='brand'),), {'id': 7})
+    """
+    if not is_frame(frame):
+        expected = "a DataFrame of pandas or polars, or a table of Arrow"
+        raise InvalidInput(message("frame", frame, expected, "pass one of these"))
+    names, columns = _columns(frame)
+    names = checked_names(names)
+    wanted = [labels] if isinstance(labels, str) else list(labels)
+    if text is None and not any(name.strip().casefold() == "text" for name in names):
+        listed = ", ".join(map(repr, names[:12]))
+        raise InvalidInput(
+            f"text: got None and the columns {listed}, expected the name of the column with the "
+            "text; pass text='...'"
+        )
+    chosen = choose(names, [], text, wanted)
+    place = {name: i for i, name in enumerate(names)}
+    cutter, tally = Tokeniser.of(tokeniser), Tally("raise", align)
+    out = []
+    for i, row in enumerate(zip(*columns, strict=True)):
+        try:
+            out.append(document_of(chosen, place, row, cutter, tally))
+        except InvalidInput as error:
+            where = f"frame, row {i}"
+            argument = f"{where}: {error.argument}" if error.argument else where
+            raise error.changed(argument=argument) from None
+    return out
+
+
+def _columns(frame: Any) -> tuple[list[Any], list[list[Any]]]:
+    """Return the names and the cells of columns."""
+    kind = type(frame).__module__.partition(".")[0]
+    if kind == "pandas":
+        missing = frame.isna().to_numpy()
+        columns = []
+        for k, empty in enumerate(missing.T.tolist()):
+            cells = zip(frame.iloc[:, k].tolist(), empty, strict=True)
+            columns.append([None if gone else cell for cell, gone in cells])
+        return list(frame.columns), columns
+    if kind == "polars":
+        if type(frame).__name__ == "LazyFrame":
+            frame = frame.collect()
+        return list(frame.columns), [series.to_list() for series in frame.get_columns()]
+    if kind == "pyarrow":
+        return list(frame.schema.names), [column.to_pylist() for column in frame.columns]
+    try:
+        import pyarrow
+
+        return _columns(pyarrow.table(frame))
+    except Exception:
+        expected = "a DataFrame of pandas or polars, or a table of Arrow"
+        raise InvalidInput(message("frame", type(frame), expected, "convert it")) from None

@@ -1,0 +1,344 @@
+"""Files of tables, written row by row: CSV, TSV, Parquet and Excel.
+
+A row is a dict from column to cell. Where the columns are not known beforehand, rows are kept in a
+temporary file until the last is known.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import datetime
+import decimal
+import io
+import json
+import pickle
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import IO, Any, Protocol
+
+from caesura.corpora.files import Name, Together, binary_writing, unpacked_suffix
+from caesura.errors import InvalidInput, MissingPackage, TooLarge
+
+__all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table"]
+
+TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet", ".xlsx": "xlsx"}
+Row = Mapping[str, Any]
+MOST_ROWS = 1_048_576  # of a sheet
+MOST_CHARACTERS = 32_767  # of a cell of a sheet
+
+
+def table_form(path: Name) -> str | None:
+    """Return the form of table that the name of a file tells; None if it tells none.
+
+    Examples
+    --------
+    >>> table_form("new.csv.gz"), table_form("new.parquet"), table_form("new.jsonl")
+    ('csv', 'parquet', None)
+    """
+    return None if path == "-" else TABLES.get(unpacked_suffix(path))
+
+
+class Sink(Protocol):
+    """What takes rows."""
+
+    def write(self, rows: Sequence[Row]) -> None:
+        """Write some rows."""
+
+    def close(self) -> None:
+        """Write the end."""
+
+
+@contextlib.contextmanager
+def writing_table(
+    path: Name,
+    form: str,
+    names: Sequence[str] | None,
+    *,
+    last: Sequence[str] = (),
+    types: Mapping[str, Any] | None = None,
+    marked: bool = False,
+    separator: str | None = None,
+    together: Together | None = None,
+) -> Iterator[Callable[[Sequence[Row]], None]]:
+    """Write a table, whole or not at all; yields a function that takes rows.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``-`` is the standard output.
+    form : {"csv", "tsv", "parquet", "xlsx"}
+        What is written.
+    names : sequence of str, optional
+        The columns in their order; None if they are not known before all rows are.
+    last : sequence of str
+        If they are not known: the columns at the end, in their order; all others come before, as
+        they are first seen.
+    types : mapping, optional
+        Types of Arrow of some columns; of the others they follow from all cells.
+    marked : bool
+        Whether a CSV file begins with a byte order mark, by which Excel knows UTF-8.
+    separator : str, optional
+        What stands between cells of a CSV file, in place of a comma.
+    together : Together, optional
+        Files that are put in their places together.
+    """
+    _check_packages(form)
+    with binary_writing(path, together) as file:
+        kept: Any = None
+        known = names is not None and (form != "parquet" or set(names) <= set(types or ()))
+        if not known:
+            kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
+        made = _Maker(file, form, dict(types or {}), marked, separator)
+        sink = made.sink(list(names or ())) if known else None
+
+        def write(rows: Sequence[Row]) -> None:
+            if sink is not None:
+                sink.write(rows)
+                return
+            pickle.dump(list(rows), kept)
+
+        try:
+            yield write
+            if sink is None:
+                sink = made.late(kept, names, last)
+            sink.close()
+        finally:
+            if kept is not None:
+                kept.close()
+
+
+def _check_packages(form: str) -> None:
+    """Raise if a package that a form needs is not there."""
+    package = {"parquet": "pyarrow", "xlsx": "openpyxl"}.get(form)
+    if package is not None:
+        try:
+            __import__(package)
+        except ImportError:
+            raise MissingPackage(package, "tables", f"a .{form} file") from None
+
+
+class _Maker:
+    """Makes what takes rows."""
+
+    def __init__(
+        self, file: IO[bytes], form: str, types: dict[str, Any], marked: bool, separator: str | None
+    ) -> None:
+        self.file, self.form, self.types, self.marked = file, form, types, marked
+        self.separator = separator or ("\t" if form == "tsv" else ",")
+
+    def sink(self, names: list[str]) -> Sink:
+        if self.form == "parquet":
+            return _Parquet(self.file, names, self.types)
+        if self.form == "xlsx":
+            return _Sheet(self.file, names)
+        return _Csv(self.file, names, self.separator, self.marked)
+
+    def late(self, kept: IO[bytes], names: Sequence[str] | None, last: Sequence[str]) -> Sink:
+        """Return a sink that has taken rows which were kept."""
+        if names is None:
+            seen: dict[str, None] = {}
+            for rows in _again(kept):
+                for row in rows:
+                    seen.update(dict.fromkeys(row))
+            names = [*(name for name in seen if name not in set(last)), *last]
+        if self.form == "parquet":
+            for name in names:
+                if name not in self.types:
+                    self.types[name] = _type_of(name, kept)
+        sink = self.sink(list(names))
+        for rows in _again(kept):
+            sink.write(rows)
+        return sink
+
+
+def _again(kept: IO[bytes]) -> Iterator[list[Row]]:
+    """Return rows from the first one on."""
+    kept.seek(0)
+    with contextlib.suppress(EOFError):
+        while True:
+            yield pickle.load(kept)
+
+
+# ---- CSV -----------------------------------------------------------------------------------------
+
+
+def csv_line(cells: Iterable[str], separator: str) -> str:
+    r"""Write one row; a line end in a cell is quoted.
+
+    Examples
+    --------
+    >>> csv_line(["a,b", "c"], ",")
+    '"a,b",c\n'
+    """
+    line = io.StringIO(newline="")
+    csv.writer(line, delimiter=separator, lineterminator="\r\n").writerow(cells)
+    return line.getvalue()[:-2] + "\n"
+
+
+def csv_cell(cell: Any) -> str:
+    """Return a value as a cell of text; objects and lists are written as JSON.
+
+    Examples
+    --------
+    >>> csv_cell(None), csv_cell(2.0), csv_cell({"a": [1]}), csv_cell(True)
+    ('', '2.0', '{"a": [1]}', 'true')
+    """
+    if isinstance(cell, str):
+        return cell
+    if cell is None:
+        return ""
+    if isinstance(cell, bool | Mapping | list | tuple):
+        return json.dumps(cell, ensure_ascii=False, default=str)
+    return str(cell)
+
+
+class _Csv:
+    def __init__(self, file: IO[bytes], names: list[str], separator: str, marked: bool) -> None:
+        self.file, self.names, self.separator = file, names, separator
+        self.file.write(b"\xef\xbb\xbf" * marked + csv_line(names, separator).encode())
+        self.file.flush()
+
+    def write(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            cells = [csv_cell(row.get(name)) for name in self.names]
+            try:
+                self.file.write(csv_line(cells, self.separator).encode())
+            except UnicodeEncodeError:
+                raise InvalidInput(
+                    "cells: got half of a surrogate pair, which UTF-8 cannot hold; write JSON lines"
+                ) from None
+        self.file.flush()
+
+    def close(self) -> None:
+        pass
+
+
+# ---- Parquet -------------------------------------------------------------------------------------
+
+
+def _type_of(name: str, kept: IO[bytes]) -> Any:
+    """Return a type of Arrow that holds all cells of a column: that of strings, if no other."""
+    import pyarrow
+
+    found = pyarrow.null()
+    try:
+        for rows in _again(kept):
+            type_ = pyarrow.array([row.get(name) for row in rows]).type
+            schemas = [pyarrow.schema({"a": one}) for one in (found, type_)]
+            found = pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pyarrow.ArrowException, OverflowError):
+        return pyarrow.string()
+    empty = found == pyarrow.null() or (pyarrow.types.is_struct(found) and not found.num_fields)
+    return pyarrow.string() if empty else found
+
+
+class _Parquet:
+    def __init__(self, file: IO[bytes], names: list[str], types: Mapping[str, Any]) -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        self.arrow, self.names = pyarrow, names
+        self.schema = pyarrow.schema([(name, types[name]) for name in names])
+        self.writer = parquet.ParquetWriter(file, self.schema)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        arrays = []
+        for field in self.schema:
+            cells = [row.get(field.name) for row in rows]
+            if field.type == self.arrow.string():
+                cells = [None if cell is None else csv_cell(cell) for cell in cells]
+            try:
+                arrays.append(self.arrow.array(cells, field.type))
+            except (self.arrow.ArrowException, OverflowError, UnicodeEncodeError) as error:
+                raise InvalidInput(
+                    f"column {field.name!r}: got what a column of {field.type} cannot hold "
+                    f"({error}); write CSV or JSON lines"
+                ) from None
+        self.writer.write_batch(self.arrow.record_batch(arrays, schema=self.schema))
+
+    def close(self) -> None:
+        self.writer.close()
+
+
+# ---- Excel ---------------------------------------------------------------------------------------
+
+_NEVER = datetime.datetime(1980, 1, 1)
+_OF_SHEETS = (str, int, float, bool, datetime.datetime, datetime.date, datetime.time)
+
+
+class _Sheet:
+    """A sheet whose strings stay strings: nothing is taken for a formula, a number or a date."""
+
+    def __init__(self, file: IO[bytes], names: list[str]) -> None:
+        from openpyxl import Workbook
+
+        self.file, self.names, self.count = file, names, 0
+        self.book = Workbook(write_only=True)
+        self.sheet = self.book.create_sheet("Sheet1")
+        self.sheet.freeze_panes = "A2"
+        self._append(names)
+
+    def write(self, rows: Sequence[Row]) -> None:
+        for row in rows:
+            self._append([row.get(name) for name in self.names])
+
+    def _append(self, cells: Sequence[Any]) -> None:
+        self.count += 1
+        if self.count > MOST_ROWS:
+            raise TooLarge(
+                f"rows: got more than {MOST_ROWS - 1:,}, which a sheet of Excel cannot hold; write "
+                "CSV or Parquet"
+            )
+        self.sheet.append([self._cell(cell) for cell in cells])
+
+    def _cell(self, value: Any) -> Any:
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.utils.exceptions import IllegalCharacterError
+
+        if value is None or (isinstance(value, float) and value != value):
+            return None
+        if isinstance(value, decimal.Decimal):
+            value = float(value)
+        if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+            value = value.isoformat()
+        if not isinstance(value, _OF_SHEETS):
+            value = csv_cell(value)
+        if isinstance(value, int) and abs(value) >= 2**53:
+            value = str(value)
+        if not isinstance(value, str):
+            return value
+        if len(value) > MOST_CHARACTERS:
+            raise TooLarge(
+                f"row {self.count}: got a cell of {len(value):,} characters, expected at most "
+                f"{MOST_CHARACTERS:,}, as Excel has them; write CSV or Parquet"
+            )
+        try:
+            cell = WriteOnlyCell(self.sheet, value)
+        except IllegalCharacterError:
+            expected = "no control characters, which Excel refuses"
+            raise InvalidInput(
+                f"row {self.count}: got {value!r}, expected {expected}; write CSV or JSON lines"
+            ) from None
+        cell.data_type = "s"
+        if len(value) < 256:
+            cell.number_format = "@"
+        return cell
+
+    def close(self) -> None:
+        with tempfile.TemporaryFile() as made:  # which can be sought, unlike a pipe
+            self.book.properties.created = self.book.properties.modified = _NEVER
+            self.book.save(made)
+            with zipfile.ZipFile(made) as old, tempfile.TemporaryFile() as fixed:
+                with zipfile.ZipFile(fixed, "w", zipfile.ZIP_DEFLATED) as new:
+                    for part in old.infolist():  # the same bytes each time
+                        entry = zipfile.ZipInfo(part.filename, _NEVER.timetuple()[:6])
+                        entry.compress_type = zipfile.ZIP_DEFLATED
+                        with old.open(part) as read, new.open(entry, "w") as written:
+                            shutil.copyfileobj(read, written)
+                fixed.seek(0)
+                shutil.copyfileobj(fixed, self.file)
