@@ -43,7 +43,7 @@ def _rows(into: str, table: str) -> Iterator[Row]:
         files = f"{into}/{table}-*.parquet"
         if not list(Path(into).glob(f"{table}-*.parquet")):
             return iter(())
-        relation = duckdb.sql(f"SELECT * FROM read_parquet('{files}')")
+        relation: Any = duckdb.sql(f"SELECT * FROM read_parquet('{files}')")
         return _named(relation.columns, relation.fetchall())
     if into.endswith(".duckdb"):
         with duckdb.connect(into, read_only=True) as connection:

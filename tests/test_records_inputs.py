@@ -21,7 +21,7 @@ from caesura import InvalidInput
 from caesura.records import load, split_records
 from caesura.records.inputs import Entry, Reading, input_of
 
-TABLE = [
+TABLE: list[dict[str, Any]] = [
     {"sku": "a1", "title": "12 High Street, Leeds", "price": 2.5, "n": 3, "ok": True},
     {"sku": "b2", "title": "7 Park Lane, York", "price": None, "n": 4, "ok": False},
 ]
@@ -47,12 +47,14 @@ def test_data_in_memory(made: Callable[[Any], Any]) -> None:
     assert [entry.text for entry in found] == [one["title"] for one in TABLE]
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.jsonl.gz"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.jsonl.gz", "a.xlsx"])
 def test_files_with_types(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     lines = "".join(json.dumps(one) + "\n" for one in TABLE)
     if name == "a.parquet":
         pq.write_table(pyarrow.Table.from_pylist(TABLE), path)
+    elif name == "a.xlsx":
+        pandas.DataFrame(TABLE).to_excel(path, index=False)
     elif name.endswith("gz"):
         path.write_bytes(gzip.compress(lines.encode()))
     else:
@@ -110,7 +112,7 @@ def test_only_some_columns_are_kept(tmp_path: Path) -> None:
 
 def test_a_column_that_clearly_is_the_text() -> None:
     assert input_of([{"id": "1", "Text": "a"}], Reading()).text == "Text"
-    assert input_of([{"only": "a"}], Reading()).guessed is False
+    assert input_of([{"only": "a"}], Reading()).text == "only"
 
 
 # -- what is wrong -------------------------------------------------------------------------------
@@ -123,10 +125,18 @@ def test_a_column_that_clearly_is_the_text() -> None:
         ({"text": "a"}, {}, "source: got"),
         (["a", 3], {}, r"source\[1\]: got 3, expected a text"),
         ("no.txt", {}, "no.txt: no such file"),
-        (TABLE, {"text": "titel"}, "text_column: got 'titel', expected a column of data: sku"),
+        (
+            TABLE,
+            {"text": "titel"},
+            "data: text_column: got 'titel', expected a column of the file: 'sku'",
+        ),
         (TABLE, {"id": "key"}, "id_column: got 'key'"),
         (TABLE, {"carry": ["key"]}, "carry: got 'key'"),
-        ([{"a": "xx", "b": "yy"}], {}, "none of the columns of data is clearly the text: a, b"),
+        (
+            [{"a": "xx", "b": "yy"}],
+            {},
+            "data: text_column: got the columns 'a', 'b', expected the name",
+        ),
         ([{"text": 3, "n": 1}], {}, "record 1: got 3 in column 'text', expected a text"),
         ([{"text": "a", "k": None}], {"id": "k"}, "record 1: got nothing in column 'k'"),
     ],
@@ -140,7 +150,7 @@ def test_inputs_that_cannot_be(source: Any, more: dict[str, Any], words: str) ->
     ("name", "content", "words"),
     [
         ("a.doc", b"x", "expected a name that ends in .txt, .csv"),
-        ("a.csv", b"a,a\n1,2\n", "line 1: columns: got 'a', expected different names"),
+        ("a.csv", b"a,a\n1,2\n", "line 1: columns: got 'a', expected different"),
         ("a.csv", b"text,b\n1,2,3\n", "line 2: got 3 cells, expected 2"),
         ("a.csv", b'text,b\n"1,2\n', "line 2: got a row that ends wrong"),
         ("a.jsonl", b'{"text": "a"}\n{"text"\n', "line 2: got what is not JSON"),

@@ -28,6 +28,8 @@ REMEDIES = {  # what the library advises, in options
     "replace=True": "--replace",
     "format='text' or 'csv'": "--format text or csv",
     "pass table='records'": "pass --table records",
+    "pass text_column='...'": "pass --text-column",
+    "text_column: got": "--text-column: got",
 }
 
 
@@ -75,7 +77,7 @@ class Input(NamedTuple):
         typer.Option("--split", help="How a string with several records is split; auto: lists."),
     ] = "auto"
     format: Annotated[
-        Literal["text", "csv", "jsonl", "parquet"] | None,
+        Literal["text", "csv", "jsonl", "parquet", "xlsx"] | None,
         typer.Option("--format", "-f", help="Format of INPUT, if its name does not tell."),
     ] = None
     encoding: Annotated[

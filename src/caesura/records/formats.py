@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
 from typing import Any
 
 import orjson
 
+from caesura.corpora.columns import checked_names
 from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
+from caesura.corpora.sheets import read_xlsx
+from caesura.corpora.tables import csv_rows
 from caesura.errors import InvalidInput, message
 from caesura.records.sink_duckdb import pyarrow_module
 from caesura.records.sinks import Kind
 
 __all__ = ["Raw", "arrow_kinds", "arrow_of", "arrow_records", "checked", "csv_records", "form_of"]
-__all__ += ["json_records", "line_count", "text_records"]
+__all__ += ["json_records", "line_count", "text_records", "xlsx_records"]
 
-LONGEST = 2**24  # characters of a cell: a quote that is never closed ends here
-DELIMITERS = ",\t;|"
 Raw = Mapping[str, Any] | str | InvalidInput  # of a record: its values, its text, or what is wrong
 
 
@@ -69,10 +68,11 @@ def form_of(path: Name) -> str:
         **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
         **dict.fromkeys((".parquet", ".pq"), "parquet"),
         **dict.fromkeys((".txt", ""), "text"),
+        ".xlsx": "xlsx",
     }
     if suffix in names:
         return names[suffix]
-    expected = "a name that ends in .txt, .csv, .tsv, .jsonl or .parquet"
+    expected = "a name that ends in .txt, .csv, .tsv, .jsonl, .parquet or .xlsx"
     raise InvalidInput(message("source", name_of(path), expected, "pass format='text' or 'csv'"))
 
 
@@ -110,59 +110,27 @@ def json_records(source: Source) -> Iterator[Raw]:
             yield source.error(number, f"got {found!r}, expected an object or a string")
 
 
-class _Cells:
-    """Lines for the reader of rows, which goes on after an error."""
-
-    def __init__(self, lines: Iterator[tuple[int, str | InvalidInput]]) -> None:
-        self._lines, self.number = lines, 0
-
-    def __iter__(self) -> _Cells:
-        return self
-
-    def __next__(self) -> str:
-        self.number, line = next(self._lines)
-        if isinstance(line, InvalidInput):
-            raise line
-        return line
-
-
 def csv_records(source: Source) -> Iterator[Raw]:
     """Yield the rows of a table whose first line names the columns."""
-    lines = source.lines(ends=True)
-    begin = list(islice(lines, 1))
-    first = "".join(line for _, line in begin if isinstance(line, str))
-    tabs = unpacked_suffix(source.path) == ".tsv" if source.path != "-" else False
-    delimiter = "\t" if tabs else max(DELIMITERS, key=first.count)
-    cells = _Cells(chain(begin, lines))
-    reader = csv.reader(cells, delimiter=delimiter, strict=True)
-    header: list[str] | None = None
-    while True:
-        before, limit = cells.number, csv.field_size_limit(LONGEST)
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            yield source.error(before + 1, f"got a row that ends wrong ({error}); check its quotes")
-            continue
-        except InvalidInput as error:
-            yield error
-            continue
-        finally:
-            csv.field_size_limit(limit)
-        if row is None:
-            return
-        if header is None:
-            header = _header(source, row)
-        elif row and len(row) != len(header):
-            problem = f"got {len(row)} cells, expected {len(header)}, as in the first line"
-            yield source.error(before + 1, problem)
-        elif row:
-            yield dict(zip(header, row, strict=True))
+    names: list[str] | None = None
+    for number, row in csv_rows(source, None):
+        if isinstance(row, InvalidInput):
+            yield row
+        elif names is None:
+            try:
+                names = checked_names(row)
+            except InvalidInput as error:
+                raise source.error(number, error) from None
+        elif len(row) != len(names):
+            problem = f"got {len(row)} cells, expected {len(names)}, as in the first line"
+            yield source.error(number, problem)
+        else:
+            yield dict(zip(names, row, strict=True))
 
 
-def _header(source: Source, names: list[str]) -> list[str]:
-    """Return the names of columns, or raise if one is empty or there twice."""
-    wrong = next((n for i, n in enumerate(names) if not n.strip() or n in names[:i]), None)
-    if wrong is not None:
-        expected, remedy = "different names of columns", "write them on the first line"
-        raise source.error(1, InvalidInput(message("columns", wrong, expected, remedy)))
-    return names
+def xlsx_records(path: Name, text: str | None) -> Iterator[Raw]:
+    """Yield the rows of the first sheet of an Excel file."""
+    corpus = read_xlsx(path, text=text, labels=[])
+    for document in corpus:
+        column = corpus.columns.text if corpus.columns is not None else None
+        yield {column or "text": document.text, **document.carried}

@@ -78,9 +78,8 @@ def register(
     with contextlib.suppress(duckdb.Error):  # there is none of this name
         connection.remove_function(name)
     try:
-        connection.create_function(
-            name, segment, ["VARCHAR"], kind, type="arrow", null_handling="special"
-        )
+        create: Any = connection.create_function  # its types know no names of kinds
+        create(name, segment, ["VARCHAR"], kind, type="arrow", null_handling="special")
     except duckdb.Error as error:
         raise InvalidInput(f"name: got {name!r}: {' '.join(str(error).split())}") from None
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
 from caesura.corpora.files import Name, Source
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
@@ -27,6 +28,7 @@ from caesura.records.formats import (
     json_records,
     line_count,
     text_records,
+    xlsx_records,
 )
 from caesura.records.layout import storable
 from caesura.records.sink_duckdb import pyarrow_module
@@ -44,7 +46,7 @@ class Reading(NamedTuple):
     text: str | None = None  # the column with the text
     id: str | None = None  # the column that identifies a record
     carry: Sequence[str] | None = None  # the other columns to keep; None: all
-    format: str | None = None  # text, csv, jsonl or parquet; None: by the name
+    format: str | None = None  # text, csv, jsonl, parquet or xlsx; None: by the name
     encoding: str = "utf-8"
     name: str | None = None  # of the input, in identities of rows
     skip: bool = False  # whether records that cannot be read are left out
@@ -98,8 +100,7 @@ class Input:
         seen = _Seen(kinds)
         for one in first if once or kinds is not None else chain(first, rest):
             seen.add(one)
-        self.text = _text_column(name, seen, reading)
-        self.guessed = reading.text is None and self.text is not None and len(seen.kinds) > 1
+        self.text, self.guessed = _text_column(name, seen, reading)
         self.columns = _carried(name, seen, reading, self.text)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -150,20 +151,19 @@ class _Seen:
     def __init__(self, kinds: Mapping[str, Kind] | None) -> None:
         self.kinds: dict[str, Kind | None] = dict(kinds or {})  # None: nothing yet
         self.known = bool(kinds)
-        self.lengths: dict[str, int] = {}  # characters, in the first records
-        self.plain = self.count = 0
+        self.first: list[Mapping[str, Any]] = []
+        self.plain = 0
 
     def add(self, one: Raw) -> None:
         if isinstance(one, str):
             self.plain += 1
         if not isinstance(one, Mapping):
             return
-        self.count += 1
+        if len(self.first) < SAMPLE:
+            self.first.append(one)
         for name, value in one.items():
             if not self.known:
                 self.kinds[name] = _joined(self.kinds.get(name), value)
-            if self.count <= PEEK and isinstance(value, str):
-                self.lengths[name] = self.lengths.get(name, 0) + len(value)
 
 
 def _joined(kind: Kind | None, value: Any) -> Kind | None:
@@ -200,27 +200,19 @@ def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
     return str(value)
 
 
-def _text_column(name: str, seen: _Seen, reading: Reading) -> str | None:
-    """Return the column with the text: the one that was named, or one that clearly is it."""
+def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, bool]:
+    """Return the column with the text, and whether it was guessed; None if there are no columns."""
     names = list(seen.kinds)
-    if reading.text is not None:
-        if names and reading.text not in names:
-            expected = f"a column of {name}: {', '.join(names)}"
-            raise InvalidInput(message("text_column", reading.text, expected, "name one of them"))
-        return reading.text
     if not names or seen.plain:
-        return None
-    for one in names:
-        if one.strip().lower() == "text":
-            return one
-    ranked = sorted(names, key=lambda one: -seen.lengths.get(one, 0))
-    lengths = [seen.lengths.get(one, 0) for one in ranked]
-    if lengths[0] and (len(ranked) == 1 or lengths[0] >= 2 * lengths[1]):
-        return ranked[0]
-    raise InvalidInput(
-        f"text_column: got none, and none of the columns of {name} is clearly the text: "
-        f"{', '.join(names)}; name the column"
-    )
+        return reading.text, False
+    rows = [[one.get(column) for column in names] for one in seen.first]
+    try:
+        chosen = choose(names, rows, reading.text, [])
+    except InvalidInput as error:
+        remedy = "pass text_column='...'" if error.remedy == NAME_TEXT else error.remedy
+        place = "text_column" if error.argument == "text" else error.argument
+        raise error.changed(argument=f"{name}: {place}", remedy=remedy) from None
+    return chosen.text, chosen.guessed
 
 
 def _carried(name: str, seen: _Seen, reading: Reading, text: str | None) -> dict[str, Kind]:
@@ -279,10 +271,12 @@ def _of_file(path: Name, reading: Reading) -> Input:
     form = reading.format or form_of(path)
     if form == "parquet":
         return _of_parquet(os.fspath(path), name, reading)
+    if form == "xlsx":
+        return Input(name, lambda: xlsx_records(path, reading.text), reading)
     source = Source(path, reading.encoding, twice=True)
     readers = {"csv": csv_records, "jsonl": json_records, "text": text_records}
     if form not in readers:
-        expected = f"{', '.join(readers)} or parquet"
+        expected = f"{', '.join(readers)}, parquet or xlsx"
         raise InvalidInput(message("format", form, expected, "pass one of them"))
     read = readers[form]
     kinds: dict[str, Kind] | None = None

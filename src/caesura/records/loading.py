@@ -91,7 +91,7 @@ def load(
     constraints: Any = None,
     model_name: str | None = None,
     source_name: str | None = None,
-    format: Literal["text", "csv", "jsonl", "parquet"] | None = None,
+    format: Literal["text", "csv", "jsonl", "parquet", "xlsx"] | None = None,
     encoding: str = "utf-8",
     on_error: Literal["raise", "skip"] = "raise",
     batch: int = BATCH,
@@ -109,8 +109,8 @@ def load(
         A fitted model, or the file of one.
     source : path, DataFrame, Arrow table, or iterable of str or dict
         A file of lines (``.txt``, ``-`` for the standard input), a table (``.csv``, ``.tsv``,
-        ``.jsonl``, ``.parquet``), or data in memory. Its columns other than the text are carried
-        over to the table.
+        ``.jsonl``, ``.parquet``, ``.xlsx``), or data in memory. Its columns other than the text are
+        carried over to the table.
     into : str, path or Sink
         A file of DuckDB (``.duckdb``) or SQLite (``.db``, ``.sqlite``), a folder of Parquet files
         (``.parquet``), or the URL of a database, as ``postgresql://user@host/database``.
@@ -135,7 +135,7 @@ def load(
         What every answer must keep; as in `predict`.
     model_name, source_name : str, optional
         Names for the model and the input in the table; by default those of the files.
-    format : {"text", "csv", "jsonl", "parquet"}, optional
+    format : {"text", "csv", "jsonl", "parquet", "xlsx"}, optional
         The format of a file whose name does not tell it.
     encoding : str
         The encoding of a file.
