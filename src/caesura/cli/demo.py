@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["demo"]
 
 SHOWN = 10  # references
-WIDE = 150  # columns of a table where no terminal breaks lines
 MODEL, TRAIN, DEV, TEST = "citations.model", "train.jsonl", "dev.jsonl", "test.jsonl"
 TEXTS, ROWS, SETTINGS = "references.txt", "references.csv", "settings.toml"
 
@@ -253,7 +252,6 @@ def _show_scores(screen: Console, outcome: Outcome) -> None:
 
 def _show_database(screen: Console, outcome: Outcome) -> None:
     """Show a query to the database, and its answer."""
-    from rich.table import Table
     from rich.text import Text
 
     from caesura.demo.database import QUERY, TABLE, ask
@@ -268,12 +266,25 @@ def _show_database(screen: Console, outcome: Outcome) -> None:
     screen.print()
     screen.print(QUERY, style="bold", markup=False)
     names, rows = ask(stored)
-    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in names:
-        grid.add_column(name, no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        grid.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    screen.print(grid, width=None if screen.is_terminal else WIDE, soft_wrap=False, crop=False)
+    for line in _columns([names, *rows]):
+        screen.print(Text(line, no_wrap=True, overflow="ellipsis"))
+
+
+def _columns(rows: Sequence[Sequence[object]], most: int = 50) -> list[str]:
+    """Return rows as lines of text in columns, with long cells cut.
+
+    Examples
+    --------
+    >>> _columns([("date", "title"), (2003, "The Google File System")], most=10)
+    ['date  title', '2003  The Googl…']
+    """
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    short = [[one if len(one) <= most else one[: most - 1] + "…" for one in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*short, strict=True)]
+    return [
+        "  ".join(one.ljust(width) for one, width in zip(row, widths, strict=True)).rstrip()
+        for row in short
+    ]
 
 
 def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
