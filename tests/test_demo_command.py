@@ -156,7 +156,7 @@ def test_commands_in_the_readme_run(
     Path("new.txt").write_text("Lovelace, A. Notes on the Analytical Engine (1843).\n")
     page = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     found = [one for one in commands(page) if one[0] != "demo"]
-    assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain"}
+    assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain", "load"}
     for arguments in found:
         good(*arguments)
 

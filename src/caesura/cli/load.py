@@ -231,7 +231,7 @@ def _report(done: Loaded, json: bool) -> None:
     if json:
         emit(done._asdict() | {"seconds": round(done.seconds, 3)})
         return
-    pace = f", {done.written / done.seconds:,.0f} a second" if done.seconds > 1 else ""
+    pace = f", {done.written / done.seconds:,.0f} a second" if done.seconds > 10 else ""
     already = "" if done.written == done.rows else f" ({done.rows - done.written:,} were there)"
     say(
         f"{done.records:,} records, {done.written:,} new rows{already}, "
