@@ -18,7 +18,7 @@ from load_cases import model, rows, texts
 import caesura
 from caesura import InvalidInput
 from caesura.errors import MissingPackage
-from caesura.records import load, register
+from caesura.records import Progress, load, register
 from caesura.records.layout import layout_of
 from caesura.records.sql import quoted
 
@@ -223,7 +223,22 @@ def test_a_locked_file_of_sqlite(tmp_path: Path) -> None:
     assert load(model(), texts(3), into).written == 3
 
 
-@pytest.mark.parametrize("name", ["a.db", "postgresql"])
+def test_a_folder_that_another_one_writes_to(tmp_path: Path) -> None:
+    def inner(progress: Progress) -> None:
+        with pytest.raises(InvalidInput, match="another process writes to"):
+            load(model(), texts(3), tmp_path / "a.parquet", wait=0)
+
+    assert load(model(), texts(3), tmp_path / "a.parquet", progress=inner).written == 3
+
+
+def test_tables_whose_names_begin_alike(tmp_path: Path) -> None:
+    other = caesura.SemiCRF(c2=1).fit(["a b"], [[(0, 1, "other")]])
+    load(other, ["a b"], tmp_path / "a.parquet", "a-b")
+    load(model(), texts(3), tmp_path / "a.parquet", "a")
+    assert load(model(), texts(3)[::-1], tmp_path / "a.parquet", "a").stale == 2
+
+
+@pytest.mark.parametrize("name", ["a.db", "a.parquet", "postgresql"])
 @pytest.mark.parametrize("same", [True, False])
 def test_loads_beside_each_other(
     name: str, same: bool, tmp_path: Path, request: pytest.FixtureRequest
@@ -280,7 +295,7 @@ except InvalidInput as error:
     found = rows(into)
     assert sorted(int(row["record"]) for row in found) == list(range(1, 4001))
     if name == "a.parquet":
-        assert not [one for one in os.listdir(into) if one.startswith(".")]
+        assert {one for one in os.listdir(into) if one.startswith(".")} == {".caesura-lock"}
 
 
 def _limit(name: str) -> int:

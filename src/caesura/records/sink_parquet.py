@@ -12,9 +12,10 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import quote
 
 from caesura.corpora.files import replacing
@@ -22,8 +23,15 @@ from caesura.errors import InvalidInput
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
 from caesura.records.sinks import Mark, Rows, Table
 
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
 __all__ = ["ParquetSink"]
 
+LOCK = ".caesura-lock"
+PAUSE = 0.1  # seconds between attempts to lock the folder
 KEY = b"caesura"  # of the watermark, among the metadata of a file
 
 
@@ -34,12 +42,15 @@ class ParquetSink:
     ----------
     path : str
         The folder; it is made if it does not exist.
+    wait : float
+        How many seconds to wait while another process writes to the folder.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, wait: float = 0.0) -> None:
         pyarrow_module("a folder of Parquet files")
-        self.path = Path(path)
+        self.path, self._wait = Path(path), wait
         self._table = Table("", ())
+        self._lock: IO[bytes] | None = None
 
     def __str__(self) -> str:
         return str(self.path)
@@ -56,8 +67,9 @@ class ParquetSink:
                     "give another name"
                 )
             self.path.mkdir(parents=False, exist_ok=True)
+            self._lock = self._locked()
             wanted = arrow_table(table.columns, {one.name: [] for one in table.columns}).schema
-            for file in sorted(self.path.glob(f"{_safe(table.name)}-*.parquet")):
+            for file in self._files():
                 schema = pq.read_schema(file).remove_metadata()
                 if not schema.equals(wanted):
                     missing = [name for name in wanted.names if name not in schema.names]
@@ -77,6 +89,28 @@ class ParquetSink:
         except (OSError, pa.ArrowException) as error:
             reason = getattr(error, "strerror", None) or " ".join(str(error).split())
             raise InvalidInput(f"into: {self.path}: {reason.lower()}") from None
+
+    def _locked(self) -> IO[bytes]:
+        """Lock the folder, or raise if another process holds it; the system frees it in the end."""
+        file = open(self.path / LOCK, "ab")  # noqa: SIM115 - close closes it
+        deadline = time.monotonic() + self._wait
+        while fcntl is not None:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                if time.monotonic() >= deadline:
+                    file.close()
+                    raise InvalidInput(
+                        f"into: another process writes to {self.path}; wait until it has ended"
+                    ) from None
+            time.sleep(PAUSE)
+        return file
+
+    def _files(self) -> list[Path]:
+        """Return all files of the table."""
+        name = re.compile(re.escape(_safe(self._table.name)) + r"-[0-9a-f]{12}-\d{6,}\.parquet")
+        return sorted(file for file in self.path.iterdir() if name.fullmatch(file.name))
 
     def _prefix(self, source: str) -> str:
         """Return how the names of the files of an input begin."""
@@ -150,12 +184,15 @@ class ParquetSink:
         import pyarrow as pa
 
         with self._naming():
-            parts = sorted(self.path.glob(f"{_safe(self._table.name)}-*.parquet"))
+            parts = self._files()
             asked = pa.chunked_array([pa.array(keys, pa.string())])
             return set(self._stored(asked, parts).to_pylist()) if parts else set()
 
     def close(self) -> None:
-        """Do nothing: every file is closed as soon as it is complete."""
+        """Let other processes write."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
 
 def _safe(name: str) -> str:

@@ -142,7 +142,7 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
     if suffix in (".parquet", ".pq"):
         from caesura.records.sink_parquet import ParquetSink
 
-        return ParquetSink(name)
+        return ParquetSink(name, wait)
     expected = "a name that ends in .duckdb, .db, .sqlite or .parquet, or the URL of a database"
     raise InvalidInput(message("into", name, expected, "rename it, for example references.duckdb"))
 
