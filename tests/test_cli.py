@@ -68,7 +68,7 @@ def test_all_commands_are_here() -> None:
         "segment model e.txt -o model --to jsonl",
         "segment model e.txt -o e.txt",
         "segment model e.txt -o link.txt",
-        "segment model e.txt -o new.csv --threshold 0.5 --review e.txt",
+        "segment model e.csv -o new.csv --threshold 0.5 --review e.csv",
         "tune s.jsonl -o s.jsonl",
         "learning-curve s.jsonl --png s.jsonl",
     ],
@@ -78,6 +78,7 @@ def test_no_command_writes_over_what_it_reads(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = {"s.jsonl": "train.jsonl", "dev.jsonl": "dev.jsonl", "e.txt": "new.txt"}
+    names["e.csv"] = "new.txt"
     for name, source in (names | {"model": "model"}).items():
         Path(name).write_bytes((folder / source).read_bytes())
     Path("new").write_text("")
@@ -379,14 +380,17 @@ def test_segment_sends_the_doubtful_to_a_review_file(folder: Path) -> None:
     sure = caesura.load(model).predict_confident(lines)
     least = [min(one.probability for one in some) for some in sure]
     middle = sorted(least)[len(least) // 2]
-    good("segment", model, text, "-o", out, "--threshold", middle)
-    kept, aside = records_of(out), records_of(folder / "sure.review.jsonl")
+    review = folder / "check.jsonl"
+    good("segment", model, text, "-o", out, "--threshold", middle, "--review", review)
+    kept, aside = records_of(out), records_of(review)
     assert [one["text"] for one in kept] == [
         x for x, p in zip(lines, least, strict=True) if p >= middle
     ]
-    assert [one["text"] for one in aside] == [
-        x for x, p in zip(lines, least, strict=True) if p < middle
-    ]
+    wrong = {
+        x: sum(1 - one.probability for one in some) for x, some in zip(lines, sure, strict=True)
+    }
+    doubtful = [x for x, p in zip(lines, least, strict=True) if p < middle]
+    assert [one["text"] for one in aside] == sorted(doubtful, key=lambda x: -wrong[x])
     assert kept
     assert aside
     assert "confidence" in aside[0]

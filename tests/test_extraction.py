@@ -68,7 +68,7 @@ def test_extract_agrees_with_what_models_predict(kind: Any) -> None:
     model.calibrate(texts, y)
     found = model.extract(texts)
     assert isinstance(found, Records)
-    assert found.labels == model.labels_
+    assert found.labels == model.columns_
     confident, best = model.predict_confident(texts), model.predict_n_best(texts, 1)
     for text, record, segments, ((top, whole),) in zip(texts, found, confident, best, strict=True):
         assert record.text == text

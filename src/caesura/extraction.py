@@ -60,6 +60,8 @@ class Record(Mapping[str, tuple[Value, ...]]):
         All labels of the model.
     probability : float, optional
         Of the whole segmentation, by the model itself (not calibrated).
+    carried : mapping, optional
+        The other columns of the row, or keys of the object, that the text is from.
 
     Examples
     --------
@@ -69,7 +71,7 @@ class Record(Mapping[str, tuple[Value, ...]]):
     ('1998', (), None)
     """
 
-    __slots__ = ("_found", "_labels", "fields", "probability", "text")
+    __slots__ = ("_found", "_labels", "carried", "fields", "probability", "text")
 
     def __init__(
         self,
@@ -77,8 +79,10 @@ class Record(Mapping[str, tuple[Value, ...]]):
         fields: Sequence[tuple[str, Value]],
         labels: Sequence[str],
         probability: float | None = None,
+        carried: Mapping[str, Any] | None = None,
     ) -> None:
         self.text, self.probability, self._labels = text, probability, labels
+        self.carried: Mapping[str, Any] = carried or {}
         self.fields: tuple[tuple[str, Value], ...] = tuple(fields)
         found: dict[str, tuple[Value, ...]] = {}
         for label, value in self.fields:
@@ -122,7 +126,8 @@ class Record(Mapping[str, tuple[Value, ...]]):
         {'year': [{'text': '1998', 'start': 6, 'end': 10, 'probability': 0.5, 'value': '1998'}]}
         """
         fields = {label: [value._asdict() for value in self[label]] for label in self}
-        return {"text": self.text, "probability": self.probability, "fields": fields}
+        found = {"text": self.text, "probability": self.probability, "fields": fields}
+        return found | ({"carried": dict(self.carried)} if self.carried else {})
 
 
 class Records(list[Record]):
@@ -152,6 +157,7 @@ class Records(list[Record]):
     def __init__(self, records: Iterable[Record] = (), labels: Sequence[str] = ()) -> None:
         super().__init__(records)
         self.labels = list(labels)
+        self.index: Any = None  # of the DataFrame of pandas that the texts are from
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as plain data: nothing is left out, and JSON can hold it."""
@@ -172,10 +178,13 @@ class Records(list[Record]):
         Returns
         -------
         dict
-            ``text``, a column for each label, and ``probability``, that of the whole row.  A cell
-            is None if the label was not found.  Several values are joined by `BETWEEN`.
+            What texts carry along, ``text``, a column for each label, and ``probability``, that of
+            the whole row.  A cell is None if the label was not found.  Several values are joined by
+            `BETWEEN`.  A column whose name is taken has a number at its end.
         """
-        out: dict[str, list[Any]] = {"text": [record.text for record in self]}
+        names = dict.fromkeys(name for record in self for name in record.carried)
+        out = {name: [record.carried.get(name) for record in self] for name in names}
+        out[unused("text", out)] = [record.text for record in self]
         for label in self.labels:
             values = [record[label] for record in self]
             name = unused(label, out)
@@ -201,7 +210,9 @@ class Records(list[Record]):
         except ImportError:
             raise MissingPackage("pandas", "tables", "to_pandas") from None
         columns = self.columns(details, verbatim)
-        return pandas.DataFrame({name: _series(pandas, cells) for name, cells in columns.items()})
+        cells = {name: _series(pandas, cells) for name, cells in columns.items()}
+        index = self.index if self.index is not None and len(self.index) == len(self) else None
+        return pandas.DataFrame(cells, index=index)
 
     def to_arrow(self, details: bool = False, verbatim: bool = False) -> pyarrow.Table:
         """Return an Arrow table with a row for each record; it needs pyarrow.
@@ -330,4 +341,4 @@ def record_of(
                 "correct the function"
             ) from error
         fields.append((label, Value(whole, start, end, chance, value)))
-    return Record(text, fields, labels, probability)
+    return Record(text, fields, labels, probability, document.carried)

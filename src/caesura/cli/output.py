@@ -320,7 +320,10 @@ def _said(error: Exception) -> str:
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
         return f"{name}{error.strerror.lower()}"
     if isinstance(error, CaesuraError):
-        return str(_with_options(error))
+        from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
+
+        text = str(_with_options(error)).replace(NAME_TEXT, "name it with --text-column")
+        return text.replace(NAME_LABELS, "name the labels with --labels")
     if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):

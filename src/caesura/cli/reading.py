@@ -6,15 +6,16 @@ All that depends on how `caesura.corpora` reads is in this module.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import typer
 
 from caesura import corpora
-from caesura.cli.output import warn
+from caesura.cli.output import note, warn
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 
@@ -55,7 +56,8 @@ class Reading(NamedTuple):
         _option(
             "--format",
             "-f",
-            help="Format of the input: conll, jsonl, csv, xml, brat or text; else its name tells.",
+            help="Format of the input: conll, jsonl, csv, parquet, xlsx, xml, brat or text; else "
+            "its name tells.",
         ),
     ] = None
     tokeniser: Annotated[
@@ -75,6 +77,26 @@ class Reading(NamedTuple):
     ] = False
     encoding: Annotated[
         str | None, _option("--encoding", help="Encoding of the input, if it is not UTF-8.")
+    ] = None
+    text_column: Annotated[
+        str | None,
+        _option(
+            "--text-column",
+            help="Column of a table, or key of JSON lines, with the text; none: the cells of "
+            "labels, joined. Guessed if one column clearly is the text.",
+        ),
+    ] = None
+    labels: Annotated[
+        str | None,
+        _option(
+            "--labels",
+            help="Columns of a table, or keys of JSON lines, that are labels, as brand,model; else "
+            "those whose cells stand in the text. Other columns are carried along.",
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        _option("--delimiter", help="What stands between cells: , ; | or tab; else it is found."),
     ] = None
     columns: Annotated[
         str | None,
@@ -105,7 +127,8 @@ def read(
     *,
     tokeniser: Any = None,
     format: str | None = None,
-) -> Iterable[Document]:
+    labels: Iterable[str] | None = None,
+) -> corpora.Corpus:
     """Return the documents of a file, which are read one by one.
 
     Parameters
@@ -118,6 +141,8 @@ def read(
         The one to use where no option says so.
     format : str, optional
         The format where neither an option nor the name of the file tells.
+    labels : iterable of str, optional
+        The columns of a table that are labels, whatever the option says.
     """
     name = os.fspath(path)
     cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
@@ -126,7 +151,50 @@ def read(
     if reading.encoding is not None:
         options["encoding"] = reading.encoding
     options["on_error"] = "skip" if reading.skip_errors else "raise"
-    return corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
+    options |= _of_tables(name, form, reading, labels)
+    corpus = corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
+    corpus.on_columns = functools.partial(_say_columns, name)
+    return corpus
+
+
+def _of_tables(
+    name: str, form: str | None, reading: Reading, labels: Iterable[str] | None
+) -> dict[str, Any]:
+    """Return the options that only tables and JSON lines have, or raise where there are none."""
+    form = form or corpora.detect(name)
+    options: dict[str, Any] = {}
+    if reading.text_column is not None:
+        options["text"] = False if reading.text_column == "none" else reading.text_column
+    if reading.labels is not None:
+        options["labels"] = [one.strip() for one in reading.labels.split(",") if one.strip()]
+    if reading.delimiter is not None:
+        options["separator"] = {"tab": "\t", "\\t": "\t"}.get(reading.delimiter, reading.delimiter)
+    takes = {"csv": 3, "parquet": 2, "xlsx": 2, "jsonl": 2}.get(form, 0)
+    for key, option in (("text", "--text-column"), ("labels", "--labels"))[2 * (takes > 1) :]:
+        if key in options:
+            wrong = f"got {name}, which is {form}, expected a table or JSON lines; leave it out"
+            raise InvalidInput(f"{option}: {wrong}, or pass -f csv")
+    if "separator" in options and takes < 3:
+        raise InvalidInput(
+            f"--delimiter: got {name}, which is {form}; leave it out, or pass -f csv"
+        )
+    if form == "jsonl" and options.get("text") is False:
+        raise InvalidInput("--text-column: got none for JSON lines, expected a key of the objects")
+    if takes and labels is not None:
+        options["labels"] = list(labels)
+    return options
+
+
+def _say_columns(name: str, columns: corpora.Columns) -> None:
+    """Say what the columns of a table were taken for."""
+    shown = "standard input" if name == "-" else name
+    if columns.guessed or columns.text != "text" or columns.carried:
+        note(f"{shown}: {columns}")
+    for column, share in columns.partly.items():
+        warn(
+            f"{shown}: {share:.0%} of the cells of {column} stand in the text; it is carried "
+            "along, not a label: name the labels with --labels to change that"
+        )
 
 
 def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]:
@@ -186,6 +254,12 @@ def report_notes(corpus: object, path: str | Path) -> int:
         done = {"expand": "widened", "contract": "narrowed"}
         what = done.get(getattr(notes, "align", ""), "refused; see --align")
         warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
+    if getattr(notes, "repeated", 0):
+        warn(
+            f"{name}: {notes.repeated:,} values stand more than once in their text, and the first "
+            f"place was taken, for example {notes.first_repeated}; write the place after the "
+            "value, as in 'Lee @12:15' (characters), to choose another"
+        )
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),
         ("discontinuous", "spans in several parts were left out"),
@@ -225,13 +299,15 @@ def labelled(documents: list[Document], path: str | Path) -> list[Document]:
 
 
 @contextlib.contextmanager
-def naming(path: str | Path, dev: str | Path | None = None, first: int = 0) -> Iterator[None]:
+def naming(
+    path: str | Path | Sequence[tuple[str, int]], dev: str | Path | None = None, first: int = 0
+) -> Iterator[None]:
     """Name files and sequences in errors about X, y and constraints.
 
     Parameters
     ----------
     path, dev : path
-        The files that X and X_dev are from.
+        The files that X and X_dev are from; of several, each with its number of sequences.
     first : int
         The index of the first sequence in its file.
 
@@ -247,11 +323,26 @@ def naming(path: str | Path, dev: str | Path | None = None, first: int = 0) -> I
     except CaesuraError as error:
         if error.index is None or error.argument not in SEQUENCES:
             raise
-        file = os.fspath(dev or "dev") if error.argument.endswith("_dev") else os.fspath(path)
+        index = error.index
+        if error.argument.endswith("_dev"):
+            file = os.fspath(dev or "dev")
+        elif isinstance(path, str | os.PathLike):
+            file = os.fspath(path)
+        else:
+            file, index = _file_of(path, index)
         what = ": constraints" if error.argument == "constraints" else ""
         name = "standard input" if file == "-" else file
-        place = f"{name}, sequence {first + error.index + 1}{what}"
+        place = f"{name}, sequence {first + index + 1}{what}"
         raise error.changed(argument=place, index=None) from None
+
+
+def _file_of(files: Sequence[tuple[str, int]], index: int) -> tuple[str, int]:
+    """Return the file of a sequence among several, and its index there."""
+    for name, count in files[:-1]:
+        if index < count:
+            return name, index
+        index -= count
+    return files[-1][0], index
 
 
 # ---- models --------------------------------------------------------------------------------------

@@ -16,18 +16,23 @@ import typer
 
 from caesura.cli.answers import confident
 from caesura.cli.declare import command
+from caesura.cli.forms import TABLES, Answer, Style, beside, check_form, form_of
 from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, Trust, load_model, naming, read, report_notes
+from caesura.cli.reviewing import FORMS as REVIEWS
+from caesura.cli.reviewing import Review
 from caesura.cli.rules import Rules
-from caesura.cli.writing import Answer, Style, beside, form_of, line_of, write
-from caesura.corpora.files import writing
+from caesura.cli.writing import write
+from caesura.corpora.files import Together
 from caesura.documents import Document
 from caesura.errors import CaesuraError, Impossible, InvalidInput
+from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
 
 __all__ = ["segment"]
 
+CARRYING = ("csv", "parquet", "xlsx")  # formats whose columns are known once reading begins
 Scheme = Annotated[str, typer.Option(help="Tags in CoNLL columns: BIO, BIOES, BCEU, BMES ...")]
 
 
@@ -35,11 +40,15 @@ class Asking(NamedTuple):
     """What is asked of the model."""
 
     to: Annotated[
-        Literal["jsonl", "conll", "csv", "text", "html"] | None,
+        Literal["jsonl", "conll", "csv", "tsv", "parquet", "xlsx", "text", "html"] | None,
         typer.Option("--to", "-t", help="Form of the output; else the name of the file tells."),
     ] = None
     probabilities: Annotated[
         bool, typer.Option("--probabilities", "-p", help="Write the probability of each segment.")
+    ] = False
+    normalise: Annotated[
+        bool,
+        typer.Option("--normalise", help="Write normalised values of fields into tables."),
     ] = False
     n_best: Annotated[
         int | None, typer.Option("--n-best", "-n", help="Write the N best answers to each.")
@@ -50,7 +59,10 @@ class Asking(NamedTuple):
     ] = None
     review: Annotated[
         Path | None,
-        typer.Option(help="The review file, JSON lines; default OUTPUT with .review in its name."),
+        typer.Option(
+            help="The review file: .csv, .tsv, .xlsx, .parquet or .jsonl; default OUTPUT with "
+            ".review.csv at its end."
+        ),
     ] = None
     constraints: Annotated[
         Path | None,
@@ -70,7 +82,8 @@ class Asking(NamedTuple):
 @command(
     "caesura segment citations.model new.txt -o new.csv\n"
     "cat new.txt | caesura segment citations.model - --probabilities --to jsonl | head\n"
-    "caesura segment citations.model new.txt -o good.jsonl --threshold 0.9 --review check.jsonl"
+    "caesura segment products.model products.csv --text-column title -o products.xlsx\n"
+    "caesura segment citations.model new.txt -o good.csv --threshold 0.9 --review check.csv"
 )
 def segment(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
@@ -87,24 +100,33 @@ def segment(
 ) -> None:
     """Cut sequences into labelled segments.
 
-    Reads and writes as it goes, so that files may be larger than memory; a file is put in its place
-    once it is complete. JSON lines, CoNLL and CSV are forms that caesura train reads.
+    Reads and writes as it goes, so that files may be larger than memory; files are put in their
+    places once all are complete. Other columns of the input are carried through unchanged. JSON
+    lines, CoNLL and tables are forms that caesura train reads.
     """
     form, review = _checked(asking, output, json)
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
-    corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text")
+    corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text", labels=())
     run = _Run(loaded, asking, input, reading.skip_errors)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(written(output))
-        aside = None if review is None else stack.enter_context(writing(review))
+        together = stack.enter_context(Together())
+        style = _style(loaded, asking, output, corpus)._replace(together=together)
+        aside = None
+        if review is not None:
+            aside = stack.enter_context(Review(review, style, asking.threshold or 0.0))
         quiet = output == "-" and sys.stdout.isatty()
         ticker = stack.enter_context(Ticker(show=False if quiet else None))
-        batches = run.batches(iter(corpus), aside, ticker)
-        run.written = write(output, form, batches, _style(loaded, asking, output))
+        with written(output):
+            run.written = write(output, form, run.batches(iter(corpus), aside, ticker), style)
+        if aside is not None:
+            with written(aside.path):
+                aside.write(style.columns(), together)
     seconds = time.perf_counter() - began
     skipped = run.skipped + report_notes(corpus, input)
+    if run.carried and form in ("conll", "text"):
+        warn(f"{form} has no place for {', '.join(run.carried)}; take csv, parquet, xlsx or jsonl")
     _report(run, seconds, skipped, (output, review), json)
 
 
@@ -117,10 +139,17 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         raise typer.BadParameter(str(error), param_hint="--scheme") from None
     default = "text" if output == "-" and sys.stdout.isatty() else "jsonl"
     form = asking.to or form_of(output, default)
+    check_form(output, form)
+    form = "tsv" if form == "csv" and output.lower().endswith(".tsv") else form
+    if asking.normalise and form not in TABLES:
+        wrong = f"needs a table; take --to {', '.join(TABLES)}"
+        raise typer.BadParameter(wrong, param_hint="--normalise")
+    if output == "-" and form in ("parquet", "xlsx") and sys.stdout.isatty():
+        raise typer.BadParameter(f"{form} is not for a terminal; give -o FILE", param_hint="--to")
     if json and output == "-":
         wrong = "it prints counts, and segments go to stdout too; give -o FILE, or --to jsonl"
         raise typer.BadParameter(wrong, param_hint="--json")
-    if asking.n_best is not None and form in ("conll", "csv"):
+    if asking.n_best is not None and form in ("conll", *TABLES):
         wrong = f"{form} has no place for several answers; take --to jsonl, text or html"
         raise typer.BadParameter(wrong, param_hint="--n-best")
     if asking.n_best is not None and asking.n_best < 1:
@@ -138,6 +167,9 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         wrong = "give --review FILE for sequences below it, or -o FILE"
         raise typer.BadParameter(wrong, param_hint="--threshold")
     review = str(asking.review or beside(output, "review"))
+    if form_of(review, "jsonl") not in REVIEWS:
+        wrong = f"its name must end in .{', .'.join(REVIEWS)}"
+        raise typer.BadParameter(wrong, param_hint="--review")
     check_output(review)
     if review == "-" or os.path.realpath(review) == os.path.realpath(output):
         wrong = f"the review file must be another than {output}"
@@ -145,11 +177,23 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     return form, review
 
 
-def _style(model: Any, asking: Asking, output: str) -> Style:
+def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
     colour = output == "-" and colour_wanted()
     terminal = output == "-" and sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else 10**9
-    return Style(model.labels_, asking.scheme, asking.probabilities, colour, width)
+    values = None
+    if asking.normalise:
+        values = {y: normaliser(one) for y, one in model.normalisers_.items()}
+    return Style(
+        model.columns_,
+        asking.scheme,
+        asking.probabilities,
+        colour,
+        width,
+        columns=lambda: getattr(corpus, "columns", None),
+        carries=getattr(corpus, "format", "jsonl") in ("jsonl", *CARRYING),
+        normalise=values,
+    )
 
 
 class _Run:
@@ -160,29 +204,34 @@ class _Run:
         self.rules = None if asking.constraints is None else Rules(asking.constraints)
         self.sequences = self.reviewed = self.skipped = 0
         self.segments = self.written = 0  # that are in the output
+        self.carried: list[str] = []  # what the first sequences carry along
 
     def batches(
         self, documents: Iterator[Document], aside: Any, ticker: Ticker
     ) -> Iterator[Sequence[Answer]]:
         """Yield answers, without those that go aside for review."""
         while some := list(itertools.islice(documents, self.asking.batch)):
+            self.carried = self.carried or list(some[0].carried)
             rules = None if self.rules is None else self.rules.take(len(some))
             answers = self._answers(some, rules)
+            numbers = {id(document): i for i, document in enumerate(some, self.sequences + 1)}
             self.sequences += len(some)
             ticker(self.sequences)
-            kept = [answer for answer in answers if not self._doubtful(answer, aside)]
+            kept = []
+            for answer in answers:
+                if aside is not None and self._doubtful(answer):
+                    aside.add(answer, numbers[id(answer.document)])
+                    self.reviewed += 1
+                else:
+                    kept.append(answer)
             self.segments += sum(len(answer.segments) for answer in kept)
             yield kept
         if self.rules is not None:
             self.rules.end()
 
-    def _doubtful(self, answer: Answer, aside: Any) -> bool:
-        """Write an answer to the review file if a segment of it is below the threshold."""
-        if aside is None or min(answer.probabilities or [1.0]) >= (self.asking.threshold or 0.0):
-            return False
-        aside.write(f"{line_of(answer)}\n")
-        self.reviewed += 1
-        return True
+    def _doubtful(self, answer: Answer) -> bool:
+        """Say whether a segment of an answer is below the threshold."""
+        return min(answer.probabilities or [1.0]) < (self.asking.threshold or 0.0)
 
     def _answers(self, documents: list[Document], rules: Any) -> list[Answer]:
         """Return the answers to some documents; one by one if one of them has none."""
@@ -272,6 +321,8 @@ def _report(
         note(f"{run.written:,} sequences, {run.segments:,} segments{pace}: {output}")
     if review is not None:
         note(f"{run.reviewed:,} more sequences are for review, and only in {review}")
+        if run.reviewed:
+            note("  correct it and learn from it with: caesura train TRAIN --also " + review)
     if not run.sequences:
         name = "standard input" if run.name == "-" else run.name
         warn(f"{name}: got no sequences; is the input empty?")

@@ -6,13 +6,12 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli import data, measuring
+from caesura.cli import data, measuring, training
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
@@ -22,7 +21,6 @@ from caesura.cli.reading import (
     labelled,
     load_model,
     naming,
-    read,
     read_all,
     report_notes,
 )
@@ -76,14 +74,27 @@ class Run(NamedTuple):
 
 @command(
     "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
-    "caesura train train.conll --model chain --config best.toml -o ner.model\n"
+    "caesura train products.csv --text-column title --labels brand,model -o products.model\n"
+    "caesura train train.jsonl --also corrected.csv -o better.model\n"
     "caesura train big.jsonl --learner sgd --stream --max-attributes 2000000 -o big.model"
 )
 def train(
     train: Annotated[
-        str, typer.Argument(metavar="TRAIN", help="Labelled sequences; - is the standard input.")
+        list[str],
+        typer.Argument(
+            metavar="TRAIN...", help="Files of labelled sequences; - is the standard input."
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The model to write.")],
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--also",
+            help="Corrected review file, or any table with columns of the same labels, to learn "
+            "from as well. Repeatable.",
+            metavar="FILE",
+        ),
+    ] = None,
     dev: Annotated[
         str | None,
         typer.Option("--dev", "-d", help="Labelled sequences on which the best weights are kept."),
@@ -100,20 +111,24 @@ def train(
     """
     check_output(output)
     choices = chosen(settings, reading.tokeniser)
-    read = (train, dev, run.calibrate, run.warm_start, *files_of(settings, choices))
-    check_apart((output, _place(output, run)), read)
+    others = (dev, run.calibrate, run.warm_start, *files_of(settings, choices))
+    check_apart((output, _place(output, run)), (*train, *(also or ()), *others))
     with naming_config(settings):
         model = _model(choices, run)
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
-    corpora = _read(train, dev, reading, choices, json)
+    corpora = _read((train, also or []), dev, reading, choices, json)
     began = time.perf_counter()
     with naming_config(settings):
-        _fit(model, corpora, (train, dev), checkpoint)
+        _fit(model, corpora, dev, checkpoint)
     seconds = time.perf_counter() - began
     if getattr(model, "stream", False):
-        report_notes(corpora.train, train)
+        for path, corpus in corpora.streams:
+            report_notes(corpus, path)
+    order = [label for label in corpora.order if label in model.labels_]
+    if order:
+        model.set_columns(order)
     if run.calibrate is not None:
         held_out = read_all(run.calibrate, reading, tokeniser=choices.get("tokeniser"))
         with naming(run.calibrate):
@@ -135,22 +150,29 @@ class _Corpora(NamedTuple):
     dev: list[Document] | None
     summaries: list[tuple[str, data.Summary]]
     warnings: list[str]
+    counts: list[tuple[str, int]]  # files of the training data, and how many sequences they have
+    order: list[str]  # labels in the order of columns, where the data is a table
+    streams: list[tuple[str, Any]]
 
 
 def _read(
-    train: str, dev: str | None, reading: Reading, choices: Choices, quietly: bool
+    paths: tuple[list[str], list[str]],
+    dev: str | None,
+    reading: Reading,
+    choices: Choices,
+    quietly: bool,
 ) -> _Corpora:
     """Read the data, and show what is in it."""
     cutter, outside = choices.get("tokeniser"), str(choices.get("outside", "O"))
-    streamed = _streamed(train, reading, cutter) if choices.get("stream") else None
-    if streamed is None:
-        documents = labelled(read_all(train, reading, tokeniser=cutter), train)
-    else:
-        documents = labelled(list(islice(streamed, SHOWN)), train)
-    name = "train" if streamed is None else f"train, first {len(documents):,}"
+    stream = bool(choices.get("stream"))
+    found = training.read_training(*paths, reading, cutter, SHOWN if stream else None)
+    documents, name = found.first, "train"
+    if stream:
+        name = f"train, first {len(documents):,}"
     summaries = [(name, data.summarise(documents, outside))]
-    if streamed is None and not summaries[0][1].segments:
-        raise InvalidInput(f"{train}: got no segments at all, expected some to learn from")
+    if not stream and not summaries[0][1].segments:
+        files = ", ".join(path for path, _ in found.counts)
+        raise InvalidInput(f"{files}: got no segments at all, expected some to learn from")
     held_out = None
     if dev is not None:
         held_out = labelled(read_all(dev, reading, tokeniser=cutter), dev)
@@ -161,23 +183,14 @@ def _read(
         for line in s.warnings
         if name == "train" or "rare" not in line
     ]
-    if held_out is not None and streamed is None:
+    if held_out is not None and not stream:
         warnings += _between(documents, held_out, *(s for _, s in summaries))
     if not quietly:
         data.show(summaries)
     for line in warnings:
         warn(line)
-    return _Corpora(streamed or documents, documents, held_out, summaries, warnings)
-
-
-def _streamed(path: str, reading: Reading, tokeniser: Any) -> Iterable[Document]:
-    """Return a corpus that can be read again for each pass."""
-    if path == "-":
-        raise InvalidInput(
-            "--stream: got the standard input, which can be read only once, expected a file; write "
-            "the sequences to a file first"
-        )
-    return read(path, reading, tokeniser=tokeniser)
+    own = (found.counts, found.order, found.streams)
+    return _Corpora(found.documents, documents, held_out, summaries, warnings, *own)
 
 
 def _between(
@@ -236,7 +249,7 @@ def _checkpoint(output: Path, run: Run) -> Path:
     return place
 
 
-def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoint: Path) -> None:
+def _fit(model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path) -> None:
     """Learn; when interrupted, say how to go on."""
     reached = 0
     going_on = checkpoint.exists()
@@ -246,7 +259,7 @@ def _fit(model: Any, corpora: _Corpora, names: tuple[str, str | None], checkpoin
         reached = progress.iteration
 
     try:
-        with naming(*names):
+        with naming(corpora.counts, dev):
             kept = (
                 checkpoint if getattr(model, "beam", None) is None else None
             )  # a beam is learnt in one go

@@ -7,41 +7,23 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import orjson
 
 from caesura import corpora, render
+from caesura.cli.forms import TABLES, Answer, Style
 from caesura.cli.output import warn
-from caesura.cli.reading import base_name
-from caesura.corpora.cells import cells_of
+from caesura.cli.tabling import write_table
+from caesura.corpora.columns import renamed
 from caesura.corpora.files import writing
-from caesura.corpora.sinks import csv_line
+from caesura.corpora.jsonl import RESERVED
+from caesura.corpora.sinks import csv_cell
 from caesura.documents import Document
 from caesura.segments import Segment
 
-__all__ = [
-    "FORMS",
-    "Answer",
-    "Style",
-    "as_written",
-    "beside",
-    "field_text",
-    "form_of",
-    "line_of",
-    "record",
-    "write",
-]
+__all__ = ["as_written", "field_text", "line_of", "record", "write"]
 
-FORMS = ("jsonl", "conll", "csv", "text", "html")
-SUFFIXES = {
-    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
-    **dict.fromkeys((".conll", ".iob", ".bio", ".cols"), "conll"),
-    **dict.fromkeys((".csv", ".tsv"), "csv"),
-    **dict.fromkeys((".html", ".htm"), "html"),
-    ".txt": "text",
-}
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Segments</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -49,37 +31,6 @@ HEAD = """<!doctype html>
 div.one{{border-bottom:1px solid #8884;padding:.4em 0}}small{{color:#777}}</style></head><body>
 <p>{legend}</p>
 """
-
-
-class Answer(NamedTuple):
-    """What a model says about a document."""
-
-    document: Document
-    segments: Sequence[Segment]
-    probabilities: Sequence[float] | None = None  # of each segment
-    calibrated: bool = False
-    n_best: Sequence[tuple[Sequence[Segment], float]] | None = None  # other answers
-
-
-class Style(NamedTuple):
-    """How answers are written."""
-
-    labels: Sequence[str]  # in the order of columns and colours
-    scheme: str = "BIO"  # of tags
-    sure: bool = False  # whether probabilities were asked for
-    colour: bool = False
-    width: int = 10**9  # of lines of text
-
-
-def form_of(path: str, default: str) -> str:
-    """Return the form that the name of a file tells.
-
-    Examples
-    --------
-    >>> form_of("new.csv.gz", "jsonl"), form_of("-", "jsonl")
-    ('csv', 'jsonl')
-    """
-    return SUFFIXES.get(base_name(path).suffix.lower(), default)
 
 
 def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Style) -> int:
@@ -98,24 +49,26 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
             count += len(batch)
             yield batch
 
-    if form == "conll" or (form == "csv" and not style.sure):
+    if form in TABLES:
+        write_table(path, form, counted(), style)
+        return count
+    if form == "conll":
         empty = 0
 
         def documents() -> Iterator[Document]:
             nonlocal empty
             for one in itertools.chain.from_iterable(counted()):
-                if len(one.document) or form == "csv":
+                if len(one.document):
                     yield replace(one.document, segments=tuple(one.segments))
                 else:
                     empty += 1
 
-        own = {"scheme": style.scheme} if form == "conll" else {"labels": style.labels}
-        corpora.write(path, documents(), form, **own)
+        corpora.write(path, documents(), form, scheme=style.scheme)
         if empty:
             warn(f"left out: {empty:,} sequences without tokens, for which CoNLL has no place")
         return count - empty
-    with writing(path) as file:
-        WRITERS[form](file, counted(), style, base_name(path).suffix == ".tsv")
+    with writing(path, style.together) as file:
+        WRITERS[form](file, counted(), style)
     return count
 
 
@@ -145,6 +98,8 @@ def record(answer: Answer) -> dict[str, Any]:
         found["attributes"] = document.attributes
     if document.dense is not None:
         found["dense"] = document.dense.tolist()
+    if document.carried:
+        found |= renamed(document.carried, (*found, *RESERVED, "confidence", "n_best"))
     if answer.probabilities is not None:  # inside an object, which is never taken for a column
         shares = [round(one, 6) for one in answer.probabilities]
         found["confidence"] = {"probabilities": shares, "calibrated": answer.calibrated}
@@ -169,7 +124,7 @@ def _plain(value: Any) -> Any:
     return tuple(value) if isinstance(value, tuple) else sorted(value)
 
 
-def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> None:
     for batch in batches:
         file.writelines(f"{line_of(answer)}\n" for answer in batch)
         file.flush()
@@ -190,26 +145,6 @@ def field_text(document: Document, segment: Segment) -> str:
     if document.text is None or document.offsets is None:
         return " ".join(document.tokens[start:end])
     return document.text[document.offsets[start][0] : document.offsets[end - 1][1]]
-
-
-def _csv(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
-    separator, numbers = "\t" if tabs else ",", itertools.count()
-    header = ["text", *style.labels, *(f"p({y})" for y in style.labels)]
-    file.write(csv_line(header, separator))
-    for batch in batches:
-        for answer in batch:
-            document = replace(answer.document, segments=tuple(answer.segments))
-            cells = cells_of(document, style.labels, next(numbers))
-            file.write(csv_line(cells + _least(answer, style.labels), separator))
-        file.flush()
-
-
-def _least(answer: Answer, labels: Sequence[str]) -> list[str]:
-    """Return the least probability among the segments of each label."""
-    shares: dict[str, float] = {}
-    for segment, share in zip(answer.segments, answer.probabilities or (), strict=True):
-        shares[segment.label] = min(share, shares.get(segment.label, 1.0))
-    return [f"{shares[label]:.4f}" if label in shares else "" for label in labels]
 
 
 # ---- for people ----------------------------------------------------------------------------------
@@ -241,7 +176,7 @@ def as_written(
     return shown, texts
 
 
-def _text(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+def _text(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> None:
     for batch in batches:
         for answer in batch:
             shown: list[tuple[str, Any, Any]] = [("", answer.segments, answer.probabilities)]
@@ -259,7 +194,7 @@ def _text(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs
         file.flush()
 
 
-def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs: bool) -> None:
+def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> None:
     shades = (render.PALETTE[y % len(render.PALETTE)][1] for y in range(len(style.labels)))
     legend = " ".join(
         f'<b style="color:{shade}">{html.escape(label)}</b>'
@@ -269,6 +204,9 @@ def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style, tabs
     for batch in batches:
         for answer in batch:
             file.write('<div class="one">')
+            if answer.document.carried:
+                told = (f"{name}: {csv_cell(v)}" for name, v in answer.document.carried.items())
+                file.write(f"<small>{html.escape(' · '.join(told))}</small> ")
             if answer.n_best is None:
                 file.write(_piece(answer.document, answer.segments, answer.probabilities, style))
             for segments, share in answer.n_best or ():
@@ -289,21 +227,8 @@ def _piece(
     return render.html(segments, document.tokens, chances, labels=style.labels, written=written)
 
 
-WRITERS: dict[str, Callable[[IO[str], Iterable[Sequence[Answer]], Style, bool], None]] = {
+WRITERS: dict[str, Callable[[IO[str], Iterable[Sequence[Answer]], Style], None]] = {
     "jsonl": _jsonl,
-    "csv": _csv,
     "text": _text,
     "html": _html,
 }
-
-
-def beside(path: str, word: str) -> str:
-    """Return the name of a file of JSON lines beside another.
-
-    Examples
-    --------
-    >>> beside("out/new.csv.gz", "review")
-    'out/new.review.jsonl'
-    """
-    bare = base_name(path)
-    return str(Path(bare).with_suffix(f".{word}.jsonl"))

@@ -60,7 +60,7 @@ class Columns(NamedTuple):
     text: str | None  # the column with the text; None: the cells of labels, joined
     labels: tuple[str, ...]  # columns with segments, in their order
     guessed: bool = False  # whether neither a name nor an argument told which column is the text
-    types: Mapping[str, Any] | None = None  # of Arrow, where the file has them
+    types: Mapping[str, Any] | None = None  # of Arrow, as far as known; None: all are strings
     partly: Mapping[str, float] = {}  # columns that are carried though some cells are in the text
 
     @property
@@ -137,7 +137,9 @@ def choose(
     place = {name: i for i, name in enumerate(names)}
     most = max(1, _MOST_CELLS // max(1, len(names)))
     sample = _Sample([row for row in rows[:most] if len(row) == len(names)], tokeniser)
-    chosen = None if labels is None else [_named(name, place, "labels") for name in labels]
+    chosen = None
+    if labels is not None:
+        chosen = list(dict.fromkeys(_named(name, place, "labels") for name in labels))
     if text is False:
         return Columns(tuple(names), None, tuple(names if chosen is None else chosen))
     found, guessed = _text_column(names, sample, text, chosen)

@@ -141,7 +141,8 @@ def read_xlsx(
 
     options = {"text": text, "labels": labels, "tokeniser": tokeniser}
     safe = functools.partial(_started, path, "an Excel file", rows)
-    return table_corpus(path, "xlsx", safe, _placer(path), options, align, on_error)
+    place = _placer(path)
+    return table_corpus(path, "xlsx", safe, place, options, align, on_error, dict)
 
 
 def _value(cell: Any) -> Any:

@@ -50,6 +50,9 @@ class Sink(Protocol):
     def close(self) -> None:
         """Write the end."""
 
+    def abandon(self) -> None:
+        """Give up: what was written is not needed."""
+
 
 @contextlib.contextmanager
 def writing_table(
@@ -105,6 +108,11 @@ def writing_table(
             if sink is None:
                 sink = made.late(kept, names, last)
             sink.close()
+        except BaseException:
+            if sink is not None:
+                with contextlib.suppress(Exception):
+                    sink.abandon()
+            raise
         finally:
             if kept is not None:
                 kept.close()
@@ -149,8 +157,13 @@ class _Maker:
                 if name not in self.types:
                     self.types[name] = _type_of(name, kept)
         sink = self.sink(list(names))
-        for rows in _again(kept):
-            sink.write(rows)
+        try:
+            for rows in _again(kept):
+                sink.write(rows)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                sink.abandon()
+            raise
         return sink
 
 
@@ -215,6 +228,9 @@ class _Csv:
     def close(self) -> None:
         pass
 
+    def abandon(self) -> None:
+        pass
+
 
 # ---- Parquet -------------------------------------------------------------------------------------
 
@@ -262,6 +278,9 @@ class _Parquet:
         self.writer.write_batch(self.arrow.record_batch(arrays, schema=self.schema))
 
     def close(self) -> None:
+        self.writer.close()
+
+    def abandon(self) -> None:
         self.writer.close()
 
 
@@ -328,6 +347,9 @@ class _Sheet:
         if len(value) < 256:
             cell.number_format = "@"
         return cell
+
+    def abandon(self) -> None:
+        self.sheet.close()
 
     def close(self) -> None:
         with tempfile.TemporaryFile() as made:  # which can be sought, unlike a pipe

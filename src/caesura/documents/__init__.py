@@ -9,7 +9,8 @@
     dict of some of these         --+
 """
 
-from caesura.documents.document import FIELDS, Document, as_document, text_of
+from caesura.documents.conversion import as_document, text_of
+from caesura.documents.document import FIELDS, Document
 from caesura.documents.partial import Partial
 from caesura.documents.tokenisers import Tokeniser, align
 

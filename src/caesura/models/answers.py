@@ -22,6 +22,7 @@ from caesura.models.explanation import Explanation, TopFeature, explain, top_fea
 from caesura.models.extracting import Extracted, Found
 from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
+from caesura.models.reading import one_sequence
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.models.temperature import cooled, find_temperature
 from caesura.potentials import Potentials
@@ -307,7 +308,7 @@ class Answers(Predictor):
             As in `predict`.
         """
         refuse(self._known, "explain")
-        return explain(self, x, constraints)
+        return explain(self, one_sequence(x), constraints)
 
     def top_features(self, label: str | None = None, n: int = 10) -> list[TopFeature]:
         """Return the features with the largest weights, positive or negative.

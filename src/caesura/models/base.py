@@ -133,9 +133,13 @@ class Model(Extractor):
         read = self._read(X, y, before)
         if isinstance(read.encoder, SpanEncoder):
             dev = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
-            return self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
-        training = self._training(read, sample_weight, before)
-        return self._fit(training, None, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
+            self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
+        else:
+            training = self._training(read, sample_weight, before)
+            self._fit(training, None, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
+        self._order = () if before is None else self._order
+        self._order = self._first_seen(read.targets)
+        return self
 
     def _fit(
         self,

@@ -6,9 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from caesura import normalisers as known
+from caesura.corpora import from_frame
+from caesura.documents import Partial
+from caesura.documents.conversion import is_frame
+from caesura.errors import InvalidInput, message
 from caesura.extraction import Records, record_of
 from caesura.models.estimator import Estimator
 from caesura.models.reading import documents_of
+from caesura.models.targets import Tags, Target
 from caesura.normalisers import Normaliser
 from caesura.segments import Segment
 
@@ -24,6 +29,34 @@ class Extractor(Estimator):
     """A model that makes records of texts."""
 
     _normalisers: Mapping[str, str | Normaliser] = {}
+    _order: Sequence[str] = ()  # labels as the training data has them
+
+    @property
+    def columns_(self) -> list[str]:
+        """The labels in the order of columns of tables: as the training data has them."""
+        known = self._labels()
+        first = [label for label in self._order if label in known]
+        return [*first, *(label for label in known if label not in first)]
+
+    def set_columns(self, labels: Iterable[str]) -> Self:
+        """Choose the order of labels in tables; files of the model keep it.
+
+        Parameters
+        ----------
+        labels : iterable of str
+            Labels of the model; those that are not named come after them.
+
+        Returns
+        -------
+        self
+        """
+        order, known = list(labels), self._labels()
+        for label in order:
+            if label not in known:
+                expected = f"labels of the model, which are {', '.join(known)}"
+                raise InvalidInput(message("labels", label, expected, "correct the label"))
+        self._order = list(dict.fromkeys(order))
+        return self
 
     @property
     def normalisers_(self) -> dict[str, str | Normaliser]:
@@ -53,15 +86,20 @@ class Extractor(Estimator):
         self._normalisers = {**self._normalisers, **checked}
         return self
 
-    def extract(self, texts: Iterable[Any], constraints: Any = None) -> Records:
+    def extract(
+        self, texts: Iterable[Any], constraints: Any = None, text: str | None = None
+    ) -> Records:
         """Return a record for each text: the fields with text, place, probability and value.
 
         Parameters
         ----------
         texts : iterable of str
-            Or of lists of tokens, or of documents.
+            Or of lists of tokens, or of documents; or a DataFrame of pandas or polars, or a table
+            of Arrow, whose other columns are carried along into the tables that records make.
         constraints : optional
             As in `predict`.
+        text : str, optional
+            The column of a DataFrame with the texts; by default the one named text.
 
         Returns
         -------
@@ -71,12 +109,18 @@ class Extractor(Estimator):
             the whole segmentation, or None where a model does not give it: `ChainCRF` with
             ``forbid_invalid="never"``, whose tags may say one segmentation in several ways.
         """
-        labels = self._labels()
+        labels = self.columns_
         functions = {
             label: known.normaliser(one, f"normalisers[{label!r}]")
             for label, one in self.normalisers_.items()
         }
         records = Records((), labels)
+        if is_frame(texts):
+            records.index = getattr(texts, "index", None)
+            texts = from_frame(texts, text=text, tokeniser=self.tokeniser)
+        elif text is not None:
+            wrong = "expected a DataFrame or a table of Arrow as texts; leave it out"
+            raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
         for first, raw, answers in self._extracted(texts, constraints):
             documents = documents_of(raw, self.tokeniser, "texts", first)
             for i, (document, found) in enumerate(zip(documents, answers, strict=True), first):
@@ -85,6 +129,22 @@ class Extractor(Estimator):
                 name = f"texts[{i}]"
                 records.append(record_of(document, pairs, whole, labels, functions, name))
         return records
+
+    def _first_seen(self, targets: Sequence[Target]) -> list[str]:
+        """Return the labels in the order in which the training data first has them."""
+        order = dict.fromkeys(self._order)
+        rest = set(self.labels_) - set(order)
+        for target in targets:
+            if not rest:
+                break
+            if isinstance(target, Tags):  # B-author says author
+                named = [name for tag in target for name in (tag, tag[2:]) if name in rest]
+            else:
+                segments = target.segments if isinstance(target, Partial) else target
+                named = [segment.label for segment in sorted(segments) if segment.label in rest]
+            order.update(dict.fromkeys(named))
+            rest -= set(named)
+        return [label for label in order if label in self.labels_]
 
     def _labels(self) -> list[str]:
         """Return the labels, or raise if the model is not fitted."""

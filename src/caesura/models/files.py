@@ -57,6 +57,7 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
     header, arrays = content(model)
     features = fitted_of(model).encoder.features
     header["model"], header["options"] = model.kind, _options(model)
+    header["columns"] = model.columns_
     header["normalisers"] = normalisers.written(model.normalisers_)
     arrays["features"] = persistence.pack(to_spec(features))
     for name, lexicon in lexicons_of(features).items():
@@ -177,7 +178,9 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
         if column.per_word:
             column.of_word("word")  # fails now, if its arguments are wrong
     model.history_, model.status_ = [], "loaded"
-    if "normalisers" in header:  # older files have none
+    if "columns" in header:  # older files have none of these
+        model.set_columns(header["columns"])
+    if "normalisers" in header:
         model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model
 
@@ -358,7 +361,7 @@ def pickled(model: Answers) -> dict[str, Any]:
         state["content"] = content(model)
         state["features"] = fitted_of(model).encoder.features
         state["history"] = model.history_, model.status_
-    state["normalisers"] = dict(model._normalisers)
+    state["normalisers"], state["columns"] = dict(model._normalisers), list(model._order)
     return state
 
 
@@ -370,4 +373,4 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         restored = _restored(model, header, arrays, state["features"])
         set_fitted(model, *restored, **_scale(header))
         model.history_, model.status_ = state["history"]
-    model._normalisers = state.get("normalisers", {})
+    model._normalisers, model._order = state.get("normalisers", {}), state.get("columns", ())

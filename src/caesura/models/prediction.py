@@ -21,7 +21,7 @@ from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
 from caesura.models.online import OnlineModel
 from caesura.models.ragged import Ragged
-from caesura.models.reading import chunks, documents_of, encoded, raw_chunks
+from caesura.models.reading import chunks, documents_of, encoded, one_sequence, raw_chunks
 from caesura.models.rules import (
     Constraints,
     Rules,
@@ -170,7 +170,7 @@ class Predictor(OnlineModel):
 
         Its labels are the model's states: the labels of segments, or the tags of a chain.
         """
-        return next(self._asked([x], None)).potentials[0]
+        return next(self._asked([one_sequence(x)], None)).potentials[0]
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -11,6 +12,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document, as_document
+from caesura.documents.conversion import refuse_frame
 from caesura.documents.document import has_no_words
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
@@ -24,23 +26,72 @@ __all__ = [
     "encoded",
     "kinds_of",
     "labelled",
+    "one_sequence",
     "paired",
     "raw_chunks",
     "sequences",
 ]
 
 CHUNK = 1000  # sequences that are encoded, or predicted, at a time
+FRAMES = "pass a column of texts, as X['title'], or caesura.corpora.from_frame(X, text='title')"
+_FILES = {
+    ".csv",
+    ".tsv",
+    ".jsonl",
+    ".json",
+    ".ndjson",
+    ".conll",
+    ".xml",
+    ".parquet",
+    ".xlsx",
+    ".txt",
+}
 _OWN = object()  # the segments that a document carries
 _END = object()
 
 
 def sequences(X: Any, name: str = "X") -> Iterator[Any]:
     """Return an iterator over many sequences, or raise if there is only one."""
+    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}")
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
     if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
         remedy = "put a single sequence into a list: [x]"
         raise InvalidInput(message(name, X, "a list of sequences", remedy))
-    return iter(X)
+    if hasattr(X, "to_pylist"):  # an array of Arrow
+        X = X.to_pylist()
+    return _items(iter(X), name)
+
+
+def _items(items: Iterator[Any], name: str) -> Iterator[Any]:
+    """Yield sequences; raise if the first is the name of a file."""
+    for x in items:
+        _refuse_file(x, f"{name}[0]")
+        yield x
+        del x  # what has been read is not kept
+        break
+    yield from items
+
+
+def _refuse_file(x: Any, name: str) -> None:
+    """Raise if a text is the name of a file."""
+    if not isinstance(x, str | os.PathLike) or len(os.fspath(x)) > 300:
+        return
+    path = os.fspath(x)
+    if os.path.splitext(path)[1].lower() in _FILES and os.path.isfile(path):
+        expected = "a text, not the name of a file that holds some"
+        remedy = f"pass caesura.corpora.read({path!r})"
+        raise InvalidInput(message(name, path, expected, remedy))
+
+
+def one_sequence(x: Any, name: str = "x") -> Any:
+    """Return one sequence, or raise if it is a list of texts, each of which would be a token."""
+    refuse_frame(x, name, f"expected one sequence; pass one text of it, or {FRAMES}")
+    texts = isinstance(x, list | tuple) and len(x) > 0 and all(isinstance(one, str) for one in x)
+    if texts and all(len(one.split()) > 1 for one in x):
+        expected = "one sequence: a text, or a list of tokens"
+        raise InvalidInput(message(name, x, expected, "pass one text at a time"))
+    _refuse_file(x, name)
+    return x
 
 
 def raw_chunks(X: Any) -> Iterator[tuple[int, list[Any]]]:
@@ -84,6 +135,7 @@ def documents_of(xs: Sequence[Any], tokeniser: Any, name: str, first: int) -> li
 def paired(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over sequences with their targets."""
     xs = sequences(X, names[0])
+    refuse_frame(y, names[1], "expected the labels of each sequence; pass a list of them")
     if y is None:
         return ((x, _OWN) for x in xs)
     if isinstance(y, str) or not isinstance(y, Iterable):

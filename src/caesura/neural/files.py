@@ -53,6 +53,7 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
         "labels": model.labels_,
         "longest": model._longest,
         "calibration": None if known is None else known.method,
+        "columns": model.columns_,
         "normalisers": normalisers.written(model.normalisers_),
     }
     persistence.write(path, "model", header, arrays)
@@ -91,6 +92,8 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
         model.calibration_ = Calibration(
             header["calibration"], knots, values, seen, right.astype(bool)
         )
-    if "normalisers" in header:  # older files have none
+    if "columns" in header:  # older files have none of these
+        model.set_columns(header["columns"])
+    if "normalisers" in header:
         model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model

@@ -288,6 +288,8 @@ class NeuralSegmenter(Answers):
             )
         self._network, self.labels_, self.history_ = network, labels, run.history
         self.status_, self.calibration_ = status, None
+        self._order = ()
+        self._order = self._first_seen(gold)
         self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
 

@@ -1,0 +1,118 @@
+"""What answers are, and the forms of files that they are written in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from caesura.cli.reading import base_name
+from caesura.corpora.columns import Columns
+from caesura.corpora.files import Together
+from caesura.documents import Document
+from caesura.errors import InvalidInput
+from caesura.normalisers import Normaliser
+from caesura.segments import Segment
+
+__all__ = ["FORMS", "TABLES", "Answer", "Style", "beside", "check_form", "form_of"]
+
+FORMS = ("jsonl", "conll", "csv", "tsv", "parquet", "xlsx", "text", "html")
+TABLES = ("csv", "tsv", "parquet", "xlsx")
+SUFFIXES = {
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+    **dict.fromkeys((".conll", ".iob", ".bio", ".cols"), "conll"),
+    ".csv": "csv",
+    ".tsv": "tsv",
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    ".xlsx": "xlsx",
+    **dict.fromkeys((".html", ".htm"), "html"),
+    ".txt": "text",
+}
+
+
+class Answer(NamedTuple):
+    """What a model says about a document."""
+
+    document: Document
+    segments: Sequence[Segment]
+    probabilities: Sequence[float] | None = None  # of each segment
+    calibrated: bool = False
+    n_best: Sequence[tuple[Sequence[Segment], float]] | None = None  # other answers
+
+
+class Style(NamedTuple):
+    """How answers are written."""
+
+    labels: Sequence[str]  # in the order of columns and colours
+    scheme: str = "BIO"  # of tags
+    sure: bool = False  # whether probabilities were asked for
+    colour: bool = False
+    width: int = 10**9  # of lines of text
+    columns: Callable[[], Columns | None] = lambda: None  # of the input, once it is being read
+    carries: bool = True  # whether sequences of the input may carry something along
+    together: Together | None = None  # the files that are put in their places together
+    normalise: Mapping[str, Normaliser] | None = None  # of each label, if values are asked for
+
+    def text_name(self, columns: Columns | None) -> str:
+        """Return the name of the column with the text."""
+        name = "text" if columns is None or columns.text is None else columns.text
+        while name in self.labels and columns is not None:
+            name += " (input)"
+        return name
+
+
+def form_of(path: str, default: str) -> str:
+    """Return the form that the name of a file tells, or raise if it tells another than these.
+
+    Examples
+    --------
+    >>> form_of("new.csv.gz", "jsonl"), form_of("-", "jsonl")
+    ('csv', 'jsonl')
+    >>> form_of("new.pdf", "jsonl")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: new.pdf: got a name that ends in .pdf, expected .jsonl, .ndjson,
+    .json, .conll, .iob, .bio, .cols, .csv, .tsv, .parquet, .pq, .xlsx, .html, .htm or .txt; give
+    another name, or say the form with --to
+    """
+    suffix = base_name(path).suffix.lower()
+    if path == "-" or not suffix:
+        return default
+    if suffix not in SUFFIXES:
+        *most, last = SUFFIXES
+        raise InvalidInput(
+            f"{path}: got a name that ends in {suffix}, expected {', '.join(most)} or {last}; give "
+            "another name, or say the form with --to"
+        )
+    return SUFFIXES[suffix]
+
+
+def check_form(path: str, form: str) -> None:
+    """Raise if the name of a file tells another form than it is to get.
+
+    Examples
+    --------
+    >>> check_form("new.csv", "jsonl")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: new.csv: got --to jsonl for a name that tells csv, expected one
+    form; give another name, or leave --to out
+    """
+    told = SUFFIXES.get(base_name(path).suffix.lower(), form) if path != "-" else form
+    plain = {"text": ("conll", "jsonl", "csv", "tsv"), "tsv": ("conll", "csv")}.get(told, ())
+    if told != form and form not in plain:
+        raise InvalidInput(
+            f"{path}: got --to {form} for a name that tells {told}, expected one form; give "
+            "another name, or leave --to out"
+        )
+
+
+def beside(path: str, word: str) -> str:
+    """Return the name of a table beside a file.
+
+    Examples
+    --------
+    >>> beside("out/new.jsonl.gz", "review"), beside("new.xlsx", "review")
+    ('out/new.review.csv', 'new.review.xlsx')
+    """
+    bare = Path(base_name(path))
+    suffix = ".xlsx" if bare.suffix.lower() == ".xlsx" else ".csv"
+    return str(bare.with_suffix(f".{word}{suffix}"))

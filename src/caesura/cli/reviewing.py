@@ -1,0 +1,108 @@
+"""The review file: doubtful sequences as a table that people correct, most informative first."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from caesura.cli.forms import Answer, Style, form_of
+from caesura.cli.tabling import shares_of, table_names
+from caesura.cli.writing import line_of
+from caesura.corpora.cells import cells_of
+from caesura.corpora.columns import Columns, renamed
+from caesura.corpora.files import Together, writing
+from caesura.corpora.sinks import writing_table
+
+__all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review"]
+
+ROW, DOUBTFUL, CHECKED = "row", "doubtful", "checked"
+FORMS = ("csv", "tsv", "xlsx", "parquet", "jsonl")
+
+
+class Review:
+    """Sequences that go aside for a person.
+
+    They are kept in a temporary file, and written by the number of fields that are expected to be
+    wrong, the largest first: the sum of 1 minus the probability of each segment.
+
+    Parameters
+    ----------
+    path : str
+        The file; its name tells the form.
+    style : Style
+        The labels.
+    threshold : float
+        Segments below this probability are doubtful.
+    """
+
+    def __init__(self, path: str, style: Style, threshold: float) -> None:
+        self.path, self.style, self.threshold = path, style, threshold
+        self.form = form_of(path, "jsonl")
+        self.count = 0
+        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the review
+        self._order: list[tuple[float, int, int]] = []  # how sure, number, where it is kept
+
+    def __enter__(self) -> Review:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._kept.close()
+
+    def add(self, answer: Answer, number: int) -> None:
+        """Put an answer aside; `number` is that of its sequence in the input, from 1."""
+        wrong = sum(1.0 - share for share in answer.probabilities or ())
+        self._order.append((-wrong, number, self._kept.tell()))
+        pickle.dump((number, answer), self._kept)
+        self.count += 1
+
+    def write(self, columns: Columns | None, together: Together) -> None:
+        """Write all that was put aside."""
+        self._order.sort()
+        if self.form == "jsonl":
+            with writing(self.path, together) as file:
+                for _, _, place in self._order:
+                    file.write(f"{line_of(self._at(place)[1])}\n")
+            return
+        own = [DOUBTFUL, CHECKED, *(f"p({label})" for label in self.style.labels)]
+        names, last = table_names(columns, self.style, own, first=[ROW])
+        options: Any = {"last": last, "marked": self.form == "csv", "together": together}
+        with writing_table(self.path, self.form, names, **options) as write:
+            for start in range(0, len(self._order), 1000):
+                places = [place for _, _, place in self._order[start : start + 1000]]
+                write([self._row(*self._at(place), columns) for place in places])
+
+    def _at(self, place: int) -> tuple[int, Answer]:
+        self._kept.seek(place)
+        found: tuple[int, Answer] = pickle.load(self._kept)
+        return found
+
+    def _row(self, number: int, answer: Answer, columns: Columns | None) -> dict[str, Any]:
+        """Return the row of an answer."""
+        labels = self.style.labels
+        text = self.style.text_name(columns)
+        document = replace(answer.document, segments=tuple(answer.segments))
+        content, *cells = cells_of(document, labels, number - 1, text)
+        shares = shares_of(answer, labels)
+        rounded = {y: None if p is None else round(p, 4) for y, p in shares.items()}
+        doubtful = [y for y, p in shares.items() if p is not None and p < self.threshold]
+        own: dict[str, Any] = {ROW: number, text: content}
+        own |= dict(zip(labels, cells, strict=True))
+        own |= {DOUBTFUL: ", ".join(doubtful), CHECKED: None}
+        own |= {f"p({y})": p for y, p in rounded.items()}
+        return {**renamed(document.carried, own), **own}
+
+
+def checked_rows(documents: Sequence[Any]) -> list[Any]:
+    """Return the rows that a person has marked as checked.
+
+    Examples
+    --------
+    >>> from caesura import Document
+    >>> rows = [Document(("a",), carried={"checked": mark}) for mark in ("", "x", None)]
+    >>> len(checked_rows(rows))
+    1
+    """
+    return [d for d in documents if str(d.carried.get(CHECKED) or "").strip()]

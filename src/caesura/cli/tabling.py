@@ -1,0 +1,107 @@
+"""Answers as tables: CSV, TSV, Parquet and Excel, with all columns of the input."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from caesura.cli.forms import Answer, Style
+from caesura.corpora.cells import cells_of
+from caesura.corpora.columns import Columns, renamed
+from caesura.corpora.sinks import writing_table
+from caesura.extraction import Records, record_of
+
+__all__ = ["shares_of", "table_names", "write_table"]
+
+
+def table_names(
+    columns: Columns | None, style: Style, own: Sequence[str], first: Sequence[str] = ()
+) -> tuple[list[str] | None, list[str]]:
+    """Return the columns of a table of answers, None if not known yet, and those at its end.
+
+    They are those of the input in their order, if that is a table, then the labels and `own`.
+    """
+    text = style.text_name(columns)
+    last = [*style.labels, *own]
+    if columns is not None and columns.text is not None:
+        taken = [*first, text, *last]
+        names = [
+            text if name == columns.text else next(iter(renamed({name: None}, taken)))
+            for name in columns.names
+        ]
+        return [*first, *names, *last], last
+    return (None if style.carries else [*first, text, *last]), [*first, text, *last]
+
+
+def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style: Style) -> None:
+    """Write answers as a table; what sequences carry along is in it."""
+    begin: Sequence[Answer] = next(batches, ())  # now the columns of the input are known
+    columns = style.columns()
+    own = [f"p({label})" for label in style.labels] if style.sure else []
+    names, last = table_names(columns, style, own)
+    options: dict[str, Any] = {"last": last, "together": style.together}
+    if form == "parquet":
+        options["types"] = _types(columns, style, own)
+    numbers = itertools.count()
+    with writing_table(path, form, names, **options) as put:
+        for batch in itertools.chain([begin], batches):
+            put([_row(answer, columns, style, form, next(numbers)) for answer in batch])
+
+
+def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[str, Any]:
+    """Return the types of Arrow of the columns for which they are known."""
+    try:
+        import pyarrow
+    except ImportError:
+        return {}  # which the writer says
+    types = {style.text_name(columns): pyarrow.string()}
+    if style.normalise is None:
+        types |= dict.fromkeys(style.labels, pyarrow.string())
+    types |= dict.fromkeys(own, pyarrow.float64())
+    if columns is not None:
+        given = columns.types
+        plain = {name: pyarrow.string() for name in columns.carried}
+        kept = plain if given is None else {n: given[n] for n in columns.carried if n in given}
+        types |= renamed(kept, {*types, *style.labels})
+    return types
+
+
+def _row(
+    answer: Answer, columns: Columns | None, style: Style, form: str, number: int
+) -> dict[str, Any]:
+    """Return the row of an answer."""
+    labels, text = style.labels, style.text_name(columns)
+    document = replace(answer.document, segments=tuple(answer.segments))
+    content, *cells = cells_of(document, labels, number, text)
+    own: dict[str, Any] = {text: content, **dict(zip(labels, cells, strict=True))}
+    if style.normalise is not None:
+        pairs = zip(answer.segments, itertools.repeat(None))
+        found = record_of(document, pairs, None, labels, style.normalise)
+        columns_ = Records([found], labels).columns()
+        own |= {label: columns_.get(label, [None])[0] for label in labels if label != "text"}
+    elif form != "csv":
+        own |= {label: cell or None for label, cell in zip(labels, cells, strict=True)}
+    if style.sure:
+        shares = shares_of(answer, labels)
+        texts = form in ("csv", "tsv")
+        own |= {f"p({y})": f"{p:.4f}" if texts and p is not None else p for y, p in shares.items()}
+    names = {*own, *labels}
+    return {**renamed(document.carried, names), **own}
+
+
+def shares_of(answer: Answer, labels: Sequence[str]) -> dict[str, float | None]:
+    """Return the lowest probability among the segments of each label, None where there is none.
+
+    Examples
+    --------
+    >>> from caesura import Document, Segment
+    >>> shares_of(Answer(Document(("Ann",)), [Segment(0, 1, "PER")], [0.9]), ["PER", "LOC"])
+    {'PER': 0.9, 'LOC': None}
+    """
+    shares: dict[str, float | None] = dict.fromkeys(labels)
+    for segment, share in zip(answer.segments, answer.probabilities or (), strict=True):
+        known = shares[segment.label]
+        shares[segment.label] = share if known is None else min(share, known)
+    return shares

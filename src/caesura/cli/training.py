@@ -1,0 +1,158 @@
+"""The training data: several files, corrected review files, and the order of their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from caesura import corpora
+from caesura.cli.output import note
+from caesura.cli.reading import Reading, labelled, read, report_notes
+from caesura.cli.reviewing import CHECKED, checked_rows
+from caesura.documents import Document
+from caesura.errors import InvalidInput
+
+__all__ = ["Training", "read_training"]
+
+TABLES = ("csv", "parquet", "xlsx")
+
+
+class Training(NamedTuple):
+    """What a model learns from."""
+
+    documents: Iterable[Document]  # which can be read again for each pass
+    first: list[Document]  # all, or some where they are streamed
+    counts: list[tuple[str, int]]  # the files, and how many sequences they have
+    order: list[str]  # labels in the order of the columns of tables
+    streams: list[tuple[str, Any]]  # corpora that are read again for each pass
+
+
+def read_training(
+    paths: list[str], also: list[str], reading: Reading, tokeniser: Any, shown: int | None = None
+) -> Training:
+    """Read training data.
+
+    Parameters
+    ----------
+    paths : list of str
+        Files of labelled sequences.
+    also : list of str
+        Corrected review files, and other tables with columns of the same labels.
+    reading : Reading
+        The options.
+    tokeniser
+        How text becomes tokens.
+    shown : int, optional
+        The data is streamed, and only so many sequences of it are looked at here.
+    """
+    if (paths + also).count("-") > 1:
+        raise InvalidInput("TRAIN: got - twice, expected it once: it is the standard input")
+    if shown is not None:
+        return _streamed(paths, also, reading, tokeniser, shown)
+    documents: list[Document] = []
+    counts: list[tuple[str, int]] = []
+    order: dict[str, None] = {}
+    for path in paths:
+        corpus = read(path, reading, tokeniser=tokeniser)
+        some = list(corpus)
+        report_notes(corpus, path)
+        _check_labelled(some, corpus, path)
+        order.update(dict.fromkeys(corpus.columns.labels if corpus.columns else ()))
+        documents += some
+        counts.append((path, len(some)))
+    known = dict.fromkeys(s.label for d in documents for s in d.segments or ())
+    for path in also:
+        some = _corrected(path, reading, tokeniser, [*order, *known])
+        documents += some
+        counts.append((path, len(some)))
+    return Training(documents, documents, counts, list(order), [])
+
+
+def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str) -> None:
+    """Raise if a file has no labels; of a table, say which column could have them."""
+    columns = corpus.columns
+    if columns is not None and not columns.labels and documents:
+        others = ", ".join(map(repr, columns.carried[:12])) or "none"
+        raise InvalidInput(
+            f"{path}: got no column whose cells stand in the text {columns.text!r}, expected "
+            f"labels (the other columns are {others}); name the labels with --labels, or the text "
+            "with --text-column"
+        )
+    labelled(documents, path)
+
+
+def _corrected(path: str, reading: Reading, tokeniser: Any, known: list[str]) -> list[Document]:
+    """Return the rows of a corrected review file, or of any file with the same labels."""
+    form = corpora.detect(path) if path != "-" else "csv"
+    if form not in TABLES:
+        corpus = read(path, reading._replace(format=None), tokeniser=tokeniser)
+        documents = list(corpus)
+        report_notes(corpus, path)
+        return labelled(documents, path)
+    names = _names(path, form, reading)
+    labels = [label for label in known if label in names]
+    if not labels:
+        listed = ", ".join(map(repr, names[:12]))
+        raise InvalidInput(
+            f"{path}: got the columns {listed}, expected columns of labels that TRAIN has: "
+            f"{', '.join(known[:12])}; rename the columns"
+        )
+    given = None if reading.text_column not in names else reading.text_column
+    own = reading._replace(format=None, text_column=given, labels=None)
+    corpus = read(path, own, tokeniser=tokeniser, labels=labels)
+    documents = list(corpus)
+    report_notes(corpus, path)
+    marked = checked_rows(labelled(documents, path))
+    if CHECKED not in names:
+        return documents
+    if not marked:
+        every = f"so all {len(documents):,} are taken"
+        note(f"{path}: no row is marked in the column {CHECKED}, {every}")
+        return documents
+    note(f"{path}: {len(marked):,} of {len(documents):,} rows are marked in the column {CHECKED}")
+    return marked
+
+
+def _names(path: str, form: str, reading: Reading) -> list[str]:
+    """Return the names of the columns of a table."""
+    options: dict[str, Any] = {}
+    options |= {} if reading.encoding is None or form != "csv" else {"encoding": reading.encoding}
+    corpus = corpora.read(path, form, text=False, labels=[], **options)
+    next(iter(corpus), None)
+    return [] if corpus.columns is None else list(corpus.columns.names)
+
+
+class _Chained:
+    """The documents of several corpora, read anew each time."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def __iter__(self) -> Iterator[Document]:
+        for part in self.parts:
+            yield from part
+
+
+def _streamed(
+    paths: list[str], also: list[str], reading: Reading, tokeniser: Any, shown: int
+) -> Training:
+    """Return corpora that are read again for each pass."""
+    if "-" in paths + also:
+        raise InvalidInput(
+            "--stream: got the standard input, which can be read only once, expected a file; write "
+            "the sequences to a file first"
+        )
+    streams: list[tuple[str, Any]] = [
+        (path, read(path, reading, tokeniser=tokeniser)) for path in paths
+    ]
+    first = labelled(list(islice(streams[0][1], shown)), paths[0])
+    columns = streams[0][1].columns
+    order = list(columns.labels) if columns is not None else []
+    known = dict.fromkeys(s.label for d in first for s in d.segments or ())
+    extra = [_corrected(path, reading, tokeniser, [*order, *known]) for path in also]
+    parts = [corpus for _, corpus in streams] + extra
+    whole = parts[0] if len(parts) == 1 else _Chained(parts)
+    counts = [(path, 0) for path in paths[:1]]
+    seen = order or list(known)
+    return Training(whole, first, counts, seen, streams)

@@ -1,0 +1,225 @@
+"""Documents of whatever users have: texts, tokens, attributes, arrays, dicts."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from caesura.documents.document import (
+    FIELDS,
+    Document,
+    _attributes,
+    _strings,
+    _trusted,
+    _without_words,
+)
+from caesura.documents.spans import Alignment, checked_spans, labelled
+from caesura.documents.tokenisers import Tokeniser, align
+from caesura.errors import InvalidInput, message
+
+__all__ = ["as_document", "is_frame", "refuse_frame", "text_of"]
+
+
+def as_document(
+    x: object, tokeniser: Tokeniser | str | Mapping[str, str] = "words", name: str = "x"
+) -> Document:
+    """Make a document of what users have.
+
+    Parameters
+    ----------
+    x : str, list, array, dict or Document
+        A text; a list of tokens; a list with the attributes of each token (strings, or a dict
+        with values, as python-crfsuite has them); an array of numbers of shape (T, D); or a dict
+        of some of tokens, text, offsets, columns, attributes, dense, segments, and spans, which are
+        [start, end, label] by the characters of the text. Other keys with a list are columns, too,
+        and the rest (an id, a price) is carried along. Where there are no words, the tokens are
+        empty strings.
+    tokeniser : Tokeniser, str or dict
+        How a text becomes tokens.
+    name : str
+        What errors call x, as ``X[3]``.
+
+    Returns
+    -------
+    Document
+        A Document is returned as it is.
+
+    Examples
+    --------
+    >>> as_document("New Zealand").tokens
+    ('New', 'Zealand')
+    >>> as_document(["New", "Zealand"]).tokens
+    ('New', 'Zealand')
+    >>> as_document([["w=New", "upper"], {"w=Zealand": 0.5}]).attributes[1]
+    {'w=Zealand': 0.5}
+    >>> as_document({"tokens": ["New", "Zealand"], "pos": ["JJ", "NN"]}).columns
+    {'pos': ('JJ', 'NN')}
+    >>> as_document({"text": "New Zealand", "spans": [[0, 11, "country"]], "id": 7}).segments
+    (Segment(start=0, end=2, label='country'),)
+    >>> as_document(np.zeros((2, 5))).tokens
+    ('', '')
+    >>> as_document(["New", None], name="X[3]")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: X[3][1]: got None, expected a string; ...
+    """
+    if isinstance(x, Document):
+        return x
+    if type(x) not in (str, list):
+        refuse_frame(x, name, "expected one sequence; pass a text, tokens or an array of numbers")
+    if (
+        type(x) is list
+        and x
+        and set(map(type, x)) <= {list, dict}
+        and isinstance(next(iter(x[0]), ""), str)
+    ):
+        return _of_bags(x)
+    if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "UO":
+        x = x.tolist()
+    if isinstance(x, str):
+        return Document.from_text(x, tokeniser)
+    if isinstance(x, Mapping):
+        return _from_mapping(x, Tokeniser.of(tokeniser), name)
+    if isinstance(x, np.ndarray) and x.ndim:
+        return _without_words(_named(name, tokens=_no_words(len(x)), dense=x))
+    if isinstance(x, Sequence) and not isinstance(x, bytes | bytearray | memoryview):
+        if any(issubclass(kind, str) for kind in set(map(type, x))) or not x:
+            return Document(_strings(name, x))
+        return _without_words(Document(_no_words(len(x)), attributes=_attributes(name, x)))
+    expected = "a text, tokens, attributes of each token, an array of shape (T, D) or a Document"
+    raise InvalidInput(message(name, x, expected, "pass one of these for each sequence"))
+
+
+@functools.lru_cache(maxsize=256)
+def _no_words(count: int) -> tuple[str, ...]:
+    return ("",) * count
+
+
+def is_frame(x: object) -> bool:
+    """Say whether something is a DataFrame or a table of columns, of any library.
+
+    Examples
+    --------
+    >>> is_frame({"text": ["a"]}), is_frame(["a"])
+    (False, False)
+    """
+    if isinstance(x, str | bytes | Mapping | Document | list | tuple):
+        return False
+    kind = type(x)  # asking an object may compute its columns
+    named = hasattr(kind, "columns") or hasattr(kind, "column_names")
+    marks = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "lazy", "iterrows")
+    return named and any(hasattr(kind, mark) for mark in marks)
+
+
+def refuse_frame(x: object, name: str, remedy: str) -> None:
+    """Raise if something is a DataFrame or the like, whose items are names or columns, not rows."""
+    if is_frame(x):
+        kind = f"{type(x).__module__.partition('.')[0]} {type(x).__name__}"
+        listed = ", ".join(repr(str(one)) for one in _names_of(x)[:8])
+        raise InvalidInput(f"{name}: got a {kind} with the columns {listed}, {remedy}")
+
+
+def _names_of(frame: Any) -> list[Any]:
+    """Return the names of the columns of a DataFrame or the like."""
+    if hasattr(frame, "collect_schema"):  # polars, also lazy
+        return list(frame.collect_schema().names())
+    if hasattr(frame, "schema") and hasattr(frame.schema, "names"):  # Arrow
+        return list(frame.schema.names)
+    return list(frame.columns)
+
+
+def _of_bags(bags: Sequence[Any]) -> Document:
+    """Return a document of attributes, which are checked when they are read."""
+    return _without_words(_trusted(_no_words(len(bags)), attributes=bags))
+
+
+def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:
+    """Return the document of a dict: the fields by their names, the rest are columns."""
+    if not all(isinstance(key, str) for key in x):
+        raise InvalidInput(message(name, x, "a dict with strings as keys", "rename its keys"))
+    given = {key: x[key] for key in FIELDS if x.get(key) is not None}
+    rest = {key: x[key] for key in x if key not in (*FIELDS, "columns", "spans")}
+    given["columns"] = {key: some for key, some in rest.items() if _is_list(some)}
+    given["carried"] = {key: one for key, one in rest.items() if not _is_list(one)}
+    if x.get("columns") is not None:
+        more = _mapping(f"{name}.columns", x["columns"])
+        if twice := sorted(given["columns"].keys() & more.keys()):
+            expected, remedy = "each column once", "leave one of the two out"
+            raise InvalidInput(message(f"{name}.columns", twice, expected, remedy))
+        given["columns"] |= more
+    text = given.get("text")
+    if "tokens" in given:
+        if isinstance(text, str) and "offsets" not in given:
+            given["offsets"] = align(text, _named(name, tokens=given["tokens"]).tokens)
+    elif isinstance(text, str) and "offsets" not in given:
+        given["offsets"] = tokeniser.spans(text)
+        given["tokens"] = tuple(text[start:end] for start, end in given["offsets"])
+    else:
+        values = [given[key] for key in ("attributes", "dense") if key in given]
+        counts = [len(value) for value in values if hasattr(value, "__len__")]
+        if not counts:
+            expected = "a dict with tokens, text (without offsets), attributes or dense"
+            raise InvalidInput(message(name, x, expected, "pass at least one of them"))
+        return _without_words(_named(name, tokens=_no_words(counts[0]), **given))
+    if x.get("spans") is None:
+        return _named(name, **given)
+    if "segments" in given:
+        raise InvalidInput(f"{name}.spans: got segments as well, expected one of them")
+    return _with_spans(_named(name, **given), x["spans"], name)
+
+
+def _is_list(value: object) -> bool:
+    """Say whether a value may have an item for each token."""
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def _with_spans(document: Document, spans: Any, name: str) -> Document:
+    """Return a document with the segments of spans of characters."""
+    try:
+        given = list(spans) if _is_list(spans) else spans
+        return labelled(document, checked_spans(given, document), Alignment())
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}.{error}") from None
+
+
+def _mapping(name: str, x: Any) -> Mapping[str, Any]:
+    if not isinstance(x, Mapping):
+        remedy = "write {'pos': ['JJ', 'NN']}, or 'pos' as a key of its own"
+        raise InvalidInput(message(name, x, "a dict of columns", remedy))
+    return x
+
+
+def _named(name: str, **fields: Any) -> Document:
+    """Return a document whose errors begin with its name."""
+    try:
+        return Document(**fields)
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}.{error}") from None
+
+
+def text_of(
+    x: Document | str | Sequence[str],
+    segment: Sequence[Any],
+    tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+) -> str:
+    """Return the text of a segment of a sequence.
+
+    Parameters
+    ----------
+    x : str, list of tokens or Document
+        The sequence, as it was given to the model.
+    segment : Segment
+        A segment of its tokens.
+    tokeniser : Tokeniser, str or dict
+        How a text becomes tokens; the one of the model.
+
+    Examples
+    --------
+    >>> text_of("12 High Street, Leeds", (1, 3, "street"))
+    'High Street'
+    >>> text_of("12 High Street, Leeds", (4, 5, "town"))
+    'Leeds'
+    """
+    return as_document(x, tokeniser).text_of(segment)

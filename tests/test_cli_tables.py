@@ -1,0 +1,340 @@
+"""From a table to a table on the command line: columns, formats, review, and learning again."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from cli_data import bad, good, records_of, run
+from pyarrow import parquet
+
+import caesura
+
+WORDS = {
+    "brand": ["Fairphone", "Apple", "Samsung", "Nokia", "Google"],
+    "model": ["A12", "iPhone 12", "Galaxy S21", "X20 Pro", "Pixel 8"],
+    "storage": ["256 GB", "64 GB", "128 GB", "32 GB", "512 GB"],
+    "colour": ["Black", "Red", "Blue", "Grey", "Green"],
+}
+LABELS = list(WORDS)
+
+
+def products(n: int, shift: int = 0) -> list[dict[str, str]]:
+    out = []
+    for i in range(shift, shift + n):
+        row = {
+            label: some[(i * (k + 1) + i // 5) % 5] for k, (label, some) in enumerate(WORDS.items())
+        }
+        out.append(
+            {"sku": f"SKU{1000 + i}", "title": " ".join(row.values()), **row, "price": f"{i}.90"}
+        )
+    return out
+
+
+def put(path: Path, rows: list[dict[str, str]], columns: list[str], delimiter: str = ",") -> Path:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ","))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("tables")
+    put(place / "train.csv", products(25), ["title", *LABELS])
+    put(place / "new.csv", products(6, 40), ["sku", "title", "price"])
+    good("train", place / "train.csv", "-o", place / "model", "--c2", 0.1, "-q")
+    return place
+
+
+# -- tables in -------------------------------------------------------------------------------------
+
+
+def test_train_says_what_it_took_for_what(folder: Path, tmp_path: Path) -> None:
+    ran = good("train", folder / "train.csv", "-o", tmp_path / "m", "-q", "--max-iterations", 2)
+    assert "train.csv: text: title (guessed); labels: brand, model, storage, colour\n" in ran.err
+    path = put(tmp_path / "semi.csv", products(9), ["sku", "title", *LABELS, "price"], ";")
+    ran = good("train", path, "-o", tmp_path / "m", "-q", "--max-iterations", 2)
+    assert "labels: brand, model, storage, colour; carried along: sku, price\n" in ran.err
+    options = ["--text-column", "Title", "--labels", "brand,colour", "--delimiter", ";"]
+    ran = good("train", path, "-o", tmp_path / "m", "-q", "--max-iterations", 2, *options)
+    assert (
+        "text: title; labels: brand, colour; carried along: sku, model, storage, price" in ran.err
+    )
+    assert caesura.load(tmp_path / "m").columns_ == ["brand", "colour"]
+
+
+def test_columns_come_out_in_the_order_of_the_training_data(folder: Path) -> None:
+    assert caesura.load(folder / "model").columns_ == LABELS
+    out = good("segment", folder / "model", "--to", "csv", stdin="Nokia X20 Pro 64 GB Red\n").out
+    assert out.splitlines()[0] == "text,brand,model,storage,colour"
+
+
+def test_tables_that_cannot_be_learnt_from(folder: Path, tmp_path: Path) -> None:
+    path = put(tmp_path / "ids.csv", products(4), ["sku", "title"])
+    assert "name it with --text-column" in bad("train", path, "-o", tmp_path / "m")
+    text = ["--text-column", "title"]
+    ran = run("train", path, "-o", tmp_path / "m", *text)
+    assert ran.code == 1
+    assert "got no column whose cells stand in the text 'title'" in ran.err
+    wrong = ["--text-column", "name"]
+    assert "text: got 'name', expected a column of the file" in bad(
+        "train", folder / "train.csv", "-o", tmp_path / "m", *wrong
+    )
+    model, out = folder / "model", tmp_path / "o.csv"
+    for option in (["--text-column", "a"], ["--labels", "a"], ["--delimiter", ";"]):
+        (tmp_path / "a.txt").write_text("a\n")
+        assert "which is text" in bad("segment", model, tmp_path / "a.txt", "-o", out, *option)
+
+
+def test_a_value_that_stands_in_the_text_twice_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,town\nYork Road York,York\n")
+    ran = good("train", tmp_path / "a.csv", "-o", tmp_path / "m", "-q", "--max-iterations", 2)
+    assert "1 values stand more than once in their text" in ran.err
+    assert "line 2, town: 'York'" in ran.err
+
+
+def test_train_takes_several_files(folder: Path, tmp_path: Path) -> None:
+    first = put(tmp_path / "a.csv", products(10), ["title", "brand", "colour"])
+    second = put(tmp_path / "b.csv", products(10, 10), ["title", *LABELS])
+    good("convert", second, tmp_path / "b.jsonl")
+    for other in (second, tmp_path / "b.jsonl"):
+        ran = good("train", first, other, "-o", tmp_path / "m", "--max-iterations", 3, "--json")
+        assert ran.json["data"]["train"]["sequences"] == 20
+    model = good("train", first, second, "-o", tmp_path / "m", "-q", "--max-iterations", 2)
+    assert caesura.load(tmp_path / "m").columns_ == ["brand", "colour", "model", "storage"]
+    assert model.err.count("text: title") == 2
+    streamed = ["--learner", "sgd", "--stream", "--max-iterations", 2]
+    good("train", first, second, "-o", tmp_path / "m", "-q", *streamed)
+    assert "got - twice" in bad("train", "-", "-", "-o", tmp_path / "m", stdin="")
+    rules = tmp_path / "rules.toml"
+    rules.write_text('[constraints]\nat_most_once = ["brand"]\n')
+    twice = put(tmp_path / "c.csv", [{"title": "A1 B2", "brand": "A1 | B2"}], ["title", "brand"])
+    ran = run("train", first, twice, "-o", tmp_path / "m", "-q", "--config", rules)
+    assert ran.code == 1
+    assert "c.csv, sequence 1: got labels that break the constraints" in ran.err
+
+
+# -- tables out ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["new.csv", "new.tsv", "new.parquet", "new.xlsx", "new.jsonl"])
+def test_other_columns_are_carried_through(folder: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    ran = good("segment", folder / "model", folder / "new.csv", "-o", out)
+    assert "new.csv: text: title (guessed); carried along: sku, price" in ran.err
+    expected = products(6, 40)
+    if name.endswith("jsonl"):
+        rows: list[Any] = records_of(out)
+        assert [row["text"] for row in rows] == [row["title"] for row in expected]
+    else:
+        if name.endswith("parquet"):
+            rows = parquet.read_table(out).to_pylist()
+        elif name.endswith("xlsx"):
+            head, *cells = openpyxl.load_workbook(out).worksheets[0].iter_rows(values_only=True)
+            rows = [dict(zip(head, row, strict=True)) for row in cells]
+        else:
+            rows = list(table(out))
+        assert list(rows[0]) == ["sku", "title", "price", *LABELS]
+        assert [row["title"] for row in rows] == [row["title"] for row in expected]
+        assert [row["colour"] for row in rows] == [row["colour"] for row in expected]
+    assert [(row["sku"], row["price"]) for row in rows] == [
+        (row["sku"], row["price"]) for row in expected
+    ]
+
+
+def test_what_json_lines_carry_comes_out(folder: Path, tmp_path: Path) -> None:
+    lines = '{"text": "Nokia X20 Pro 64 GB Red", "id": 7, "meta": {"a": 1}}\n'
+    lines += '{"text": "Apple", "n": 2}\n'
+    (tmp_path / "a.jsonl").write_text(lines)
+    good("segment", folder / "model", tmp_path / "a.jsonl", "-o", tmp_path / "b.jsonl")
+    first, second = records_of(tmp_path / "b.jsonl")
+    assert (first["id"], first["meta"], second["n"]) == (7, {"a": 1}, 2)
+    good("segment", folder / "model", tmp_path / "a.jsonl", "-o", tmp_path / "b.csv")
+    first, second = table(tmp_path / "b.csv")
+    assert list(first) == ["id", "meta", "n", "text", *LABELS]
+    assert (first["id"], first["meta"], second["n"]) == ("7", '{"a": 1}', "2")
+    good("segment", folder / "model", tmp_path / "a.jsonl", "-o", tmp_path / "b.parquet")
+    rows = parquet.read_table(tmp_path / "b.parquet").to_pylist()
+    assert (rows[0]["id"], rows[0]["meta"], rows[1]["n"]) == (7, {"a": 1}, 2)
+    ran = good("segment", folder / "model", tmp_path / "a.jsonl", "-o", tmp_path / "b.txt")
+    assert "text has no place for id, meta" in ran.err
+    page = good("segment", folder / "model", tmp_path / "a.jsonl", "-t", "html").out
+    assert "<small>id: 7 · meta:" in page
+
+
+def test_types_of_parquet_are_kept(folder: Path, tmp_path: Path) -> None:
+    import pyarrow
+
+    kept = pyarrow.table(
+        {"n": pyarrow.array([1, None], pyarrow.int16()), "text": ["Apple", "Nokia"]}
+    )
+    parquet.write_table(kept, tmp_path / "a.parquet")
+    good("segment", folder / "model", tmp_path / "a.parquet", "-o", tmp_path / "b.parquet", "-p")
+    found = parquet.read_table(tmp_path / "b.parquet")
+    assert found.schema.field("n").type == pyarrow.int16()
+    assert found.column("n").to_pylist() == [1, None]
+    assert found.schema.field("p(brand)").type == pyarrow.float64()
+
+
+def test_a_column_named_as_a_label_keeps_its_values(folder: Path, tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", products(3), ["title", "brand"])
+    good("segment", folder / "model", path, "-o", tmp_path / "b.csv", "--text-column", "title")
+    rows = table(tmp_path / "b.csv")
+    assert list(rows[0]) == ["title", "brand (input)", *LABELS]
+    assert [row["brand (input)"] for row in rows] == [row["brand"] for row in products(3)]
+
+
+def test_names_decide_the_form_or_are_refused(folder: Path, tmp_path: Path) -> None:
+    model, new = folder / "model", folder / "new.csv"
+    assert "ends in .pdf, expected .jsonl" in bad("segment", model, new, "-o", tmp_path / "a.pdf")
+    wrong = bad("segment", model, new, "-o", tmp_path / "a.parquet", "--to", "jsonl")
+    assert "got --to jsonl for a name that tells parquet" in wrong
+    review = ["--threshold", 0.5, "--review", tmp_path / "a.html"]
+    assert "--review" in bad("segment", model, new, "-o", tmp_path / "a.csv", *review, code=2)
+    assert not list(tmp_path.iterdir())
+    good("segment", model, new, "-o", tmp_path / "a.txt", "--to", "csv")
+    assert (tmp_path / "a.txt").read_text().startswith("sku,title,price,brand")
+    good("segment", model, new, "-o", tmp_path / "plain")
+    assert len(records_of(tmp_path / "plain")) == 6
+
+
+def test_values_are_normalised_on_request(folder: Path, tmp_path: Path) -> None:
+    model = caesura.load(folder / "model").set_normalisers({"brand": "lower", "storage": "number"})
+    model.save(tmp_path / "m")
+    good("segment", tmp_path / "m", folder / "new.csv", "-o", tmp_path / "a.csv", "--normalise")
+    rows, expected = table(tmp_path / "a.csv"), products(6, 40)
+    assert [row["brand"] for row in rows] == [row["brand"].lower() for row in expected]
+    assert [row["storage"] for row in rows] == [row["storage"].split()[0] for row in expected]
+    assert "needs a table" in bad("segment", tmp_path / "m", "-t", "jsonl", "--normalise", code=2)
+
+
+def test_probabilities_are_in_the_table_on_request(folder: Path, tmp_path: Path) -> None:
+    good("segment", folder / "model", folder / "new.csv", "-o", tmp_path / "a.csv", "-p")
+    [row, *_] = table(tmp_path / "a.csv")
+    assert list(row)[-4:] == [f"p({label})" for label in LABELS]
+    assert all(0 < float(row[f"p({label})"]) <= 1 for label in LABELS)
+    good("train", tmp_path / "a.csv", "-o", tmp_path / "m", "-q", "--max-iterations", 2)
+    assert caesura.load(tmp_path / "m").columns_ == LABELS
+
+
+# -- review ----------------------------------------------------------------------------------------
+
+
+def reviewed(folder: Path, tmp_path: Path, name: str = "check.csv") -> Path:
+    rows = products(6, 40)
+    rows[2]["title"] = "Motorola Edge Ultra 1 TB Violet"
+    put(tmp_path / "new.csv", rows, ["sku", "title", "price"])
+    options = ["--threshold", 0.999, "--review", tmp_path / name]
+    good("segment", folder / "model", tmp_path / "new.csv", "-o", tmp_path / "good.csv", *options)
+    return tmp_path / name
+
+
+def test_review_is_a_table_for_people(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path)
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf")  # for Excel
+    rows, kept = table(path), table(tmp_path / "good.csv")
+    chances = [f"p({label})" for label in LABELS]
+    head = ["row", "sku", "title", "price", *LABELS, "doubtful", "checked", *chances]
+    assert list(rows[0]) == head
+    assert rows[0]["title"].startswith("Motorola")  # the most informative first
+    assert rows[0]["row"] == "3"
+    assert rows[0]["sku"] == "SKU1042"
+    wrong = [sum(1 - float(row[p]) for p in chances if row[p]) for row in rows]
+    assert wrong == sorted(wrong, reverse=True)
+    for row in rows:
+        low = [y for y in LABELS if row[f"p({y})"] and float(row[f"p({y})"]) < 0.999]
+        assert row["doubtful"] == ", ".join(low)
+    assert sorted(row["sku"] for row in rows + kept) == [f"SKU{1040 + i}" for i in range(6)]
+
+
+def corrected(path: Path, **cells: str) -> Path:
+    rows = table(path)
+    rows[0].update(cells)
+    return put(path, rows, list(rows[0]))
+
+
+CORRECT = {"brand": "Motorola", "model": "Edge Ultra", "storage": "1 TB", "colour": "Violet"}
+
+
+def test_corrections_are_learnt(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **CORRECT)
+    options = ["-o", tmp_path / "m", "--c2", 0.1, "-q"]
+    count = len(table(path))
+    ran = good("train", folder / "train.csv", "--also", path, *options)
+    assert f"no row is marked in the column checked, so all {count} are taken" in ran.err
+    found = caesura.load(tmp_path / "m").extract(["Motorola Edge Ultra 1 TB Violet"])[0]
+    assert {label: value.text for label, value in found.fields} == CORRECT
+    corrected(path, checked="x")
+    ran = good("train", folder / "train.csv", "--also", path, *options)
+    assert f"1 of {count} rows are marked in the column checked" in ran.err
+
+
+def test_a_corrected_cell_that_is_not_in_the_text_is_named(folder: Path, tmp_path: Path) -> None:
+    path = corrected(reviewed(folder, tmp_path), **{**CORRECT, "model": "Edge Plus"})
+    ran = run("train", folder / "train.csv", "--also", path, "-o", tmp_path / "m", "-q")
+    assert ran.code == 1
+    assert f"{path}, line 2: model: got 'Edge Plus', expected what stands in the text" in ran.err
+    assert not (tmp_path / "m").exists()
+
+
+def test_review_in_a_spreadsheet(folder: Path, tmp_path: Path) -> None:
+    path = reviewed(folder, tmp_path, "check.xlsx")
+    book = openpyxl.load_workbook(path)
+    sheet = book.worksheets[0]
+    head = [cell.value for cell in sheet[1]]
+    assert sheet.cell(2, head.index("title") + 1).number_format == "@"
+    for label, value in CORRECT.items():
+        sheet.cell(2, head.index(label) + 1).value = value
+    book.save(path)
+    options = ["-o", tmp_path / "m", "-q", "--max-iterations", 20]
+    good("train", folder / "train.csv", "--also", path, *options)
+    sheet.cell(3, head.index("brand") + 1).value = "Nobody"
+    book.save(path)
+    ran = run("train", folder / "train.csv", "--also", path, *options)
+    assert f"{path}, row 3: brand: got 'Nobody', expected what stands in the text" in ran.err
+
+
+def test_formulas_stay_text(folder: Path, tmp_path: Path) -> None:
+    text = '=HYPERLINK("http://example.org") Nokia'
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer).writerows([["text", "n"], [text, "-1+2"]])
+    (tmp_path / "a.csv").write_text(buffer.getvalue())
+    good("segment", folder / "model", tmp_path / "a.csv", "-o", tmp_path / "b.xlsx")
+    sheet = openpyxl.load_workbook(tmp_path / "b.xlsx").worksheets[0]
+    assert [(cell.data_type, cell.value) for cell in sheet[2][:2]] == [("s", text), ("s", "-1+2")]
+
+
+def test_also_needs_the_labels_of_the_training_data(folder: Path, tmp_path: Path) -> None:
+    other = put(tmp_path / "a.csv", [{"text": "a b", "x": "a"}], ["text", "x"])
+    ran = run("train", folder / "train.csv", "--also", other, "-o", tmp_path / "m", "-q")
+    assert "expected columns of labels that TRAIN has: brand, model" in ran.err
+    good("convert", folder / "train.csv", tmp_path / "more.jsonl")
+    options = ["--also", tmp_path / "more.jsonl", "--max-iterations", 2, "--json"]
+    ran = good("train", folder / "train.csv", "-o", tmp_path / "m", *options)
+    assert ran.json["data"]["train"]["sequences"] == 50
+
+
+@pytest.mark.parametrize("review", ["/dev/full", "missing/check.csv"])
+def test_output_and_review_come_together_or_not_at_all(
+    folder: Path, tmp_path: Path, review: str
+) -> None:
+    out = tmp_path / "good.csv"
+    out.write_text("old\n")
+    place = review if review.startswith("/") else tmp_path / review
+    options = ["-o", out, "--threshold", 1, "--review", place]
+    ran = run("segment", folder / "model", folder / "new.csv", *options)
+    assert ran.code == 1
+    assert str(place) in ran.err
+    assert out.read_text() == "old\n"
+    assert [one.name for one in tmp_path.iterdir()] == ["good.csv"]

@@ -1,0 +1,414 @@
+"""Tables as data engineers bring them: which column is what, and nothing lost."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas
+import polars
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+import caesura
+from caesura import Document, InvalidInput, SemiCRF
+from caesura.corpora import Columns, from_frame, read, read_csv, read_jsonl, read_parquet, write
+from caesura.corpora.columns import choose
+from caesura.corpora.files import Together, writing
+
+PRODUCTS = """title,brand,model,storage,colour
+Fairphone 5 256 GB Black,Fairphone,5,256 GB,Black
+Apple iPhone 12 64 GB Red,Apple,iPhone 12,64 GB,Red
+Samsung Galaxy S21 128 GB Blue,Samsung,Galaxy S21,128 GB,Blue
+"""
+LABELS = ["brand", "model", "storage", "colour"]
+
+
+def put(folder: Path, content: str | bytes, name: str = "a.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def columns_of(path: Path, **options: Any) -> Columns:
+    corpus = read(path, **options)
+    list(corpus)
+    assert corpus.columns is not None
+    return corpus.columns
+
+
+def fields(document: Document) -> dict[str, str]:
+    return {s.label: document.text_of(s) for s in document.segments or ()}
+
+
+# -- which column is the text ----------------------------------------------------------------------
+
+
+def test_the_column_that_holds_the_others_is_the_text(tmp_path: Path) -> None:
+    path = put(tmp_path, PRODUCTS)
+    corpus = read(path)
+    first, *_ = corpus
+    assert first.text == "Fairphone 5 256 GB Black"
+    assert list(fields(first)) == LABELS
+    assert corpus.columns is not None
+    assert corpus.columns.text == "title"
+    assert corpus.columns.guessed
+    assert list(corpus.columns.labels) == LABELS
+
+
+@pytest.mark.parametrize("head", ["Text,Brand", "TEXT,Brand", " text ,Brand"])
+def test_the_case_of_names_does_not_matter(tmp_path: Path, head: str) -> None:
+    found = columns_of(put(tmp_path, f"{head}\nFairphone 5,Fairphone\n"))
+    assert found.text == head.split(",")[0]
+    assert found.labels == ("Brand",)
+    assert not found.guessed
+
+
+def test_other_columns_are_carried_along(tmp_path: Path) -> None:
+    content = "id,price,text,brand\n17,699.00,Fairphone 5,Fairphone\n18,,Pixel 8,\n"
+    first, second = read(put(tmp_path, content))
+    assert first.carried == {"id": "17", "price": "699.00"}
+    assert fields(first) == {"brand": "Fairphone"}
+    assert second.carried == {"id": "18", "price": ""}
+    assert second.segments == ()
+
+
+def test_without_labels_the_longest_column_is_the_text(tmp_path: Path) -> None:
+    path = put(tmp_path, "sku,title\nSKU1000,Fairphone 5 256 GB\nSKU1001,Pixel 8 Pro\n")
+    found = columns_of(path, labels=[])
+    assert (found.text, found.carried) == ("title", ("sku",))
+    with pytest.raises(InvalidInput, match=r"line 1: text: got .*name it with text="):
+        list(read(path))  # nothing of one column stands in the other
+    two = put(tmp_path, "first,second\nFairphone five phone,Google Pixel eight\n", "b.csv")
+    with pytest.raises(InvalidInput, match="several may be it"):
+        list(read(two, labels=[]))
+    assert columns_of(two, labels=[], text="Second").text == "second"
+
+
+def test_columns_can_be_named(tmp_path: Path) -> None:
+    path = put(tmp_path, PRODUCTS)
+    [first, *_] = read(path, text="title", labels=["Brand", "colour"])
+    assert fields(first) == {"brand": "Fairphone", "colour": "Black"}
+    assert first.carried == {"model": "5", "storage": "256 GB"}
+    [joined, *_] = read(path, text=False, labels=["brand", "model"])
+    assert joined.text == "Fairphone 5"
+    for wrong in ({"text": "name"}, {"labels": ["make"]}):
+        with pytest.raises(InvalidInput, match="expected a column of the file: 'title', 'brand'"):
+            list(read(path, **wrong))
+    with pytest.raises(InvalidInput, match="other than that of the text"):
+        list(read(path, text="title", labels=["title"]))
+
+
+def test_a_file_without_names_of_columns_is_refused(tmp_path: Path) -> None:
+    path = put(tmp_path, "\n".join(PRODUCTS.split("\n")[1:]))
+    with pytest.raises(InvalidInput, match="look like a row of the table"):
+        list(read(path))
+    with pytest.raises(InvalidInput, match="look like a row of the table"):
+        list(read(put(tmp_path, "17,Fairphone five\n18,Pixel\n"), labels=[]))
+
+
+def test_a_column_that_is_partly_in_the_text_is_told(tmp_path: Path) -> None:
+    rows = [["a b", "a"], ["c d", "x"], ["e f", "y"], ["g h", "z"]]
+    found = choose(["text", "tag"], rows)
+    assert found.carried == ("tag",)
+    assert found.partly == {"tag": 0.25}
+
+
+# -- what files look like --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_separators_line_ends_and_marks(
+    tmp_path: Path, separator: str, end: str, mark: str
+) -> None:
+    rows = [["id", "text", "name"], ["1x", '"Lee, Ann; (ed.)"', '"Lee, Ann"'], ["2x", "Wu", "Wu"]]
+    content = mark + "".join(separator.join(row) + end for row in rows)
+    first, second = read(put(tmp_path, content))
+    assert first.text == "Lee, Ann; (ed.)"
+    assert fields(first) == {"name": "Lee, Ann"}
+    assert second.carried == {"id": "2x"}
+
+
+def test_line_ends_in_cells_and_blank_lines(tmp_path: Path) -> None:
+    content = 'id;text;name\r\n1x;"Ann\r\nLee";Lee\r\n\r\n2x;;\r\n'
+    first, second = read(put(tmp_path, content))
+    assert first.text == "Ann\r\nLee"
+    assert (second.text, second.segments) == ("", ())
+
+
+def test_names_of_columns(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="columns: got 'a', expected different names"):
+        list(read(put(tmp_path, "text,a,a\nx,x,x\n")))
+    [document] = read(put(tmp_path, ",text,name\n0,Ann Lee,Lee\n"))  # as pandas writes its index
+    assert document.carried == {"column1": "0"}
+    with pytest.raises(InvalidInput, match="separator: got 'xx'"):
+        read_csv(tmp_path / "a.csv", separator="xx")
+
+
+def test_wide_tables(tmp_path: Path) -> None:
+    """They took a minute when the names of columns were compared with each other."""
+    names = [f"c{i}" for i in range(40_000)]
+    path = put(tmp_path, f"text,{','.join(names)}\nAnn,{','.join('v' for _ in names)}\n")
+    [document] = read(path)
+    assert list(document.carried) == names
+    [document] = read(path, labels=[])
+    assert list(document.carried) == names
+
+
+def test_values_that_stand_in_the_text_twice_are_noted(tmp_path: Path) -> None:
+    path = put(tmp_path, "text,town\nYork Road York,York\nLeeds,Leeds\n")
+    corpus = read(path)
+    assert [fields(document)["town"] for document in corpus] == ["York", "Leeds"]
+    assert corpus.notes.repeated == 1
+    assert corpus.notes.first_repeated == "line 2, town: 'York'"
+    assert "1 values stand in their text twice" in str(corpus.notes)
+    told = read(put(tmp_path, "text,town\nYork Road York,York @10:14\n"))
+    assert [d.segments[0].start for d in told if d.segments] == [2]
+    assert told.notes.repeated == 0
+    both = read(put(tmp_path, "text,town\nYork Road York,York | York\n"))
+    assert len(list(both)) == 1
+    assert both.notes.repeated == 0
+
+
+# -- other formats ---------------------------------------------------------------------------------
+
+
+def test_json_lines_carry_what_they_do_not_know(tmp_path: Path) -> None:
+    line = '{"text": "Ann Lee", "spans": [[0, 7, "PER"]], "id": 7, "meta": {"a": [1]}}\n'
+    [document] = read(put(tmp_path, line, "a.jsonl"))
+    assert document.carried == {"id": 7, "meta": {"a": [1]}}
+    write(tmp_path / "b.jsonl", [document])
+    [again] = read(tmp_path / "b.jsonl")
+    assert again.carried == document.carried
+    assert again.segments == document.segments
+
+
+def test_json_lines_with_a_text_under_another_key(tmp_path: Path) -> None:
+    path = put(tmp_path, '{"id": 7, "title": "Fairphone 5", "brand": "Fairphone"}\n', "a.jsonl")
+    [document] = read(path, text="title", labels=["brand"])
+    assert fields(document) == {"brand": "Fairphone"}
+    assert document.carried == {"id": 7}
+    with pytest.raises(InvalidInput, match="line 1: text: got the keys 'id', 'title', 'brand'"):
+        list(read(path))
+    with pytest.raises(InvalidInput, match="line 1: text: got 'name', expected one of"):
+        list(read_jsonl(path, text="name"))
+
+
+def test_parquet_keeps_types(tmp_path: Path) -> None:
+    day = datetime.date(2026, 1, 2)
+    table = pyarrow.table(
+        {
+            "id": pyarrow.array([7, None], pyarrow.int32()),
+            "day": [day, None],
+            "title": ["Fairphone 5 of 2023", None],
+            "brand": [["Fairphone"], []],
+            "year": pyarrow.array([2023, None]),
+        }
+    )
+    parquet.write_table(table, tmp_path / "a.parquet")
+    corpus = read_parquet(tmp_path / "a.parquet")
+    first, second = corpus
+    assert fields(first) == {"brand": "Fairphone", "year": "2023"}
+    assert first.carried == {"id": 7, "day": day}
+    assert (second.text, second.segments) == ("", ())
+    assert corpus.columns is not None
+    assert corpus.columns.types is not None
+    assert corpus.columns.types["id"] == pyarrow.int32()
+
+
+@pytest.mark.parametrize("name", ["b.csv", "b.tsv", "b.parquet", "b.xlsx", "b.jsonl"])
+def test_what_is_carried_is_written_and_read_again(tmp_path: Path, name: str) -> None:
+    path = put(tmp_path, "id;text;brand\n0017;=Fairphone 5 \u00e9;Fairphone\n0018;+1;\n")
+    documents = list(read(path))
+    format = "csv" if name == "b.tsv" else None
+    assert write(tmp_path / name, documents, format) == 2
+    again = list(read(tmp_path / name, format))
+    assert [d.text for d in again] == [d.text for d in documents]
+    assert [d.carried for d in again] == [d.carried for d in documents]
+    assert [d.segments or () for d in again] == [d.segments for d in documents]
+
+
+def test_sheets_say_what_they_cannot_hold(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="no control characters"):
+        write(tmp_path / "a.xlsx", [Document(("a\x01",))])
+    with pytest.raises(caesura.TooLarge, match="32,767"):
+        write(tmp_path / "a.xlsx", [Document(("a" * 40_000,))])
+    assert not list(tmp_path.iterdir())
+    for name in ("a.parquet", "a.xlsx"):
+        with pytest.raises(InvalidInput, match="or a damaged one"):
+            list(read(put(tmp_path, b"no table", name)))
+
+
+# -- tables in memory ------------------------------------------------------------------------------
+
+FRAME: dict[str, Any] = {
+    "id": [7, 8],
+    "title": ["12 High Street, Leeds", "7 Park Lane, York"],
+    "town": ["Leeds", "York"],
+}
+
+
+def frames() -> list[Any]:
+    return [pandas.DataFrame(FRAME), polars.DataFrame(FRAME), pyarrow.table(FRAME)]
+
+
+@pytest.fixture(scope="module")
+def model() -> SemiCRF:
+    X = ["12 High Street, Leeds", "7 Park Lane, York", "3 Mill Road Leeds"]
+    return SemiCRF(c2=0.1).fit(
+        [
+            {"text": X[0], "spans": [[0, 2, "number"], [3, 14, "street"], [16, 21, "town"]]},
+            {"text": X[1], "spans": [(0, 1, "number"), (2, 11, "street"), (13, 17, "town")]},
+            {"text": X[2], "spans": [{"start": 12, "end": 17, "label": "town"}], "id": 9},
+        ]
+    )
+
+
+def test_frames_become_documents() -> None:
+    for frame in [*frames(), polars.DataFrame(FRAME).lazy(), frames()[2].to_batches()[0]]:
+        first, _ = from_frame(frame, text="title", labels=["town"])
+        assert fields(first) == {"town": "Leeds"}
+        assert first.carried == {"id": 7}
+        assert from_frame(frame, text="title")[0].segments is None
+        with pytest.raises(InvalidInput, match="expected the name of the column with the text"):
+            from_frame(frame)
+        with pytest.raises(InvalidInput, match=r"labels: got 'city', expected a column"):
+            from_frame(frame, text="title", labels=["city"])
+    with pytest.raises(InvalidInput, match=r"^frame: got "):
+        from_frame(FRAME)
+    wrong = pandas.DataFrame({"text": ["a b"], "x": ["z"]})
+    with pytest.raises(InvalidInput, match="frame, row 0: x: got 'z', expected what stands in"):
+        from_frame(wrong, labels=["x"])
+    with pytest.raises(InvalidInput, match="frame, row 1: text: got 3, expected a text"):
+        from_frame(pandas.DataFrame({"text": ["a", 3]}))
+    gaps = from_frame(pandas.DataFrame({"text": ["a", None], "n": [1.5, float("nan")]}))
+    assert [d.carried["n"] for d in gaps] == [1.5, None]
+
+
+def test_models_refuse_frames_that_they_would_misread(model: SemiCRF) -> None:
+    for frame in frames():
+        asked: list[Any] = [
+            lambda frame=frame: model.predict(frame),
+            lambda frame=frame: model.predict_confident(frame),
+            lambda frame=frame: model.predict_n_best(frame, 2),
+            lambda frame=frame: model.predict_tags(frame),
+            lambda frame=frame: model.predict_marginals(frame),
+            lambda frame=frame: model.sample(frame),
+            lambda frame=frame: model.explain(frame),
+            lambda frame=frame: model.potentials(frame),
+            lambda frame=frame: model.score(frame),
+            lambda frame=frame: SemiCRF().fit(frame, [[]]),
+            lambda frame=frame: SemiCRF().fit(["a b"], frame),
+            lambda frame=frame: model.predict([frame]),
+        ]
+        for ask in asked:
+            with pytest.raises(InvalidInput, match=r"got a (pandas|polars|pyarrow) \w+ with the"):
+                ask()
+
+
+def test_a_column_is_a_list_of_texts(model: SemiCRF) -> None:
+    pandas_, polars_, arrow = frames()
+    expected = model.predict(FRAME["title"])
+    for column in (pandas_["title"], polars_["title"], arrow.column("title")):
+        assert model.predict(column) == expected
+
+
+def test_extract_takes_frames(model: SemiCRF) -> None:
+    for frame in frames():
+        columns = model.extract(frame, text="title").columns()
+        assert list(columns) == ["id", "town", "text", "number", "street", "town_2", "probability"]
+        assert columns["id"] == [7, 8]
+        assert columns["town_2"] == ["Leeds", "York"]
+    indexed = pandas.DataFrame(FRAME, index=["a", "b"])
+    assert list(model.extract(indexed, text="title").to_pandas().index) == ["a", "b"]
+    with pytest.raises(InvalidInput, match="expected the name of the column with the text"):
+        model.extract(frames()[0])
+    with pytest.raises(InvalidInput, match="text: got 'title' for texts without columns"):
+        model.extract(FRAME["title"], text="title")
+    [record] = model.extract([{"text": "9 Elm Road, York", "id": 3}])
+    assert record.carried == {"id": 3}
+    assert record.to_dict()["carried"] == {"id": 3}
+
+
+def test_what_looks_like_a_sequence_and_is_none(
+    model: SemiCRF, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path, "{}\n", "train.jsonl")
+    for ask in (model.predict, model.extract, lambda X: SemiCRF().fit(X, [[]])):
+        with pytest.raises(InvalidInput, match=r"caesura\.corpora\.read\('train\.jsonl'\)"):
+            ask(["train.jsonl"])
+    assert len(model.predict(["other.jsonl"])) == 1  # there is no such file
+    with pytest.raises(InvalidInput, match=r"x: got .* expected one sequence: a text, or a list"):
+        model.explain(["12 High Street", "7 Park Lane"])
+    with pytest.raises(InvalidInput, match="expected one sequence"):
+        model.potentials(["12 High Street"])
+    assert model.explain(["12", "High", "Street"])
+
+
+def test_spans_in_memory(model: SemiCRF) -> None:
+    assert model.columns_ == ["number", "street", "town"]
+    for wrong, expected in (
+        ([[0, 1, "a"]], "whole tokens"),
+        ([[0, 99, "a"]], "within the 2 characters"),
+        ([[0, "a"]], r"\[start, end, label\]"),
+        (5, r"\[start, end, label\]"),
+    ):
+        with pytest.raises(InvalidInput, match=rf"X\[0\]\.spans.*{expected}"):
+            SemiCRF().fit([{"text": "ab", "spans": wrong}])
+    with pytest.raises(InvalidInput, match="got segments as well"):
+        SemiCRF().fit([{"text": "ab", "spans": [], "segments": []}])
+
+
+def test_columns_keep_their_order(tmp_path: Path) -> None:
+    documents = list(read(put(tmp_path, PRODUCTS)))
+    model = SemiCRF(max_iterations=5).fit(documents)
+    assert model.labels_ == sorted(LABELS)
+    assert model.columns_ == LABELS
+    model.save(tmp_path / "m")
+    assert caesura.load(tmp_path / "m").columns_ == LABELS
+    assert caesura.load(tmp_path / "m").set_columns(["model"]).columns_[0] == "model"
+    with pytest.raises(InvalidInput, match="labels: got 'x', expected labels of the model"):
+        model.set_columns(["x"])
+
+
+# -- files that belong together --------------------------------------------------------------------
+
+
+def write_all(folder: Path, names: list[str], error: Exception | None = None) -> None:
+    with Together() as all_:
+        for name in names:
+            with writing(folder / name, all_) as file:
+                file.write("new")
+        if error is not None:
+            raise error
+
+
+def test_files_are_put_in_their_places_together(tmp_path: Path) -> None:
+    old = put(tmp_path, "old", "a")
+    with pytest.raises(RuntimeError):
+        write_all(tmp_path, ["a", "b"], RuntimeError())
+    assert old.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_cannot_be_placed_takes_the_others_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = put(tmp_path, "old", "a")
+    real = Path.replace
+
+    def replace(self: Path, target: Path) -> Path:
+        if target.name == "c":
+            raise OSError(28, "No space left on device")
+        return real(self, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with pytest.raises(OSError, match="No space"):
+        write_all(tmp_path, ["a", "b", "c"])
+    assert old.read_text() == "old"
+    assert [one.name for one in tmp_path.iterdir()] == ["a"]
