@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from load_cases import marks, rows
 
-from caesura.records import load
+from caesura.records import Progress, load
 
 BATCH = 20
 
@@ -37,15 +37,19 @@ class Job(NamedTuple):
 
 
 def run(ready: Event, early: bool, job: Job, into: str) -> None:
-    """Load, in a process of its own; say when it begins, or when it begins to write."""
+    """Load, in a process of its own; say when it begins, or when the first batch is stored."""
     if early:
         ready.set()
-    name = "addresses"
-    load(*job, into, batch=BATCH, source_name=name, progress=lambda _: ready.set())
+
+    def said(progress: Progress) -> None:
+        if progress.rows:
+            ready.set()
+
+    load(*job, into, batch=BATCH, source_name="addresses", progress=said)
 
 
 def started(make: ForkServerContext, job: Job, into: str, early: bool) -> ForkServerProcess:
-    """Start a load; return once it has begun, or begun to write."""
+    """Start a load; return once it has begun, or stored its first batch."""
     ready = make.Event()
     process = make.Process(target=run, args=(ready, early, job, into))
     process.start()
