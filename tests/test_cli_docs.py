@@ -20,6 +20,8 @@ def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.M
         corpora.write(f"{name}.jsonl", addresses(count, seed))
     texts = [str(document.text) for document in addresses(15, 3)]
     Path("new.txt").write_text("\n".join(texts) + "\n")
+    [products] = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
+    Path("products.csv").write_text(products)
     Path("towns.txt").write_text("Leeds\nYork\nNew Mills\n")
     [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     Path("settings.toml").write_text(settings)

@@ -13,6 +13,7 @@ from cli_data import bad, good, records_of, run
 from pyarrow import parquet
 
 import caesura
+from caesura import corpora
 
 WORDS = {
     "brand": ["Fairphone", "Apple", "Samsung", "Nokia", "Google"],
@@ -329,12 +330,29 @@ def test_also_needs_the_labels_of_the_training_data(folder: Path, tmp_path: Path
 def test_output_and_review_come_together_or_not_at_all(
     folder: Path, tmp_path: Path, review: str
 ) -> None:
-    out = tmp_path / "good.csv"
-    out.write_text("old\n")
     place = review if review.startswith("/") else tmp_path / review
-    options = ["-o", out, "--threshold", 1, "--review", place]
-    ran = run("segment", folder / "model", folder / "new.csv", *options)
-    assert ran.code == 1
-    assert str(place) in ran.err
-    assert out.read_text() == "old\n"
-    assert [one.name for one in tmp_path.iterdir()] == ["good.csv"]
+    for form in ("csv", "conll"):
+        out = tmp_path / f"good.{form}"
+        out.write_text("old\n")
+        options = ["-o", out, "--threshold", 1, "--review", place]
+        ran = run("segment", folder / "model", folder / "new.csv", *options)
+        assert ran.code == 1
+        assert str(place) in ran.err
+        assert out.read_text() == "old\n"
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["good.conll", "good.csv"]
+
+
+def test_convert_keeps_other_columns_or_says_so(folder: Path, tmp_path: Path) -> None:
+    path = put(tmp_path / "a.csv", products(3), ["sku", "title", *LABELS])
+    for name in ("b.jsonl", "b.tsv", "b.parquet", "b.xlsx"):
+        assert "no place" not in good("convert", path, tmp_path / name).err
+        [first, *_] = corpora.read(tmp_path / name)
+        assert first.carried == {"sku": "SKU1000"}
+    assert "conll has no place for sku" in good("convert", path, tmp_path / "b.conll").err
+
+
+def test_rows_are_named_where_cells_have_line_ends(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('title,brand\n"Apple\nNokia",Apple\n"x y",Apple\n')
+    options = ["-o", tmp_path / "m", "-q", "--labels", "brand"]
+    ran = run("train", tmp_path / "a.csv", "--text-column", "title", *options)
+    assert "a.csv, line 4 (row 3): brand: got 'Apple'" in ran.err

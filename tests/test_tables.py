@@ -380,9 +380,9 @@ def test_columns_keep_their_order(tmp_path: Path) -> None:
 
 
 def write_all(folder: Path, names: list[str], error: Exception | None = None) -> None:
-    with Together() as all_:
+    with Together():
         for name in names:
-            with writing(folder / name, all_) as file:
+            with writing(folder / name) as file:
                 file.write("new")
         if error is not None:
             raise error

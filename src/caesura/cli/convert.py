@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -9,8 +11,12 @@ import typer
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, read, report_notes, write_corpus
+from caesura.corpora import detect
+from caesura.documents import Document
 
 __all__ = ["convert"]
+
+CARRYING = ("csv", "parquet", "xlsx")  # forms that have a place for other columns
 
 
 @command(
@@ -22,7 +28,9 @@ def convert(
     output: Annotated[str, typer.Argument(metavar="OUT", help="What to write; - is stdout.")],
     to: Annotated[
         str | None,
-        typer.Option("--to", "-t", help="Format of OUT: conll, jsonl, csv, xml, brat or text."),
+        typer.Option(
+            "--to", "-t", help="Format of OUT: conll, jsonl, csv, parquet, xlsx, xml, brat or text."
+        ),
     ] = None,
     scheme: Annotated[
         str | None, typer.Option(help="Tags in CoNLL columns: BIO, BIOES, BCEU, BMES ...")
@@ -43,9 +51,22 @@ def convert(
     options: dict[str, Any] = {"scheme": scheme, "form": form}
     check_output(output, folder=True)
     corpus = read(input, reading)
+    if to is None and corpus.format in CARRYING and output.lower().endswith(".tsv"):
+        to = "csv"  # from table to table
     given = {name: value for name, value in options.items() if value is not None}
+    carried: dict[str, None] = {}
+
+    def documents() -> Iterator[Document]:
+        for document in corpus:
+            carried.update(dict.fromkeys(document.carried))
+            yield document
+
     with written(output):
-        count = write_corpus(output, corpus, to, **given)
+        count = write_corpus(output, documents(), to, **given)
+    form = to or ("brat" if os.path.isdir(output) else detect(output) if output != "-" else "")
+    if carried and form not in ("jsonl", *CARRYING):
+        listed = ", ".join(list(carried)[:12])
+        warn(f"{form} has no place for {listed}; take csv, parquet, xlsx or jsonl")
     skipped = report_notes(corpus, input)
     if not count:
         warn(f"{input}: got no sequences; is the input empty?")

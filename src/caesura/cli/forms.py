@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from caesura.cli.reading import base_name
 from caesura.corpora.columns import Columns
-from caesura.corpora.files import Together
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.normalisers import Normaliser
@@ -50,7 +49,6 @@ class Style(NamedTuple):
     width: int = 10**9  # of lines of text
     columns: Callable[[], Columns | None] = lambda: None  # of the input, once it is being read
     carries: bool = True  # whether sequences of the input may carry something along
-    together: Together | None = None  # the files that are put in their places together
     normalise: Mapping[str, Normaliser] | None = None  # of each label, if values are asked for
 
     def text_name(self, columns: Columns | None) -> str:

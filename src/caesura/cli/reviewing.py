@@ -13,7 +13,7 @@ from caesura.cli.tabling import shares_of, table_names
 from caesura.cli.writing import line_of
 from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
-from caesura.corpora.files import Together, writing
+from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
 
 __all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review"]
@@ -58,18 +58,18 @@ class Review:
         pickle.dump((number, answer), self._kept)
         self.count += 1
 
-    def write(self, columns: Columns | None, together: Together) -> None:
+    def write(self, columns: Columns | None) -> None:
         """Write all that was put aside."""
         self._order.sort()
         if self.form == "jsonl":
-            with writing(self.path, together) as file:
+            with writing(self.path) as file:
                 for _, _, place in self._order:
                     file.write(f"{line_of(self._at(place)[1])}\n")
             return
         own = [DOUBTFUL, CHECKED, *(f"p({label})" for label in self.style.labels)]
         names, last = table_names(columns, self.style, own, first=[ROW])
-        options: Any = {"last": last, "marked": self.form == "csv", "together": together}
-        with writing_table(self.path, self.form, names, **options) as write:
+        marked = self.form == "csv"
+        with writing_table(self.path, self.form, names, last=last, marked=marked) as write:
             for start in range(0, len(self._order), 1000):
                 places = [place for _, _, place in self._order[start : start + 1000]]
                 write([self._row(*self._at(place), columns) for place in places])

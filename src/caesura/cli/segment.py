@@ -111,8 +111,8 @@ def segment(
     run = _Run(loaded, asking, input, reading.skip_errors)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        together = stack.enter_context(Together())
-        style = _style(loaded, asking, output, corpus)._replace(together=together)
+        stack.enter_context(Together())
+        style = _style(loaded, asking, output, corpus)
         aside = None
         if review is not None:
             aside = stack.enter_context(Review(review, style, asking.threshold or 0.0))
@@ -122,7 +122,7 @@ def segment(
             run.written = write(output, form, run.batches(iter(corpus), aside, ticker), style)
         if aside is not None:
             with written(aside.path):
-                aside.write(style.columns(), together)
+                aside.write(style.columns())
     seconds = time.perf_counter() - began
     skipped = run.skipped + report_notes(corpus, input)
     if run.carried and form in ("conll", "text"):

@@ -41,7 +41,7 @@ def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style
     columns = style.columns()
     own = [f"p({label})" for label in style.labels] if style.sure else []
     names, last = table_names(columns, style, own)
-    options: dict[str, Any] = {"last": last, "together": style.together}
+    options: dict[str, Any] = {"last": last}
     if form == "parquet":
         options["types"] = _types(columns, style, own)
     numbers = itertools.count()

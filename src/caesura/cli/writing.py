@@ -67,7 +67,7 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
         if empty:
             warn(f"left out: {empty:,} sequences without tokens, for which CoNLL has no place")
         return count - empty
-    with writing(path, style.together) as file:
+    with writing(path) as file:
         WRITERS[form](file, counted(), style)
     return count
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import contextlib
+import contextvars
 import gzip
 import io
 import os
@@ -252,15 +253,20 @@ def _packed(file: IO[bytes], packing: str) -> IO[bytes]:
 # ---- writing ----------------------------------------------------------------------------------
 
 
+_TOGETHER: contextvars.ContextVar[Together | None] = contextvars.ContextVar(
+    "_TOGETHER", default=None
+)
+
+
 class Together:
-    """Files that are put in their places together, once all of them are complete, or not at all.
+    """Put all files that are written inside it in their places together, or none of them.
 
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with Together() as both:
+    ...     with Together():
     ...         for name in ("a", "b"):
-    ...             with writing(Path(folder, name), both) as file:
+    ...             with writing(Path(folder, name)) as file:
     ...                 _ = file.write("done")
     ...         before = os.path.exists(os.path.join(folder, "a"))
     ...     before, Path(folder, "a").read_text(), Path(folder, "b").read_text()
@@ -275,9 +281,11 @@ class Together:
         self._complete.append((beside, place))
 
     def __enter__(self) -> Together:
+        self._token = _TOGETHER.set(self)
         return self
 
     def __exit__(self, kind: object, *rest: object) -> None:
+        _TOGETHER.reset(self._token)
         done: list[tuple[Path, Path | None]] = []
         try:
             for beside, place in self._complete if kind is None else ():
@@ -309,12 +317,12 @@ def _link(place: Path, old: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Name, together: Together | None = None) -> Iterator[IO[bytes]]:
+def replacing(path: Name) -> Iterator[IO[bytes]]:
     """Write a file beside its place, and put it there only once it is complete and on disk.
 
     So a reader sees the old file or the new one, an error leaves the old one, and a file can be
-    written from what is still being read of it. What is no regular file is written directly. With
-    `together`, the file is put in its place with others.
+    written from what is still being read of it. What is no regular file is written directly. Inside
+    `Together`, it is put in its place with the others.
     """
     place = Path(os.path.realpath(path))
     if place.exists() and not place.is_file():
@@ -328,6 +336,7 @@ def replacing(path: Name, together: Together | None = None) -> Iterator[IO[bytes
             yield file
             file.flush()
             os.fsync(file.fileno())
+        together = _TOGETHER.get()
         if together is not None:
             together.add(beside, place)
             kept = True
@@ -350,14 +359,14 @@ def _made(beside: Path, path: Name) -> IO[bytes]:
 
 
 @contextlib.contextmanager
-def binary_writing(path: Name, together: Together | None = None) -> Iterator[IO[bytes]]:
+def binary_writing(path: Name) -> Iterator[IO[bytes]]:
     """Write bytes, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
     with contextlib.ExitStack() as stack:
         if path == "-":
             stack.callback(sys.stdout.buffer.flush)
             yield sys.stdout.buffer
             return
-        binary = stack.enter_context(replacing(path, together))
+        binary = stack.enter_context(replacing(path))
         packing = Path(os.fspath(path)).suffix.lower()
         if packing in PACKED:
             packed = _packed(binary, packing)
@@ -366,9 +375,9 @@ def binary_writing(path: Name, together: Together | None = None) -> Iterator[IO[
 
 
 @contextlib.contextmanager
-def writing(path: Name, together: Together | None = None) -> Iterator[IO[str]]:
+def writing(path: Name) -> Iterator[IO[str]]:
     """Write text as UTF-8, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
-    with binary_writing(path, together) as binary:
+    with binary_writing(path) as binary:
         text = io.TextIOWrapper(binary, "utf-8", newline="\n")
         try:
             yield text

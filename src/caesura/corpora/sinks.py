@@ -19,7 +19,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Protocol
 
-from caesura.corpora.files import Name, Together, binary_writing, unpacked_suffix
+from caesura.corpora.files import Name, binary_writing, unpacked_suffix
 from caesura.errors import InvalidInput, MissingPackage, TooLarge
 
 __all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table"]
@@ -64,7 +64,6 @@ def writing_table(
     types: Mapping[str, Any] | None = None,
     marked: bool = False,
     separator: str | None = None,
-    together: Together | None = None,
 ) -> Iterator[Callable[[Sequence[Row]], None]]:
     """Write a table, whole or not at all; yields a function that takes rows.
 
@@ -85,11 +84,9 @@ def writing_table(
         Whether a CSV file begins with a byte order mark, by which Excel knows UTF-8.
     separator : str, optional
         What stands between cells of a CSV file, in place of a comma.
-    together : Together, optional
-        Files that are put in their places together.
     """
     _check_packages(form)
-    with binary_writing(path, together) as file:
+    with binary_writing(path) as file:
         kept: Any = None
         known = names is not None and (form != "parquet" or set(names) <= set(types or ()))
         if not known:

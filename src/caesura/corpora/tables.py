@@ -212,6 +212,22 @@ class _Lines:
         return line
 
 
+class _Line(int):
+    """The number of a line, with that of the row where it is another: cells may have line ends."""
+
+    row: int
+
+    def __str__(self) -> str:
+        line = int.__repr__(self)
+        return line if self.row == self else f"{line} (row {self.row})"
+
+
+def _line(number: int, row: int) -> _Line:
+    made = _Line(number)
+    made.row = row
+    return made
+
+
 def _separator(source: Source, lines: _Lines) -> str:
     """Return what stands between cells, by the first lines."""
     if unpacked_suffix(source.path) == ".tsv":
@@ -239,8 +255,8 @@ def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
     lines = _Lines(source)
     separator = separator or _separator(source, lines)
     reader = csv.reader(lines, delimiter=separator, strict=True)
-    while True:
-        before = lines.number
+    for number in itertools.count(1):
+        before = _line(lines.number + 1, number)
         limit = csv.field_size_limit(_LONGEST)
         try:
             row: list[str] | InvalidInput = next(reader)
@@ -248,15 +264,13 @@ def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
             return
         except csv.Error as error:
             expected = 'cells with their quotes closed and doubled inside, as "a ""b"""'
-            row = source.error(
-                before + 1, f"got a row that ends wrong ({error}), expected {expected}"
-            )
+            row = source.error(before, f"got a row that ends wrong ({error}), expected {expected}")
         except InvalidInput as error:
             row = error
         finally:
             csv.field_size_limit(limit)
         if row != []:
-            yield before + 1, row
+            yield before, row
 
 
 # ---- writing ----------------------------------------------------------------------------------
