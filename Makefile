@@ -1,4 +1,4 @@
-# make demo   install, learn from references that are made here, cut ten that were not seen
+# make demo   install, learn from references that are made here, load new ones into a database
 # make test   everything: tests, doctests, lint, types, the kernels under sanitizers
 # make test-all   the same with the slow campaigns
 # The rest is for developers.  .venv holds all that is installed.
@@ -14,7 +14,7 @@ NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 
 .PHONY: demo test test-all setup lint types docs bench sanitize stubs clean
 
-demo: $(VENV)/.installed-$(NAMES)
+demo: $(VENV)/.installed-$(NAMES) $(VENV)/.stored
 	$(VENV)/bin/caesura demo
 
 test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
@@ -38,6 +38,10 @@ $(VENV)/.built: $(VENV)/.made pyproject.toml
 $(VENV)/.installed-$(NAMES): $(VENV)/.built $(SOURCES)
 	$(PIP) install --no-build-isolation -e .
 	rm -f $(VENV)/.installed-*
+	touch $@
+
+$(VENV)/.stored: $(VENV)/.made pyproject.toml
+	$(PIP) install "duckdb>=1.1" "pyarrow>=15"
 	touch $@
 
 # torch first and by version: the neural part is tested with its build for the CPU.

@@ -29,7 +29,8 @@ MODULES = {
     "caesura.neural": ("Layers for torch", "[Neural models](neural.md)"),
     "caesura.records": (
         "Rows of databases",
-        "[Uncertain rows](uncertain-rows.md), [tables from lists](tables-from-lists.md)",
+        "[Records](records.md), [match and link](linking.md), [uncertain rows](uncertain-rows.md), "
+        "[tables from lists](tables-from-lists.md)",
     ),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),
 }

@@ -9,7 +9,8 @@ from cli_data import addresses, commands, good
 
 from caesura import corpora
 
-PAGE = Path(__file__).parent.parent / "docs" / "command-line.md"
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = DOCS / "command-line.md"
 
 
 def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -34,3 +35,17 @@ def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.M
     rules = ["--constraints", "each.jsonl", "-t", "jsonl"]
     out = good("segment", "address.model", *rules, stdin="7 Park Lane, York\n").out
     assert json.loads(out)["segments"][0] == [0, 1, "number"]
+
+
+def test_commands_about_records_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    corpora.write("train.jsonl", addresses(40, 1))
+    good("train", "train.jsonl", "-o", "address.model", "--c2", "0.1")
+    texts = [str(document.text) for document in addresses(15, 3)]
+    Path("new.txt").write_text("\n".join(texts) + "\n")
+    lines = [f's{k},"{text}",{k}' for k, text in enumerate(texts)]
+    Path("new.csv").write_text("sku,address,price\n" + "\n".join(lines) + "\n")
+    found = commands((DOCS / "records.md").read_text(encoding="utf-8"))
+    assert [one[0] for one in found][:3] == ["load"] * 3
+    for arguments in found:
+        good(*arguments)

@@ -1,6 +1,7 @@
 """The demonstration from its beginning to its end, small."""
 
 import csv
+import itertools
 import json
 import re
 import shlex
@@ -9,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
 from cli_data import commands, good
 
@@ -17,6 +19,7 @@ from caesura import InvalidInput
 from caesura.cli.demo import _program, demo
 from caesura.corpora import read
 from caesura.demo import HELD_OUT_STYLES, LABELS, split
+from caesura.demo.database import QUERY
 from caesura.demo.trial import data, lexicons
 
 COLUMNS = list(dict.fromkeys(LABELS.values()))
@@ -76,15 +79,39 @@ def test_it_writes_rows(printed: str, folder: Path) -> None:
                 assert all(field in row[0] for field in cell.split(" | "))
 
 
+def test_it_ends_in_a_database(printed: str, folder: Path) -> None:
+    with duckdb.connect(str(folder / "references.duckdb"), read_only=True) as connection:
+        count, review = connection.sql("SELECT count(*), sum(review::int) FROM papers").fetchall()[
+            0
+        ]
+    assert f"All {count} references in unseen styles are rows" in printed
+    assert f"{review} of them marked for review" in printed
+    shown = printed.split(QUERY)[1].splitlines()[1:]
+    assert shown[0].split() == ["date", "author", "title", "probability"]
+    for line in itertools.takewhile(str.strip, shown[1:]):
+        assert re.match(r"20\d\d", line)
+
+
+def test_it_takes_sqlite_without_duckdb(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    demo(n=12, output=tmp_path)
+    assert "It is a file of SQLite" in capsys.readouterr().out
+    assert (tmp_path / "references.db").exists()
+    assert not (tmp_path / "references.duckdb").exists()
+
+
 def test_the_commands_at_the_end_work(printed: str, folder: Path) -> None:
     lines = printed.split("To try next:\n")[1].splitlines()
-    names = ["segment", "explain", "train"]
+    names = ["segment", "explain", "load", "train"]
     words = [shlex.split(line) for line in lines]
     called = [one[one.index(name) :] for one, name in zip(words, names, strict=True)]
-    cut, explained, learnt = (good(*command) for command in called)
+    cut, explained, loaded, learnt = (good(*command) for command in called)
     assert cut.out.count("\n") == 10
     label = called[1][called[1].index("--label") + 1]
     assert f"\n{label} [" in explained.out
+    assert "10 records, 10 new rows" in loaded.out
     assert "SemiCRF with" in learnt.out + learnt.err
     mine, shown = (caesura.load(folder / name) for name in ("my.model", "citations.model"))
     for name in ("c1", "c2", "max_iterations", "same_label_adjacent"):
@@ -129,7 +156,7 @@ def test_commands_in_the_readme_run(
     Path("new.txt").write_text("Lovelace, A. Notes on the Analytical Engine (1843).\n")
     page = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
     found = [one for one in commands(page) if one[0] != "demo"]
-    assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain"}
+    assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain", "load"}
     for arguments in found:
         good(*arguments)
 

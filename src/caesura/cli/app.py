@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "app", "main"]
 COMMANDS = {
     "train": "Learn from labelled sequences, and write a model.",
     "segment": "Cut sequences into labelled segments.",
+    "load": "Segment strings and write them as rows of a table, in a database or Parquet files.",
     "evaluate": "Count right segments: precision, recall and F1, over all and by label.",
     "compare": "Compare two systems on the same sequences, by approximate randomisation.",
     "inspect": "Show what is in a model: labels, features, size, the largest weights, lengths.",
@@ -29,7 +30,7 @@ COMMANDS = {
     "tune": "Try settings by cross-validation, and write down the best.",
     "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
     "table": "Extend a table by rows that are found in the lists of pages.",
-    "demo": "Learn to cut references into fields, and cut ten that are new.",
+    "demo": "Learn to cut references into fields, and load ten new ones into a database.",
 }
 
 

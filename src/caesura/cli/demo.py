@@ -1,4 +1,4 @@
-"""``caesura demo``: learn to read references from examples made here, and read ten new ones."""
+"""``caesura demo``: learn to read references from examples made here, and read new ones."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from caesura.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from caesura.demo.database import Stored
     from caesura.demo.trial import Data, Doubt, Learnt
     from caesura.extraction import Records
     from caesura.models.calibration import Confident
@@ -39,6 +40,7 @@ class Outcome(NamedTuple):
     found: list[list[Confident]]  # of the unseen styles
     records: Records  # of those that are shown
     doubt: Doubt
+    stored: Stored  # all references of the unseen styles
 
     @property
     def labels(self) -> list[str]:
@@ -59,11 +61,12 @@ def demo(
         bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
     ] = False,
 ) -> None:
-    """Learn to cut references into fields, and cut ten that are new.
+    """Learn to cut references into fields, and load new ones into a database.
 
     The data is made here, from facts about real publications in seventeen citation styles. The test
     has other publications, and three styles that the training data does not have.
     """
+    from caesura.demo.database import store
     from caesura.demo.trial import SURE, data, doubt, learn
 
     screen = _console(quiet or json)
@@ -76,7 +79,9 @@ def demo(
         semi = learn("semi", made)
     found = semi.model.predict_confident(made.unseen, threshold=SURE)
     records = semi.model.extract(made.unseen[:SHOWN])
-    outcome = Outcome(made, semi, chain, found, records, doubt(made.unseen, found))
+    stored = store(semi.model, (one.text or "" for one in made.unseen), output)
+    worth = doubt(made.unseen, found)
+    outcome = Outcome(made, semi, chain, found, records, worth, stored)
     _write(outcome, output)
     if json:
         sys.stdout.write(jsonlib.dumps(_plain(outcome), ensure_ascii=False) + "\n")
@@ -132,6 +137,7 @@ def _settings(outcome: Outcome) -> str:
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
     """Return what --json prints."""
+    from caesura.demo.database import TABLE
 
     def scores(learnt: Learnt) -> dict[str, float]:
         return {
@@ -147,6 +153,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "semi": scores(outcome.semi),
         "chain": scores(outcome.chain),
         "doubt": outcome.doubt._asdict(),
+        "database": outcome.stored._asdict() | {"path": str(outcome.stored.path), "table": TABLE},
         "references": [
             {
                 "text": record.text,
@@ -243,14 +250,53 @@ def _show_scores(screen: Console, outcome: Outcome) -> None:
     screen.print(grid)
 
 
+def _show_database(screen: Console, outcome: Outcome) -> None:
+    """Show a query to the database, and its answer."""
+    from rich.text import Text
+
+    from caesura.demo.database import QUERY, TABLE, ask
+
+    stored = outcome.stored
+    screen.print(
+        f"All {stored.rows} references in unseen styles are rows of the table {TABLE} in "
+        f"{stored.path}, {stored.review} of them marked for review. A question to it:"
+    )
+    if stored.kind == "SQLite":
+        screen.print("It is a file of SQLite; with caesura[records] installed it is one of DuckDB.")
+    screen.print()
+    screen.print(QUERY, style="bold", markup=False)
+    names, rows = ask(stored)
+    for line in _columns([names, *rows]):
+        screen.print(Text(line, no_wrap=True, overflow="ellipsis"))
+
+
+def _columns(rows: Sequence[Sequence[object]], most: int = 50) -> list[str]:
+    """Return rows as lines of text in columns, with long cells cut.
+
+    Examples
+    --------
+    >>> _columns([("date", "title"), (2003, "The Google File System")], most=10)
+    ['date  title', '2003  The Googl…']
+    """
+    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    short = [[one if len(one) <= most else one[: most - 1] + "…" for one in row] for row in cells]
+    widths = [max(map(len, column)) for column in zip(*short, strict=True)]
+    return [
+        "  ".join(one.ljust(width) for one, width in zip(row, widths, strict=True)).rstrip()
+        for row in short
+    ]
+
+
 def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
     worth = outcome.doubt
     screen.print(
         f"\nOf all {worth.segments} fields in unseen styles, {worth.flagged} have a ?, and "
         f"{worth.flagged_wrong} of these are wrong. Of the others, "
         f"{100 * worth.passed_right:.1f} % are right.\nThe ten as a table, a column for each "
-        f"field: {output / ROWS}\n\nTo try next:"
+        f"field: {output / ROWS}"
     )
+    _show_database(screen, outcome)
+    screen.print("\nTo try next:")
 
     def path(name: str) -> str:
         return shlex.quote(str(output / name))
@@ -259,6 +305,7 @@ def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
     for line in (
         f"segment {path(MODEL)} {path(TEXTS)} --to text --probabilities",
         f"explain {path(MODEL)} {shlex.quote(text)} --label {label}",
+        f"load {path(MODEL)} {path(TEXTS)} --into {path('my.duckdb')}",
         f"train {path(TRAIN)} --dev {path(DEV)} --config {path(SETTINGS)} -o {path('my.model')}",
     ):
         screen.print(f"  {_program()} {line}", soft_wrap=True, markup=False, style="bold")

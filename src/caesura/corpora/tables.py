@@ -107,7 +107,7 @@ def read_csv(
     source = Source(path, encoding)
 
     def rows() -> Iterator[Numbered]:
-        return _rows(source, separator)
+        return csv_rows(source, separator)
 
     options = {"text": text, "labels": labels, "tokeniser": tokeniser}
     return table_corpus(path, "csv", rows, source.error, options, align, on_error)
@@ -250,7 +250,7 @@ def _cut(lines: list[str], separator: str) -> list[list[str]]:
         return []
 
 
-def _rows(source: Source, separator: str | None) -> Iterator[Numbered]:
+def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
     """Return the cells of each row, or why it cannot be read, with the number of its first line."""
     lines = _Lines(source)
     separator = separator or _separator(source, lines)

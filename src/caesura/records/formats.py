@@ -1,0 +1,136 @@
+"""Records in files and tables: lines, CSV, JSON lines, Arrow; one at a time, with its errors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from caesura.corpora.columns import checked_names
+from caesura.corpora.files import Name, Source, name_of, unpacked_suffix
+from caesura.corpora.sheets import read_xlsx
+from caesura.corpora.tables import csv_rows
+from caesura.errors import InvalidInput, message
+from caesura.records.sink_duckdb import pyarrow_module
+from caesura.records.sinks import Kind
+
+__all__ = ["Raw", "arrow_kinds", "arrow_of", "arrow_records", "checked", "csv_records", "form_of"]
+__all__ += ["json_records", "line_count", "text_records", "xlsx_records"]
+
+Raw = Mapping[str, Any] | str | InvalidInput  # of a record: its values, its text, or what is wrong
+
+
+def checked(records: Iterator[Any]) -> Iterator[Raw]:
+    """Yield texts and dicts; an error in the place of what is neither."""
+    for i, one in enumerate(records):
+        if isinstance(one, str | Mapping):
+            yield one
+        else:
+            expected, remedy = "a text, or a dict of columns", "pass texts or dicts"
+            yield InvalidInput(message(f"source[{i}]", one, expected, remedy))
+
+
+def arrow_of(source: Any) -> Any:
+    """Return a DataFrame of pandas or polars, or an Arrow table, as an Arrow table."""
+    pa = pyarrow_module("a DataFrame")
+    if type(source).__module__.partition(".")[0] == "pandas":
+        return pa.Table.from_pandas(source, preserve_index=False)
+    return pa.table(source)
+
+
+def arrow_kinds(schema: Any) -> dict[str, Kind]:
+    """Return the kinds of the columns of an Arrow table; what has none becomes text."""
+    import pyarrow.types as types
+
+    def kind(one: Any) -> Kind:
+        if types.is_boolean(one):
+            return "boolean"
+        if types.is_integer(one) and not types.is_uint64(one):
+            return "integer"
+        return "number" if types.is_floating(one) else "text"
+
+    return {field.name: kind(field.type) for field in schema}
+
+
+def arrow_records(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of Arrow batches, as dicts."""
+    for batch in batches:
+        yield from batch.to_pylist()
+
+
+def form_of(path: Name) -> str:
+    """Return the format that the name of a file tells."""
+    suffix = "" if path == "-" else unpacked_suffix(path)
+    names = {
+        **dict.fromkeys((".csv", ".tsv"), "csv"),
+        **dict.fromkeys((".jsonl", ".ndjson", ".json"), "jsonl"),
+        **dict.fromkeys((".parquet", ".pq"), "parquet"),
+        **dict.fromkeys((".txt", ""), "text"),
+        ".xlsx": "xlsx",
+    }
+    if suffix in names:
+        return names[suffix]
+    expected = "a name that ends in .txt, .csv, .tsv, .jsonl, .parquet or .xlsx"
+    raise InvalidInput(message("source", name_of(path), expected, "pass format='text' or 'csv'"))
+
+
+def line_count(path: Name) -> int | None:
+    """Return the number of lines of a file that is not packed, roughly that of its records."""
+    if path == "-" or not os.path.isfile(path):
+        return None
+    with open(path, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
+
+
+def text_records(source: Source) -> Iterator[Raw]:
+    """Yield a text for each line that is not empty."""
+    for _, line in source.lines():
+        if isinstance(line, InvalidInput) or line.strip():
+            yield line
+
+
+def json_records(source: Source) -> Iterator[Raw]:
+    """Yield a record for each line of JSON."""
+    for number, line in source.lines():
+        if isinstance(line, InvalidInput):
+            yield line
+            continue
+        if not line.strip():
+            continue
+        try:
+            found = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            yield source.error(number, f"got what is not JSON ({error}); give an object on a line")
+            continue
+        if isinstance(found, dict | str):
+            yield found
+        else:
+            yield source.error(number, f"got {found!r}, expected an object or a string")
+
+
+def csv_records(source: Source) -> Iterator[Raw]:
+    """Yield the rows of a table whose first line names the columns."""
+    names: list[str] | None = None
+    for number, row in csv_rows(source, None):
+        if isinstance(row, InvalidInput):
+            yield row
+        elif names is None:
+            try:
+                names = checked_names(row)
+            except InvalidInput as error:
+                raise source.error(number, error) from None
+        elif len(row) != len(names):
+            problem = f"got {len(row)} cells, expected {len(names)}, as in the first line"
+            yield source.error(number, problem)
+        else:
+            yield dict(zip(names, row, strict=True))
+
+
+def xlsx_records(path: Name, text: str | None) -> Iterator[Raw]:
+    """Yield the rows of the first sheet of an Excel file."""
+    corpus = read_xlsx(path, text=text, labels=[])
+    for document in corpus:
+        column = corpus.columns.text if corpus.columns is not None else None
+        yield {column or "text": document.text, **document.carried}
