@@ -27,6 +27,7 @@ MODULES = {
     "caesura.extraction": ("Records", "[Tables and records](tables.md)"),
     "caesura.learning": ("Optimisers", "[Models](models.md)"),
     "caesura.neural": ("Layers for torch", "[Neural models](neural.md)"),
+    "caesura.records": ("Rows of databases", "[Records](records.md)"),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),
 }
 HEAD = """# All names

@@ -22,7 +22,8 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "normalisers"),
-    *("extraction", "learning", "models", "neural", "compat", "demo", "cli", "__main__"),
+    *("extraction", "learning", "models", "neural", "compat", "records", "demo", "cli"),
+    "__main__",
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
@@ -30,8 +31,8 @@ PARTS = sorted(
 )
 FOLDERS = [part for part in PARTS if (SOURCE / part).is_dir()]
 HEAVY = {
-    *("joblib", "matplotlib", "pandas", "pycrfsuite", "rapidfuzz", "rich", "safetensors"),
-    *("scipy", "sklearn", "torch", "typer"),
+    *("duckdb", "joblib", "matplotlib", "pandas", "pyarrow", "pycrfsuite", "rapidfuzz", "rich"),
+    *("safetensors", "scipy", "sklearn", "sqlalchemy", "torch", "typer"),
 }
 
 

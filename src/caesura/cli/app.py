@@ -21,6 +21,7 @@ __all__ = ["COMMANDS", "app", "main"]
 COMMANDS = {
     "train": "Learn from labelled sequences, and write a model.",
     "segment": "Cut sequences into labelled segments.",
+    "load": "Segment strings and write them as rows of a table, in a database or Parquet files.",
     "evaluate": "Count right segments: precision, recall and F1, over all and by label.",
     "compare": "Compare two systems on the same sequences, by approximate randomisation.",
     "inspect": "Show what is in a model: labels, features, size, the largest weights, lengths.",
@@ -28,7 +29,7 @@ COMMANDS = {
     "convert": "Read sequences in one format, and write them in another.",
     "tune": "Try settings by cross-validation, and write down the best.",
     "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
-    "demo": "Learn to cut references into fields, and cut ten that are new.",
+    "demo": "Learn to cut references into fields, and load ten new ones into a database.",
 }
 
 

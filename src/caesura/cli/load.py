@@ -1,0 +1,241 @@
+"""``caesura load``: segment strings and write them as rows of a database."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+import typer
+
+from caesura.cli.declare import command
+from caesura.cli.output import Json, Ticker, emit, note, say, warn
+from caesura.cli.reading import Trust, load_model
+from caesura.cli.rules import Rules
+from caesura.errors import CaesuraError, InvalidInput
+
+if TYPE_CHECKING:
+    from caesura.records import Loaded, Progress
+
+__all__ = ["load"]
+
+EVERY = 30.0  # seconds between lines of progress where nobody watches a terminal
+SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
+ARGUMENTS = {name: f"--{name}" for name in SAME}  # of the library, and what they are here
+ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
+REMEDIES = {  # what the library advises, in options
+    "replace=True": "--replace",
+    "format='text' or 'csv'": "--format text or csv",
+    "pass table='records'": "pass --table records",
+}
+
+
+class Target(NamedTuple):
+    """Where the rows go."""
+
+    into: Annotated[
+        str,
+        typer.Option(
+            "--into",
+            help="File of DuckDB (.duckdb) or SQLite (.db, .sqlite), folder of Parquet files "
+            "(.parquet), or URL of a database, such as postgresql://user@host/database.",
+        ),
+    ]
+    table: Annotated[
+        str, typer.Option("--table", help="Name of the table; created if it does not exist.")
+    ] = "records"
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Delete the rows of this input, and load it again."),
+    ] = False
+    wait: Annotated[
+        float,
+        typer.Option("--wait", min=0, help="Seconds to wait for a database that is locked."),
+    ] = 10.0
+
+
+class Input(NamedTuple):
+    """What is read."""
+
+    text_column: Annotated[
+        str | None,
+        typer.Option("--text-column", help="Column with the text; else the one that clearly is."),
+    ] = None
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id-column", help="Column that identifies records; else their numbers do."),
+    ] = None
+    carry: Annotated[
+        str | None,
+        typer.Option("--carry", help="Other columns to keep, as id,price; default: all of them."),
+    ] = None
+    split: Annotated[
+        Literal["auto", "lines", "paragraphs", "none"],
+        typer.Option("--split", help="How a string with several records is split; auto: lists."),
+    ] = "auto"
+    format: Annotated[
+        Literal["text", "csv", "jsonl", "parquet"] | None,
+        typer.Option("--format", "-f", help="Format of INPUT, if its name does not tell."),
+    ] = None
+    encoding: Annotated[
+        str, typer.Option("--encoding", help="Encoding of INPUT.", show_default=True)
+    ] = "utf-8"
+    skip_errors: Annotated[
+        bool, typer.Option("--skip-errors", help="Leave out what cannot be read, and count it.")
+    ] = False
+    source_name: Annotated[
+        str | None,
+        typer.Option("--source-name", help="Name of the input in the table; default: its path."),
+    ] = None
+
+
+class Work(NamedTuple):
+    """How rows are made."""
+
+    threshold: Annotated[
+        float,
+        typer.Option(help="Rows with a field below this probability are marked for review."),
+    ] = 0.9
+    verbatim: Annotated[
+        bool,
+        typer.Option("--verbatim", help="Add a column LABEL_text with the text as it was."),
+    ] = False
+    constraints: Annotated[
+        Path | None,
+        typer.Option(help="What every answer must keep: a JSON or TOML file."),
+    ] = None
+    batch: Annotated[
+        int, typer.Option("--batch", min=1, help="Records in one transaction.", show_default=True)
+    ] = 5000
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores where not given.")] = None
+    trust: Trust = False
+
+
+@command(
+    "caesura load citations.model new.csv --text-column reference --into references.duckdb\n"
+    "caesura load citations.model new.txt --into postgresql://me@localhost/library --table papers"
+)
+def load(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    input: Annotated[
+        str,
+        typer.Argument(metavar="INPUT", help="Text (a record on each line), CSV, JSON lines, ..."),
+    ],
+    target: Target,
+    given: Input = Input(),  # noqa: B008 - a frozen tuple
+    work: Work = Work(),  # noqa: B008
+    json: Json = False,
+) -> None:
+    """Segment strings and write them as rows of a table, in a database or Parquet files.
+
+    A load may be stopped at any moment and started again: it goes on where it was, and no row is
+    lost or written twice.
+    """
+    from caesura import records
+
+    loaded = load_model(model, work.threads, trust=work.trust)
+    rules = None if work.constraints is None else Rules(work.constraints).take(0)
+    if isinstance(rules, list):
+        raise InvalidInput(f"{work.constraints}: expected one object for all; give .json or .toml")
+    with Ticker(what="records") as ticker:
+        shown = _Shown(ticker)
+        try:
+            done = records.load(
+                loaded,
+                input,
+                **target._asdict(),
+                **_arguments(given),
+                threshold=work.threshold,
+                verbatim=work.verbatim,
+                constraints=rules,
+                batch=work.batch,
+                model_name=model.stem,
+                progress=shown,
+            )
+        except CaesuraError as error:
+            raise _with_options(error) from None
+    _report(done, json)
+
+
+def _arguments(given: Input) -> dict[str, Any]:
+    """Return the arguments that say how the input is read."""
+    found = given._asdict()
+    skip = found.pop("skip_errors")
+    carry = found["carry"]
+    names = None if carry is None else [one.strip() for one in carry.split(",") if one.strip()]
+    return found | {"on_error": "skip" if skip else "raise", "carry": names}
+
+
+def _with_options(error: CaesuraError) -> CaesuraError:
+    """Return an error that speaks of options where the library speaks of arguments."""
+    if error.argument in ARGUMENTS:
+        error = error.changed(argument=ARGUMENTS[error.argument])
+    text = str(error)
+    for old, new in REMEDIES.items():
+        text = text.replace(old, new)
+    return error if text == str(error) else type(error)(text)
+
+
+class _Shown:
+    """Progress: a line that changes on a terminal, and a line now and then elsewhere."""
+
+    def __init__(self, ticker: Ticker) -> None:
+        self._ticker, self._last = ticker, time.monotonic()
+        self._begun = False
+
+    def __call__(self, progress: Progress) -> None:
+        if not self._begun:
+            self._begun = True
+            if progress.text_column is not None:
+                note(f"the text is in the column {progress.text_column!r}; see --text-column")
+            return
+        share = ""
+        if progress.total and progress.left is not None:
+            percent = min(100 * progress.records / progress.total, 100)
+            share = f"{percent:.0f} %, {_duration(progress.left)} left"
+        self._ticker(progress.records, share)
+        if not self._ticker.show and time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            note(f"{progress.records:,} records done" + (f", {share}" if share else ""))
+
+
+def _duration(seconds: float) -> str:
+    """Return a time for people.
+
+    Examples
+    --------
+    >>> _duration(75), _duration(4000)
+    ('1:15', '1:06:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _report(done: Loaded, json: bool) -> None:
+    """Say what was done."""
+    from caesura.records.sql import quoted
+
+    for old, new in done.renamed.items():
+        note(f"{old!r} is stored in the column {new!r}, as its own name is taken")
+    if done.skipped:
+        warn(f"skipped {done.skipped:,} records that cannot be read")
+    if done.stale:
+        warn(
+            f"the input has changed: {done.stale:,} rows of its earlier state are in the table; "
+            "pass --replace to delete them"
+        )
+    if json:
+        emit(done._asdict() | {"seconds": round(done.seconds, 3)})
+        return
+    pace = f", {done.written / done.seconds:,.0f} a second" if done.seconds > 1 else ""
+    already = "" if done.written == done.rows else f" ({done.rows - done.written:,} were there)"
+    say(
+        f"{done.records:,} records, {done.written:,} new rows{already}, "
+        f"{done.review:,} of them for review{pace}: {done.into}, table {done.table}"
+    )
+    if sys.stderr.isatty() and done.written:
+        note(f"to see them: SELECT * FROM {quoted(done.table)} WHERE review")
+    if not done.records:
+        warn(f"{done.source}: got no records; is the input empty?")

@@ -1,0 +1,308 @@
+"""What can be loaded: files, DataFrames, Arrow tables, lists; read one record at a time.
+
+::
+
+    source -> Input: the column of the text, the other columns with their kinds
+           -> (id, text, other values), again and again from the beginning
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from caesura.corpora.files import Name, Source
+from caesura.errors import InvalidInput, message
+from caesura.records.formats import (
+    Raw,
+    arrow_kinds,
+    arrow_of,
+    arrow_records,
+    checked,
+    csv_records,
+    form_of,
+    json_records,
+    line_count,
+    text_records,
+)
+from caesura.records.layout import storable
+from caesura.records.sink_duckdb import pyarrow_module
+from caesura.records.sinks import Kind
+
+__all__ = ["Entry", "Input", "Reading", "input_of"]
+
+PEEK = 1000  # records in which columns are looked for where there is only one reading
+LARGEST = 2**63 - 1  # of whole numbers in databases
+
+
+class Reading(NamedTuple):
+    """How an input is read."""
+
+    text: str | None = None  # the column with the text
+    id: str | None = None  # the column that identifies a record
+    carry: Sequence[str] | None = None  # the other columns to keep; None: all
+    format: str | None = None  # text, csv, jsonl or parquet; None: by the name
+    encoding: str = "utf-8"
+    name: str | None = None  # of the input, in identities of rows
+    skip: bool = False  # whether records that cannot be read are left out
+
+
+class Entry(NamedTuple):
+    """A record of an input."""
+
+    id: str  # its number from 1, or what is in the column of ids
+    text: str
+    carried: Mapping[str, Any]
+
+
+class Input:
+    """Records that can be read, with the columns that they have.
+
+    Parameters
+    ----------
+    name : str
+        The name of the input.
+    records : callable
+        Returns an iterator over the records.
+    reading : Reading
+        How they are read.
+    total : int, optional
+        The number of records, at least roughly.
+    once : bool
+        Whether they can be read only once.
+    kinds : mapping, optional
+        The columns with their kinds, where they are known.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        records: Callable[[], Iterator[Raw]],
+        reading: Reading,
+        total: int | None = None,
+        once: bool = False,
+        kinds: Mapping[str, Kind] | None = None,
+    ) -> None:
+        self.name = storable(name)
+        self.total, self.once, self.reading = total, once, reading
+        self._records = records
+        self.skipped: list[InvalidInput] = []
+        self.n_skipped = 0
+        rest = records()
+        first = list(islice(rest, PEEK))
+        if once:
+            self._records = lambda: chain(first, rest)
+        seen = _Seen(kinds)
+        for one in first if once or kinds is not None else chain(first, rest):
+            seen.add(one)
+        self.text = _text_column(name, seen, reading)
+        self.guessed = reading.text is None and self.text is not None and len(seen.kinds) > 1
+        self.columns = _carried(name, seen, reading, self.text)
+
+    def __iter__(self) -> Iterator[Entry]:
+        self.n_skipped, self.skipped = 0, []
+        for number, one in enumerate(self._records(), 1):
+            try:
+                if isinstance(one, InvalidInput):
+                    raise one
+                yield self._entry(number, one)
+            except InvalidInput as error:
+                if not self.reading.skip:
+                    raise
+                self.n_skipped += 1
+                self.skipped = [*self.skipped[:4], error]
+
+    def _entry(self, number: int, one: Mapping[str, Any] | str) -> Entry:
+        if isinstance(one, str):
+            return Entry(str(number), one, {})
+        place = f"{self.name}, record {number}"
+        text = one.get(self.text or "")
+        if text is None:
+            text = ""
+        if not isinstance(text, str):
+            raise InvalidInput(f"{place}: got {text!r} in column {self.text!r}, expected a text")
+        key: Any = number
+        if self.reading.id is not None:
+            key = one.get(self.reading.id)
+            if key is None or key == "":
+                raise InvalidInput(
+                    f"{place}: got nothing in column {self.reading.id!r}, expected an id; give "
+                    "every record one, or leave the column of ids out"
+                )
+        carried = {
+            name: _value(one.get(name), kind, place, name) for name, kind in self.columns.items()
+        }
+        new = one.keys() - self.columns.keys() - {self.text} if self.once else ()
+        if new and self.reading.carry is None:
+            raise InvalidInput(
+                f"{place}: got the columns {sorted(new)}, which none of the first {PEEK} has; "
+                "name the columns to keep with carry, or pass a list"
+            )
+        return Entry(str(key), text, carried)
+
+
+class _Seen:
+    """The columns of records, and what kind of values is in them."""
+
+    def __init__(self, kinds: Mapping[str, Kind] | None) -> None:
+        self.kinds: dict[str, Kind | None] = dict(kinds or {})  # None: nothing yet
+        self.known = bool(kinds)
+        self.lengths: dict[str, int] = {}  # characters, in the first records
+        self.plain = self.count = 0
+
+    def add(self, one: Raw) -> None:
+        if isinstance(one, str):
+            self.plain += 1
+        if not isinstance(one, Mapping):
+            return
+        self.count += 1
+        for name, value in one.items():
+            if not self.known:
+                self.kinds[name] = _joined(self.kinds.get(name), value)
+            if self.count <= PEEK and isinstance(value, str):
+                self.lengths[name] = self.lengths.get(name, 0) + len(value)
+
+
+def _joined(kind: Kind | None, value: Any) -> Kind | None:
+    """Return the kind of a column that has one more value."""
+    if value is None or kind == "text":
+        return kind
+    mine: Kind = "text"
+    if isinstance(value, bool):
+        mine = "boolean"
+    elif isinstance(value, int):
+        mine = "integer" if -LARGEST <= value <= LARGEST else "text"
+    elif isinstance(value, float):
+        mine = "number"
+    if kind is None or kind == mine:
+        return mine
+    return "number" if {kind, mine} == {"integer", "number"} else "text"
+
+
+def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
+    """Return a value as a column of its kind holds it."""
+    if value is None:
+        return None
+    if kind != "text":
+        if kind not in (_joined(None, value), _joined(kind, value)):
+            raise InvalidInput(
+                f"{place}: got {value!r} in column {name!r}, expected a value like those before "
+                f"({kind}); make them all strings, or leave the column out with carry"
+            )
+        return float(value) if kind == "number" else value
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _text_column(name: str, seen: _Seen, reading: Reading) -> str | None:
+    """Return the column with the text: the one that was named, or one that clearly is it."""
+    names = list(seen.kinds)
+    if reading.text is not None:
+        if names and reading.text not in names:
+            expected = f"a column of {name}: {', '.join(names)}"
+            raise InvalidInput(message("text_column", reading.text, expected, "name one of them"))
+        return reading.text
+    if not names or seen.plain:
+        return None
+    for one in names:
+        if one.strip().lower() == "text":
+            return one
+    ranked = sorted(names, key=lambda one: -seen.lengths.get(one, 0))
+    lengths = [seen.lengths.get(one, 0) for one in ranked]
+    if lengths[0] and (len(ranked) == 1 or lengths[0] >= 2 * lengths[1]):
+        return ranked[0]
+    raise InvalidInput(
+        f"text_column: got none, and none of the columns of {name} is clearly the text: "
+        f"{', '.join(names)}; name the column"
+    )
+
+
+def _carried(name: str, seen: _Seen, reading: Reading, text: str | None) -> dict[str, Kind]:
+    """Return the other columns to keep, with their kinds."""
+    kinds: dict[str, Kind] = {one: kind or "text" for one, kind in seen.kinds.items()}
+    kinds.pop(text or "", None)
+    wanted = list(kinds) if reading.carry is None else list(reading.carry)
+    for option, one in [("id_column", reading.id)] + [("carry", one) for one in wanted]:
+        if one is not None and one not in kinds and one != text:
+            expected = (
+                f"a column of {name} other than the text: {', '.join(kinds) or 'it has none'}"
+            )
+            raise InvalidInput(message(option, one, expected, "correct the name"))
+    return {one: kinds[one] for one in dict.fromkeys(wanted) if one in kinds}
+
+
+# ---- forms of inputs -----------------------------------------------------------------------------
+
+
+def input_of(source: Any, reading: Reading) -> Input:
+    """Return what can be read from a file, a table or a list.
+
+    Examples
+    --------
+    >>> given = input_of([{"text": "Codd 1970", "price": 3}], Reading())
+    >>> given.columns, [entry.text for entry in given]
+    ({'price': 'integer'}, ['Codd 1970'])
+    """
+    if isinstance(source, str | os.PathLike):
+        return _of_file(source, reading)
+    name = reading.name or "data"
+    if hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__"):
+        table = arrow_of(source)
+        return Input(
+            name,
+            lambda: arrow_records(table.to_batches(PEEK)),
+            reading,
+            table.num_rows,
+            kinds=arrow_kinds(table.schema),
+        )
+    if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
+        expected = "a file, a DataFrame, an Arrow table, or a list of texts or of dicts"
+        raise InvalidInput(message("source", source, expected, "pass one of them"))
+    once = isinstance(source, Iterator)
+    total = len(source) if isinstance(source, Sequence) else None
+    return Input(name, lambda: checked(iter(source)), reading, total, once)
+
+
+def _of_file(path: Name, reading: Reading) -> Input:
+    """Return what can be read from a file."""
+    name = reading.name or ("standard input" if path == "-" else os.path.realpath(path))
+    if path != "-" and not os.path.exists(path):
+        raise InvalidInput(f"{os.fspath(path)}: no such file; give a file of texts or a table")
+    if path != "-" and os.path.isdir(path):
+        raise InvalidInput(f"{os.fspath(path)}: is a folder; give a file of texts or a table")
+    form = reading.format or form_of(path)
+    if form == "parquet":
+        return _of_parquet(os.fspath(path), name, reading)
+    source = Source(path, reading.encoding, twice=True)
+    readers = {"csv": csv_records, "jsonl": json_records, "text": text_records}
+    if form not in readers:
+        expected = f"{', '.join(readers)} or parquet"
+        raise InvalidInput(message("format", form, expected, "pass one of them"))
+    read = readers[form]
+    kinds: dict[str, Kind] | None = None
+    if form == "csv":
+        first = next((one for one in read(source) if isinstance(one, Mapping)), {})
+        kinds = dict.fromkeys(first, "text")
+    return Input(name, lambda: read(source), reading, line_count(path), kinds=kinds)
+
+
+def _of_parquet(path: str, name: str, reading: Reading) -> Input:
+    """Return what can be read from a file of Parquet."""
+    pa = pyarrow_module("a Parquet file")
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            total, kinds = file.metadata.num_rows, arrow_kinds(file.schema_arrow)
+    except (OSError, pa.ArrowException) as error:
+        raise InvalidInput(f"{path}: {error}; give a file of Parquet") from None
+
+    def records() -> Iterator[Raw]:
+        with pq.ParquetFile(path) as file:
+            yield from arrow_records(file.iter_batches(PEEK))
+
+    return Input(name, records, reading, total, kinds=kinds)

@@ -1,0 +1,198 @@
+"""Rows into a file of DuckDB: Arrow tables, which it reads without copying them one by one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from caesura.errors import InvalidInput, MissingPackage
+from caesura.records import sql
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Rows, Table, check
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow
+
+__all__ = ["DuckDBSink", "arrow_table", "duckdb_module", "pyarrow_module"]
+
+CHUNK = 500  # keys that are looked up at a time
+TYPES: dict[Kind, str] = {
+    "text": "VARCHAR",
+    "integer": "BIGINT",
+    "number": "DOUBLE",
+    "boolean": "BOOLEAN",
+}
+PAUSE = 0.1  # seconds between attempts to open a locked file
+_LOCKED = re.compile(r"Could not set lock|different configuration|Conflicting lock", re.IGNORECASE)
+_VIEW = "caesura_batch"
+
+
+def duckdb_module(user: str) -> Any:
+    """Return duckdb, or say how to install it."""
+    try:
+        import duckdb
+    except ImportError:
+        raise MissingPackage("duckdb", "records", user) from None
+    return duckdb
+
+
+def pyarrow_module(user: str) -> Any:
+    """Return pyarrow, or say how to install it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingPackage("pyarrow", "records", user) from None
+    return pyarrow
+
+
+def arrow_table(columns: tuple[Column, ...], rows: Rows) -> pyarrow.Table:
+    """Return rows as an Arrow table.
+
+    Examples
+    --------
+    >>> arrow_table((Column("year", "integer"),), {"year": [1970, None]}).num_rows
+    2
+    """
+    pa = pyarrow_module("an Arrow table")
+    types = {
+        "text": pa.string(),
+        "integer": pa.int64(),
+        "number": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    arrays = [pa.array(rows[column.name], types[column.kind]) for column in columns]
+    return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+
+class DuckDBSink:
+    """A table in a file of DuckDB.
+
+    DuckDB lets one process at a time write to a file: another waits, and is refused in the end.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    wait : float
+        How many seconds to wait for a file that another process has open.
+    """
+
+    def __init__(self, path: str, wait: float) -> None:
+        self._duckdb = duckdb_module("a .duckdb file")
+        pyarrow_module("a .duckdb file")
+        self.path, self._wait = path, wait
+        self._connection: Any = None
+        self._table = Table("", ())
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def _open(self) -> duckdb.DuckDBPyConnection:
+        assert self._connection is not None, "begin comes first"
+        return self._connection  # type: ignore[no-any-return]
+
+    def begin(self, table: Table) -> None:
+        """Open the file, and create the tables where they are missing."""
+        self._table = table
+        self._connection = self._connected()
+        with self._transaction():
+            self._open.execute(sql.create(Table(LOADS, MARK_COLUMNS), TYPES))
+            self._open.execute(sql.create(table, TYPES))
+            found = self._open.execute(
+                "SELECT column_name, data_type FROM information_schema.columns "
+                "WHERE table_catalog = current_database() AND table_schema = current_schema() "
+                "AND lower(table_name) = lower(?)",
+                [table.name],
+            ).fetchall()
+            check(self, table.name, dict(found), table)
+
+    def _connected(self) -> Any:
+        """Open the file; wait for another process that has it open."""
+        if os.path.isdir(self.path):
+            raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                return self._duckdb.connect(self.path)
+            except self._duckdb.Error as error:
+                if not _LOCKED.search(str(error)):
+                    raise InvalidInput(_said(self.path, error)) from None
+                if time.monotonic() >= deadline:
+                    pid = re.search(r"PID (\d+)", str(error))
+                    who = f" (process {pid[1]})" if pid else ""
+                    raise InvalidInput(
+                        f"into: {self.path} is open in another process{who}, and DuckDB lets only "
+                        "one write at a time; wait until it has ended, or load into another file"
+                    ) from None
+            time.sleep(PAUSE)
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Commit what is done inside, or nothing of it."""
+        try:
+            self._open.execute("BEGIN")
+            yield
+            self._open.execute("COMMIT")
+        except BaseException as error:
+            with contextlib.suppress(self._duckdb.Error):
+                self._open.execute("ROLLBACK")
+            if isinstance(error, self._duckdb.Error):
+                raise InvalidInput(_said(self.path, error)) from None
+            raise
+
+    def mark(self, source: str) -> Mark | None:
+        """Return how much of an input is stored."""
+        row = self._open.execute(sql.select_mark(), [self._table.name, source]).fetchone()
+        return sql.read_mark(row)
+
+    def _set_mark(self, mark: Mark) -> None:
+        delete, insert = sql.replace_mark()
+        self._open.execute(delete, [self._table.name, mark.source])
+        self._open.execute(insert, list(sql.mark_values(self._table.name, mark)))
+
+    def clear(self, mark: Mark) -> None:
+        """Delete the rows of an input."""
+        with self._transaction():
+            self._open.execute(sql.delete_source(self._table.name), [mark.source])
+            self._set_mark(mark)
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
+        found = set[str]()
+        for at in range(0, len(keys), CHUNK):
+            some = list(keys[at : at + CHUNK])
+            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+            found.update(row[0] for row in rows.fetchall())
+        return found
+
+    def write(self, rows: Rows, mark: Mark) -> int:
+        """Store rows and the watermark."""
+        made = arrow_table(self._table.columns, rows)
+        with self._transaction():
+            new = 0
+            if made.num_rows:
+                self._open.register(_VIEW, made)
+                try:
+                    found = self._open.execute(sql.copy_new(self._table, _VIEW)).fetchone()
+                finally:
+                    self._open.unregister(_VIEW)
+                new = 0 if found is None else int(found[0])
+            self._set_mark(mark)
+        return new
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+
+def _said(path: str, error: Exception) -> str:
+    """Return what DuckDB says, on one line."""
+    text = " ".join(str(error).split())
+    return f"into: {path}: {text[:300]}"

@@ -1,0 +1,132 @@
+"""Rows into a file of SQLite, with the standard library."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from caesura.errors import InvalidInput
+from caesura.records import sql
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Kind, Mark, Rows, Table, check
+
+__all__ = ["SQLiteSink"]
+
+CHUNK = 500  # keys that are looked up at a time
+TYPES: dict[Kind, str] = {
+    "text": "TEXT",
+    "integer": "INTEGER",
+    "number": "REAL",
+    "boolean": "INTEGER",
+}
+
+
+class SQLiteSink:
+    """A table in a file of SQLite.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    wait : float
+        How many seconds to wait while another process writes.
+    """
+
+    def __init__(self, path: str, wait: float) -> None:
+        self.path, self._wait = path, wait
+        self._connection: sqlite3.Connection | None = None
+        self._table = Table("", ())
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def _open(self) -> sqlite3.Connection:
+        assert self._connection is not None, "begin comes first"
+        return self._connection
+
+    def begin(self, table: Table) -> None:
+        """Open the file, and create the tables where they are missing."""
+        self._table = table
+        if os.path.isdir(self.path):
+            raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
+        with self._naming():
+            self._connection = sqlite3.connect(
+                self.path, timeout=self._wait, isolation_level=None, check_same_thread=False
+            )
+        marks = Table(LOADS, MARK_COLUMNS)
+        with self._transaction():
+            self._open.execute(sql.create(marks, TYPES))
+            key = f"PRIMARY KEY ({sql.quoted(table.columns[0].name)})"
+            self._open.execute(sql.create(table, TYPES, key))
+            there = self._open.execute("SELECT name, type FROM pragma_table_info(?)", [table.name])
+            check(self, table.name, dict(there.fetchall()), table)
+
+    @contextlib.contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Name the file in errors of SQLite."""
+        try:
+            yield
+        except (sqlite3.Error, sqlite3.Warning, OverflowError) as error:
+            remedy = ""
+            if "locked" in str(error):
+                remedy = ": another process writes to it; wait until it has ended"
+            raise InvalidInput(f"into: {self.path}: SQLite says: {error}{remedy}") from None
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Commit what is done inside, or nothing of it."""
+        with self._naming():
+            try:
+                self._open.execute("BEGIN IMMEDIATE")
+                yield
+                self._open.execute("COMMIT")
+            except BaseException:
+                if self._open.in_transaction:
+                    with contextlib.suppress(sqlite3.Error):
+                        self._open.execute("ROLLBACK")
+                raise
+
+    def mark(self, source: str) -> Mark | None:
+        """Return how much of an input is stored."""
+        with self._naming():
+            row = self._open.execute(sql.select_mark(), [self._table.name, source]).fetchone()
+        return sql.read_mark(row)
+
+    def _set_mark(self, mark: Mark) -> None:
+        delete, insert = sql.replace_mark()
+        self._open.execute(delete, [self._table.name, mark.source])
+        self._open.execute(insert, sql.mark_values(self._table.name, mark))
+
+    def clear(self, mark: Mark) -> None:
+        """Delete the rows of an input."""
+        with self._transaction():
+            self._open.execute(sql.delete_source(self._table.name), [mark.source])
+            self._set_mark(mark)
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
+        found = set[str]()
+        for at in range(0, len(keys), CHUNK):
+            some = list(keys[at : at + CHUNK])
+            rows = self._open.execute(sql.select_keys(self._table, len(some)), some)
+            found.update(row[0] for row in rows.fetchall())
+        return found
+
+    def write(self, rows: Rows, mark: Mark) -> int:
+        """Store rows and the watermark."""
+        columns = self._table.columns
+        values = zip(*(rows[column.name] for column in columns), strict=True)
+        with self._transaction():
+            before = self._open.total_changes
+            self._open.executemany(sql.insert(self._table.name, columns, columns[0].name), values)
+            new = self._open.total_changes - before
+            self._set_mark(mark)
+        return new
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

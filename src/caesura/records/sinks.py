@@ -1,0 +1,193 @@
+"""Where rows go: one small protocol that databases and files of tables fulfil.
+
+::
+
+    load -> Sink.begin -> (write, write, ...) -> close
+                            rows and watermark in one transaction
+
+A sink is killed at any moment without harm: what `write` has returned from is stored, with its
+watermark, and what it has not returned from is stored whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["LOADS", "MARK_COLUMNS", "Column", "Mark", "Rows", "Sink", "Table", "check", "sink_for"]
+
+Kind = Literal["text", "integer", "number", "boolean"]
+Rows = Mapping[str, Sequence[Any]]  # the values of each column, all of the same length
+LOADS = "caesura_loads"  # the table of watermarks
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    kind: Kind
+
+
+class Table(NamedTuple):
+    """A table to write."""
+
+    name: str
+    columns: tuple[Column, ...]  # the first is the key
+
+
+class Mark(NamedTuple):
+    """How much of an input is stored, by which model: the watermark of a load."""
+
+    source: str  # the input
+    records: int = 0  # of the input that are stored
+    digest: str = ""  # of the identities of these records, in order
+    rows: int = 0  # that they became
+    finished: bool = False  # whether the input ended there
+    mixed: bool = False  # whether rows of an earlier state of the input may be there
+    stale: int = 0  # these, as far as the records that are done do not have them
+    model_name: str = ""
+    model_version: str = ""
+
+
+MARK_COLUMNS: tuple[Column, ...] = (
+    Column("table_name", "text"),
+    Column("source", "text"),
+    Column("records", "integer"),
+    Column("digest", "text"),
+    Column("rows", "integer"),
+    Column("finished", "boolean"),
+    Column("mixed", "boolean"),
+    Column("stale", "integer"),
+    Column("model_name", "text"),
+    Column("model_version", "text"),
+)
+
+
+class Sink(Protocol):
+    """A target that rows are written to.
+
+    Whoever writes another one provides these methods; errors are `InvalidInput`.
+    """
+
+    def begin(self, table: Table) -> None:
+        """Open the target and create what is missing, or raise if the table does not fit."""
+
+    def mark(self, source: str) -> Mark | None:
+        """Return how much of an input is stored; None if nothing is."""
+
+    def clear(self, mark: Mark) -> None:
+        """Delete the rows of an input, and set its watermark to `mark`."""
+
+    def known(self, keys: Sequence[str]) -> set[str]:
+        """Return which of these keys are in the table."""
+
+    def write(self, rows: Rows, mark: Mark) -> int:
+        """Store rows that are not there yet, and the watermark, in one transaction.
+
+        Returns
+        -------
+        int
+            The number of rows that were not there.
+        """
+
+    def close(self) -> None:
+        """Close the target; what is not stored is given up."""
+
+
+def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
+    """Return the sink that a name stands for.
+
+    Parameters
+    ----------
+    into : str or path
+        A file (``.duckdb``, ``.db``, ``.sqlite``), a folder of Parquet files (``.parquet``), or the
+        URL of a database that SQLAlchemy knows.
+    wait : float
+        How many seconds to wait for a database that another process has locked.
+
+    Examples
+    --------
+    >>> type(sink_for("references.duckdb")).__name__, type(sink_for("references.db")).__name__
+    ('DuckDBSink', 'SQLiteSink')
+    """
+    name = os.fspath(into)
+    if "://" in name:
+        return _by_url(name, wait)
+    suffix = Path(name).suffix.lower()
+    if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
+        raise InvalidInput(f"into: {name} is in a folder that does not exist; make it first")
+    if suffix in (".duckdb", ".ddb"):
+        from caesura.records.sink_duckdb import DuckDBSink
+
+        return DuckDBSink(name, wait)
+    if suffix in (".db", ".sqlite", ".sqlite3"):
+        from caesura.records.sink_sqlite import SQLiteSink
+
+        return SQLiteSink(name, wait)
+    if suffix in (".parquet", ".pq"):
+        from caesura.records.sink_parquet import ParquetSink
+
+        return ParquetSink(name)
+    expected = "a name that ends in .duckdb, .db, .sqlite or .parquet, or the URL of a database"
+    raise InvalidInput(message("into", name, expected, "rename it, for example references.duckdb"))
+
+
+def _by_url(url: str, wait: float) -> Sink:
+    """Return the sink of a URL; DuckDB and SQLite have sinks of their own."""
+    scheme, _, rest = url.partition("://")
+    if scheme in ("duckdb", "sqlite"):
+        path = rest.removeprefix("/")
+        if not path:
+            expected = f"a file in the URL, as {scheme}:///references.db"
+            raise InvalidInput(message("into", url, expected, "name one"))
+        if scheme == "duckdb":
+            from caesura.records.sink_duckdb import DuckDBSink
+
+            return DuckDBSink(path, wait)
+        from caesura.records.sink_sqlite import SQLiteSink
+
+        return SQLiteSink(path, wait)
+    from caesura.records.sink_sqlalchemy import SQLAlchemySink
+
+    return SQLAlchemySink(url)
+
+
+def check(sink: object, table: str, columns: Mapping[str, str], wanted: Table) -> None:
+    """Raise if an existing table lacks columns, or has them with other types.
+
+    Parameters
+    ----------
+    sink : object
+        Whose `str` names the target in errors.
+    table : str
+        The name of the table.
+    columns : mapping of str to str
+        The columns that are there, with their types as the database calls them.
+    wanted : Table
+        What is to be written.
+    """
+    there = {name.lower(): kind for name, kind in columns.items()}
+    missing = [column.name for column in wanted.columns if column.name.lower() not in there]
+    if missing:
+        listed = ", ".join(missing[:6]) + (", ..." if len(missing) > 6 else "")
+        raise InvalidInput(
+            f"table: got {table!r}, which exists in {sink} without the columns {listed}; "
+            "load into another table, or add the columns to it"
+        )
+    for column in wanted.columns:
+        found = there[column.name.lower()]
+        if (column.kind == "text") != _is_text(found):
+            raise InvalidInput(
+                f"table: got {table!r}, which exists in {sink} with a column {column.name} of type "
+                f"{found}, expected one of {'text' if column.kind == 'text' else 'numbers'}; "
+                "load into another table"
+            )
+
+
+def _is_text(kind: str) -> bool:
+    return re.search("char|text|clob|string", kind.lower()) is not None

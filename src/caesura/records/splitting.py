@@ -1,0 +1,113 @@
+"""Several records in one string, as in a list of references: where each of them stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["Split", "split_records", "splitter"]
+
+Split = Literal["auto", "lines", "paragraphs", "none"] | Callable[[str], Iterable[str]]
+WAYS = ("auto", "lines", "paragraphs", "none")
+# What numbers the items of a list: [1] anywhere between spaces, (1), 1. and 1) where a line begins.
+_NUMBERED = (
+    re.compile(r"(?:^|(?<=\s))\[(\d{1,4})\]\s+"),
+    re.compile(r"^[ \t]*\((\d{1,4})\)\s+", re.MULTILINE),
+    re.compile(r"^[ \t]*(\d{1,4})[.)]\s+", re.MULTILINE),
+)
+_BULLET = re.compile(r"^[ \t]*[*•‣◦–-]\s+", re.MULTILINE)
+_PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
+
+
+def split_records(text: str, by: Split = "auto") -> list[str]:
+    r"""Return the records in a string.
+
+    Parameters
+    ----------
+    text : str
+        One record or several.
+    by : {"auto", "lines", "paragraphs", "none"} or callable
+        ``auto`` splits lists whose items are numbered one after the other (``[1]``, ``(1)``, ``1.``
+        or ``1)``), or have bullets, and takes the numbers and bullets away; all else is one record.
+        ``lines`` and ``paragraphs`` split where they say, ``none`` nowhere. A function
+        gets the string and returns the records.
+
+    Returns
+    -------
+    list of str
+        The records, without white space around them; none of them is empty.
+
+    Examples
+    --------
+    >>> split_records("[1] Codd. A relational model. 1970. [2] Gray. Transactions. 1981.")
+    ['Codd. A relational model. 1970.', 'Gray. Transactions. 1981.']
+    >>> split_records("12 High Street\nLeeds")
+    ['12 High Street\nLeeds']
+    >>> split_records("12 High Street\n7 Park Lane", by="lines")
+    ['12 High Street', '7 Park Lane']
+    """
+    if not isinstance(text, str):
+        raise InvalidInput(message("text", text, "a string", "pass one string"))
+    return splitter(by)(text)
+
+
+def splitter(by: Split) -> Callable[[str], list[str]]:
+    """Return the function that splits strings in some way, or raise if there is no such way."""
+    if callable(by):
+        return lambda text: _own(by, text)
+    ways: dict[str, Callable[[str], list[str]]] = {
+        "auto": _list,
+        "lines": lambda text: _stripped(text.split("\n")),
+        "paragraphs": lambda text: _stripped(_PARAGRAPHS.split(text)),
+        "none": lambda text: [text],
+    }
+    if not isinstance(by, str) or by not in ways:
+        expected = f"{', '.join(map(repr, WAYS))}, or a function"
+        raise InvalidInput(message("split", by, expected, "pass one of them"))
+    return ways[by]
+
+
+def _own(by: Callable[[str], Iterable[str]], text: str) -> list[str]:
+    """Return what a function of the caller makes of a string."""
+    found = by(text)
+    parts = list(found) if isinstance(found, Iterable) and not isinstance(found, str) else None
+    if parts is None or not all(isinstance(part, str) for part in parts):
+        expected = "a function that returns a list of strings"
+        raise InvalidInput(message("split", found, expected, "correct it"))
+    return parts
+
+
+def _stripped(parts: Iterable[str]) -> list[str]:
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _list(text: str) -> list[str]:
+    """Return the items of a list; the whole text if it is none."""
+    if "\n" not in text and "[" not in text:
+        return [text]
+    for mark in _NUMBERED:
+        found = _counted(mark.finditer(text))
+        if len(found) > 1 and not text[: found[0].start()].strip():
+            return _between(text, found)
+    bullets = list(_BULLET.finditer(text))
+    if len(bullets) > 1 and not text[: bullets[0].start()].strip():
+        return _between(text, bullets)
+    return [text]
+
+
+def _counted(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
+    """Return the first mark, and those after it that count up one by one."""
+    found: list[re.Match[str]] = []
+    for one in marks:
+        if not found or int(one[1]) == int(found[-1][1]) + 1:
+            found.append(one)
+    return found
+
+
+def _between(text: str, marks: list[re.Match[str]]) -> list[str]:
+    """Return what stands after each mark, up to the next."""
+    ends = [one.start() for one in marks[1:]] + [len(text)]
+    return _stripped(text[one.end() : end] for one, end in zip(marks, ends, strict=True))

@@ -1,0 +1,117 @@
+"""SQL text: the only place where it is put together. Names are quoted, and values are bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Table
+
+__all__ = [
+    "copy_new",
+    "create",
+    "delete_source",
+    "insert",
+    "mark_values",
+    "quoted",
+    "read_mark",
+    "replace_mark",
+    "select_keys",
+    "select_mark",
+]
+
+
+def quoted(name: str) -> str:
+    """Return a name as standard SQL writes it, whatever is in it.
+
+    Parameters
+    ----------
+    name : str
+        Of a table or a column.
+
+    Examples
+    --------
+    >>> print(quoted("references"), quoted('the "best" one; DROP TABLE x'))
+    "references" "the ""best"" one; DROP TABLE x"
+    """
+    if not name or "\0" in name:
+        expected = "a name for SQL, not empty and without null characters"
+        raise InvalidInput(message("name", name, expected, "rename it"))
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _list(columns: Iterable[Column]) -> str:
+    return ", ".join(quoted(column.name) for column in columns)
+
+
+def create(table: Table, types: dict[Kind, str], key: str = "") -> str:
+    """Return the statement that creates a table, unless it is there.
+
+    Examples
+    --------
+    >>> types = {"text": "VARCHAR", "integer": "BIGINT", "number": "DOUBLE", "boolean": "BOOLEAN"}
+    >>> create(Table("t", (Column("a", "text"), Column("b", "number"))), types)
+    'CREATE TABLE IF NOT EXISTS "t" ("a" VARCHAR, "b" DOUBLE)'
+    """
+    inner = [f"{quoted(column.name)} {types[column.kind]}" for column in table.columns]
+    inner += [key] if key else []
+    return f"CREATE TABLE IF NOT EXISTS {quoted(table.name)} ({', '.join(inner)})"
+
+
+def insert(table: str, columns: Sequence[Column], key: str | None = None) -> str:
+    """Return the statement that inserts a row whose values are bound, unless its key is there."""
+    places = ", ".join("?" * len(columns))
+    known = "" if key is None else f" ON CONFLICT ({quoted(key)}) DO NOTHING"
+    return f"INSERT INTO {quoted(table)} ({_list(columns)}) VALUES ({places}){known}"
+
+
+def copy_new(table: Table, view: str) -> str:
+    """Return the statement that inserts the rows of a view whose key is not in a table."""
+    key, name = quoted(table.columns[0].name), quoted(table.name)
+    return (
+        f"INSERT INTO {name} ({_list(table.columns)}) SELECT {_list(table.columns)} FROM "
+        f"{quoted(view)} AS new WHERE NOT EXISTS (SELECT 1 FROM {name} AS old WHERE "
+        f"old.{key} = new.{key})"
+    )
+
+
+def select_keys(table: Table, count: int) -> str:
+    """Return the statement that looks so many keys up, which are bound."""
+    key, name = quoted(table.columns[0].name), quoted(table.name)
+    return f"SELECT {key} FROM {name} WHERE {key} IN ({', '.join('?' * count)})"
+
+
+def delete_source(table: str) -> str:
+    """Return the statement that deletes the rows of an input, which is bound."""
+    return f"DELETE FROM {quoted(table)} WHERE {quoted('source')} = ?"
+
+
+# ---- watermarks ----------------------------------------------------------------------------------
+
+
+def select_mark() -> str:
+    """Return the statement that reads a watermark; the table and the input are bound."""
+    return (
+        f"SELECT {_list(MARK_COLUMNS[1:])} FROM {quoted(LOADS)} "
+        f"WHERE {quoted('table_name')} = ? AND {quoted('source')} = ?"
+    )
+
+
+def replace_mark() -> tuple[str, str]:
+    """Return the two statements that write a watermark: delete the old one, insert the new one."""
+    where = f"WHERE {quoted('table_name')} = ? AND {quoted('source')} = ?"
+    return f"DELETE FROM {quoted(LOADS)} {where}", insert(LOADS, MARK_COLUMNS)
+
+
+def mark_values(table: str, mark: Mark) -> tuple[object, ...]:
+    """Return what a watermark is stored as."""
+    return (table, *mark)
+
+
+def read_mark(row: Sequence[Any] | None) -> Mark | None:
+    """Return a watermark as it was stored."""
+    if row is None:
+        return None
+    kinds = (str, int, str, int, bool, bool, int, str, str)
+    return Mark(*(kind(one) for kind, one in zip(kinds, row, strict=True)))
