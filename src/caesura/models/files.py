@@ -31,7 +31,7 @@ from caesura.models.semi import SemiCRF
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.segments import TAG_SCHEMES
 
-__all__ = ["load", "pickled", "save", "unpickle"]
+__all__ = ["load", "pickled", "save", "unpickle", "with_lexicons"]
 
 KINDS: dict[str, type[Answers]] = {"chain": ChainCRF, "semi": SemiCRF}
 WRONG = (  # what reading plain data that is not what it should be can raise
@@ -371,3 +371,41 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         set_fitted(model, *restored, **_scale(header))
         model.history_, model.status_ = state["history"]
     model._normalisers = state.get("normalisers", {})
+
+
+# ---- other lexicons ------------------------------------------------------------------------------
+
+
+def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
+    """Return a fitted model with the same weights and other entries in some of its lexicons.
+
+    Parameters
+    ----------
+    model : SemiCRF or ChainCRF
+        The model, which stays as it is.
+    lexicons : mapping of name to Lexicon
+        What takes the place of the lexicons of these names.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.features import Dictionary, Lexicon, bias
+    >>> towns = Dictionary(Lexicon("towns", ["York"]))
+    >>> X, y = ["in York", "in haste"], [[(1, 2, "town")], []]
+    >>> model = caesura.SemiCRF([bias, towns], c2=0.01).fit(X, y)
+    >>> with_lexicons(model, {"towns": Lexicon("towns", ["Leeds"])}).predict(["in Leeds"])
+    [[Segment(start=1, end=2, label='town')]]
+    """
+    features = fitted_of(model).encoder.features
+    known = lexicons_of(features)
+    for name in lexicons:
+        if name not in known:
+            expected = f"the name of a lexicon of the model, which has {', '.join(known) or 'none'}"
+            raise InvalidInput(message("lexicons", name, expected, "fit a model with its features"))
+    header, arrays = content(model)
+    again = type(model)(**model.get_params())
+    new = from_spec(to_spec(features), {**known, **lexicons}, True)
+    set_fitted(again, *_restored(again, header, arrays, new), **_scale(header))
+    again.history_, again.status_ = model.history_, model.status_
+    again.set_normalisers(model.normalisers_)
+    return again
