@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import random
 import time
 from collections import defaultdict
@@ -24,8 +25,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import caesura
-from caesura.records import Linker
+from caesura.records import Link, Linker
 from caesura.records.alternatives import alternatives
+from caesura.records.linking import _merged, _one_to_one
 
 Row = dict[str, str]
 
@@ -197,6 +199,55 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
     print(f"segment F1 of the strings: {100 * sum(f1s) / len(f1s):.1f}")
     for name, some in counts.items():
         print(f"{name:9} {some}")
+    if args.splink:
+        alone = Counts()
+        alone.add(
+            splink_pairs(data),
+            true_pairs(data.mine_of, data.theirs_of if data.theirs is not None else None),
+        )
+        print(f"splink    {alone}  (all records at once)")
+
+
+def splink_pairs(data: Data) -> set[tuple[int, int]]:
+    """Return the pairs that splink finds among the given fields, learnt without known matches."""
+    import pandas
+    import splink.comparison_library as compare
+    from splink import DuckDBAPI, SettingsCreator, block_on
+    from splink import Linker as Splink
+
+    title, people = data.fields[0 if data.theirs else 1], data.fields[1 if data.theirs else 0]
+    texts = [name for name in data.fields if name not in (title, "year")]
+    settings = SettingsCreator(
+        link_type="link_only" if data.theirs else "dedupe_only",
+        comparisons=[
+            compare.JaroWinklerAtThresholds(title, [0.95, 0.85]),
+            compare.ExactMatch("year"),
+            *(compare.JaroWinklerAtThresholds(name, [0.9, 0.7]) for name in texts),
+        ],
+        blocking_rules_to_generate_predictions=[
+            block_on(f"substr({title}, 1, 6)"),
+            block_on("year", f"substr({people}, 1, 4)"),
+        ],
+    )
+    api = DuckDBAPI()
+    frames = []
+    for rows in (data.mine, data.theirs):
+        if rows is not None:
+            frame = pandas.DataFrame([{k: v.lower() or None for k, v in r.items()} for r in rows])
+            frames.append(api.register(frame.assign(unique_id=range(len(frame)))))
+    linker = Splink(frames, settings, log_level="ERROR")
+    training = linker.training
+    training.estimate_probability_two_random_records_match([block_on(title)], recall=0.8)
+    training.estimate_u_using_random_sampling(max_pairs=1e6, seed=1)
+    training.estimate_parameters_using_expectation_maximisation(block_on("year"))
+    training.estimate_parameters_using_expectation_maximisation(block_on(f"substr({title}, 1, 10)"))
+    found = linker.inference.predict(threshold_match_probability=0.5).as_pandas_dataframe()
+    pairs = zip(found.unique_id_l, found.unique_id_r, found.match_probability, strict=True)
+    links = [Link(int(a), int(b), float(p)) for a, b, p in pairs]
+    if data.theirs is not None:
+        return {(a, b) for a, b, _ in _one_to_one(links)}
+    scores = {(min(a, b), max(a, b)): math.log(p / (1.000001 - p)) for a, b, p in links}
+    return true_pairs(_merged(len(data.mine), scores), None)
 
 
 def linked(linker: Linker, mine: list[Row], theirs: list[Row] | None) -> set[tuple[int, int]]:
@@ -213,6 +264,7 @@ def main() -> None:
     parser.add_argument("--task", choices=["dblp_acm", "cora", "all"], default="all")
     parser.add_argument("--examples", type=int, default=200, help="strings to learn segments from")
     parser.add_argument("--n", type=int, default=5, help="segmentations in the joint search")
+    parser.add_argument("--splink", action="store_true", help="splink on the given fields, too")
     parser.add_argument("--candidates", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

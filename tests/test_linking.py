@@ -272,6 +272,9 @@ def test_entities_and_mentions(
     ]
     mentions = "SELECT entity_id FROM papers_mentions ORDER BY id"
     assert [row[0] for row in connection.execute(mentions).fetchall()] == [1, 2, 1, 1, 3]
+    connection.execute("BEGIN TRANSACTION")
+    with pytest.raises(InvalidInput, match="one without an open transaction"):
+        store_entities(connection, SCHEMA, linker, model, ["Gray, 1972. On time."])
 
 
 def test_nothing_is_stored_if_something_fails(model: caesura.SemiCRF, linker: Linker) -> None:

@@ -93,7 +93,8 @@ def store_entities(
     Parameters
     ----------
     connection
-        A connection of DuckDB or sqlite3.  Everything is written in one transaction.
+        A connection of DuckDB or sqlite3 without an open transaction.  Everything is written in one
+        transaction.
     schema : Schema
         Which fields make which tables; all other labels of the model are columns of the entities.
     linker : Linker
@@ -131,6 +132,7 @@ def store_entities(
             expected = f"labels of the model, which are {', '.join(labels)}"
             raise InvalidInput(message("schema", field, expected, "correct the label"))
     store = _Store(connection, schema, labels)
+    store.begin()
     try:
         store.create()
         known = store.read()
@@ -207,9 +209,17 @@ class _Store:
             return self.connection.executemany(statement, rows)
         return self.connection.execute(statement)
 
+    def begin(self) -> None:
+        """Begin a transaction, or raise if one is open."""
+        try:
+            self._run("BEGIN TRANSACTION")
+        except Exception as error:  # each database has exceptions of its own
+            expected = "one without an open transaction"
+            remedy = f"call its commit() first ({error})"
+            raise InvalidInput(message("connection", self.connection, expected, remedy)) from error
+
     def create(self) -> None:
         """Create the tables that are not there."""
-        self._run("BEGIN TRANSACTION")
         columns = [f"{quoted(x)} VARCHAR" for x in self.plain]
         columns += [f"{quoted(f'{x}_id')} INTEGER" for x in self.schema.one]
         self._table(self.schema.table, ["id INTEGER", *columns, "mentions INTEGER"])
