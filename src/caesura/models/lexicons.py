@@ -1,0 +1,45 @@
+"""Models whose lexicons have other entries than in training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caesura.errors import InvalidInput, message
+from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
+from caesura.models.estimator import fitted_of
+from caesura.models.files import pickled, unpickle
+
+__all__ = ["with_lexicons"]
+
+
+def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
+    """Return a fitted model with the same weights and other entries in some of its lexicons.
+
+    Parameters
+    ----------
+    model : SemiCRF or ChainCRF
+        The model, which stays as it is.
+    lexicons : mapping of name to Lexicon
+        What takes the place of the lexicons of these names.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.features import Dictionary, Lexicon, bias
+    >>> towns = Dictionary(Lexicon("towns", ["York"]))
+    >>> X, y = ["in York", "in haste"], [[(1, 2, "town")], []]
+    >>> model = caesura.SemiCRF([bias, towns], c2=0.01).fit(X, y)
+    >>> with_lexicons(model, {"towns": Lexicon("towns", ["Leeds"])}).predict(["in Leeds"])
+    [[Segment(start=1, end=2, label='town')]]
+    """
+    known = lexicons_of(fitted_of(model).encoder.features)
+    for name in lexicons:
+        if name not in known:
+            expected = f"the name of a lexicon of the model, which has {', '.join(known) or 'none'}"
+            raise InvalidInput(message("lexicons", name, expected, "fit a model with its features"))
+    state = pickled(model)
+    state["features"] = from_spec(to_spec(state["features"]), {**known, **lexicons}, True)
+    again = type(model).__new__(type(model))
+    unpickle(again, state)
+    return again

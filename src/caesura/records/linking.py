@@ -1,0 +1,395 @@
+"""Which records are about the same thing: blocking, similarities of fields, a learnt match score.
+
+::
+
+    records -> WordIndex -> pairs worth a comparison
+            -> similarities of fields -> log-odds of a match -> links, entities
+
+The log-odds are a logistic regression over similarities, learnt from pairs that are known to match
+or not.  A record that is still a text is segmented and linked in one step (`Linker.read`): of the
+n best segmentations s and the entities e that are known, or none, the most likely pair is taken,
+
+    argmax over s, e of  ln P(s | text) + log-odds(e matches the fields of s),  0 where e is none
+
+so that a segmentation that fits an entity can win over one that is a little more likely by itself
+(Mansuri and Sarawagi, 2006).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput, message, not_fitted
+from caesura.extraction import Record
+from caesura.records.blocking import WordIndex, folded
+
+__all__ = ["Link", "Linker", "ReadRecord"]
+
+Floats = npt.NDArray[np.float64]
+Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
+Pair = tuple[int, int]
+PER_FIELD = 5  # similarities of each field
+STEPS = 30  # of Newton's method at most
+
+
+class Link(NamedTuple):
+    """Two records that are about the same thing.
+
+    Examples
+    --------
+    >>> Link(0, 7, 0.99).other
+    7
+    """
+
+    record: int
+    other: int
+    probability: float
+
+
+class ReadRecord(NamedTuple):
+    """A text that was segmented and linked at once.
+
+    Examples
+    --------
+    >>> ReadRecord({"town": "York"}, -0.1, None, 0.0).entity is None
+    True
+    """
+
+    fields: dict[str, str]
+    log_probability: float  # of the segmentation that was chosen
+    entity: int | None  # the number of the record that it matches, None for a new one
+    log_odds: float  # of the match, 0 for none
+
+
+class Linker:
+    """Compare records by their fields, find those that match, and group them into entities.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        The fields that are compared.
+    candidates : int
+        With how many others each record is compared: those that share the rarest words.
+    c2 : float
+        Penalty on the squared weights of the match score.
+
+    Attributes
+    ----------
+    weights_ : array of shape (5 * len(fields) + 4,)
+        For each field: neither has it, one has it, similarity of sorted words, share of the shorter
+        one's words that the other has, both equal; then the similarities of all fields together and
+        a constant.
+
+    Examples
+    --------
+    >>> papers = [{"title": "A relational model of data", "year": "1970"},
+    ...           {"title": "Relational model of data, a", "year": "1970"},
+    ...           {"title": "The entity-relationship model", "year": "1976"},
+    ...           {"title": "Entity relationship model", "year": "1976"}]
+    >>> linker = Linker(["title", "year"], c2=0.01).fit(papers, matches=[(0, 1), (2, 3)])
+    >>> [(link.record, link.other) for link in linker.link(papers)]
+    [(0, 1), (2, 3)]
+    >>> linker.entities(papers)
+    [0, 0, 2, 2]
+    """
+
+    weights_: Floats
+
+    def __init__(self, fields: Sequence[str], candidates: int = 20, c2: float = 1.0) -> None:
+        if isinstance(fields, str) or not fields:
+            expected = "names of fields"
+            raise InvalidInput(message("fields", fields, expected, 'pass ["title", "year"]'))
+        self.fields = [str(name) for name in fields]
+        self.candidates = whole("candidates", candidates, 1)
+        self.c2 = c2
+
+    # -- learning -----------------------------------------------------------------------------
+
+    def fit(
+        self,
+        records: Sequence[Fields],
+        others: Sequence[Fields] | None = None,
+        *,
+        matches: Iterable[Pair],
+    ) -> Linker:
+        """Learn the match score from records of which it is known which match.
+
+        Parameters
+        ----------
+        records : sequence of dict or Record
+            Records.
+        others : sequence of dict or Record, optional
+            The records that they are linked to; without it, records of one set are compared.
+        matches : iterable of (int, int)
+            The places of all pairs that match: of records and of others.
+
+        Returns
+        -------
+        self
+        """
+        mine = self._prepared(records, "records")
+        theirs = None if others is None else self._prepared(others, "others")
+        n_theirs = len(mine if theirs is None else theirs)
+        known = _checked(matches, len(mine), n_theirs, theirs is None)
+        easy = _strangers(len(mine), n_theirs, theirs is None)
+        pairs = sorted({*self._candidates(mine, theirs), *known, *easy})
+        right = np.array([pair in known for pair in pairs], np.float64)
+        if not right.any() or right.all():
+            expected = "some pairs that match and some that do not"
+            came = f"{len(known)} of {len(pairs)} pairs"
+            raise InvalidInput(message("matches", came, expected, "give more records"))
+        X = self._similarities(mine, mine if theirs is None else theirs, pairs)
+        self.weights_ = _logistic(X, right, self.c2)
+        return self
+
+    # -- questions ----------------------------------------------------------------------------
+
+    def log_odds(self, record: Fields, other: Fields) -> float:
+        """Return the log-odds that two records are about the same thing."""
+        mine, theirs = self._prepared([record], "record"), self._prepared([other], "other")
+        return float((self._similarities(mine, theirs, [(0, 0)]) @ self._known)[0])
+
+    def link(
+        self,
+        records: Sequence[Fields],
+        others: Sequence[Fields] | None = None,
+        at_least: float = 0.5,
+        one_to_one: bool = False,
+    ) -> list[Link]:
+        """Return the pairs that match.
+
+        Parameters
+        ----------
+        records : sequence of dict or Record
+            Records.
+        others : sequence of dict or Record, optional
+            The records that they are linked to; without it, records of one set are compared.
+        at_least : float
+            The least probability of a match.
+        one_to_one : bool
+            Whether a record matches one other at most; the likeliest pairs are taken first.
+        """
+        mine = self._prepared(records, "records")
+        theirs = None if others is None else self._prepared(others, "others")
+        pairs = sorted(self._candidates(mine, theirs))
+        found = _probabilities(
+            self._similarities(mine, mine if theirs is None else theirs, pairs) @ self._known
+        )
+        links = [
+            Link(*pair, chance)
+            for pair, chance in zip(pairs, found.tolist(), strict=True)
+            if chance >= at_least
+        ]
+        return _one_to_one(links) if one_to_one else links
+
+    def entities(self, records: Sequence[Fields]) -> list[int]:
+        """Group records that are about the same thing.
+
+        Returns
+        -------
+        list of int
+            For each record the first record of its entity.  Groups are merged, the likeliest pair
+            first, as long as the mean log-odds of the compared pairs between them are above 0.
+        """
+        mine = self._prepared(records, "records")
+        pairs = sorted(self._candidates(mine, None))
+        scores = (self._similarities(mine, mine, pairs) @ self._known).tolist()
+        return _merged(len(mine), dict(zip(pairs, scores, strict=True)))
+
+    def read(
+        self,
+        model: Any,
+        texts: Sequence[str],
+        known: Sequence[Fields],
+        n: int = 5,
+        reread: bool = False,
+    ) -> list[ReadRecord]:
+        """Segment texts and link them to known records in one step.
+
+        Parameters
+        ----------
+        model : SemiCRF or ChainCRF
+            Whose scores are logarithms of probabilities.
+        texts : sequence of str
+            Texts.
+        known : sequence of dict or Record
+            The records that there are.
+        n : int
+            How many segmentations of each text are considered; 1 is a pipeline of both steps.
+        reread : bool
+            Whether ``known[i]`` is an earlier reading of ``texts[i]``, with which it is not linked.
+        """
+        from caesura.records.alternatives import alternatives
+
+        theirs, weights = self._prepared(known, "known"), self._known
+        index = WordIndex(record.whole for record in theirs)
+        out = []
+        for i, ranked in enumerate(alternatives(model, texts, whole("n", n, 1))):
+            best: ReadRecord | None = None
+            for fields, log_probability in ranked:
+                mine = self._prepared([fields], "texts")
+                near = [j for j, _ in index.nearest(mine[0].whole, self.candidates)]
+                near = [j for j in near if j != i] if reread else near
+                scores = self._similarities(mine, theirs, [(0, j) for j in near]) @ weights
+                entity, odds = None, 0.0
+                if len(near) and scores.max() > 0.0:
+                    k = int(scores.argmax())
+                    entity, odds = near[k], float(scores[k])
+                if best is None or log_probability + odds > best.log_probability + best.log_odds:
+                    best = ReadRecord(fields, log_probability, entity, odds)
+            assert best is not None
+            out.append(best)
+        return out
+
+    # -- similarities -------------------------------------------------------------------------
+
+    @property
+    def _known(self) -> Floats:
+        if not hasattr(self, "weights_"):
+            raise not_fitted("Linker: not fitted yet; call fit(records, matches=...) first")
+        return self.weights_
+
+    def _prepared(self, records: Sequence[Fields], name: str) -> list[_Prepared]:
+        return [_prepared(record, self.fields, f"{name}[{i}]") for i, record in enumerate(records)]
+
+    def _candidates(self, mine: list[_Prepared], theirs: list[_Prepared] | None) -> set[Pair]:
+        """Return the pairs worth a comparison; of one set, with the smaller number first."""
+        index = WordIndex(record.whole for record in (mine if theirs is None else theirs))
+        pairs = set()
+        for i, record in enumerate(mine):
+            more = self.candidates + (theirs is None)  # a record is nearest to itself
+            for j, _ in index.nearest(record.whole, more):
+                if theirs is not None:
+                    pairs.add((i, j))
+                elif i != j:
+                    pairs.add((min(i, j), max(i, j)))
+        return pairs
+
+    def _similarities(
+        self, mine: list[_Prepared], theirs: list[_Prepared], pairs: Sequence[Pair]
+    ) -> Floats:
+        X = np.ones((len(pairs), PER_FIELD * len(self.fields) + 4))
+        for row, (i, j) in zip(X, pairs, strict=True):
+            for k, (a, b) in enumerate(zip(mine[i].fields, theirs[j].fields, strict=True)):
+                row[PER_FIELD * k : PER_FIELD * (k + 1)] = _field(a, b)
+            row[-4:-1] = _field(mine[i].whole, theirs[j].whole)[2:]
+        return X
+
+
+# ---- records as compared -------------------------------------------------------------------------
+
+
+class _Prepared(NamedTuple):
+    """A record as it is compared: its fields and all of them, without case and punctuation."""
+
+    fields: list[str]
+    whole: str
+
+
+def _prepared(record: Fields, names: Sequence[str], name: str) -> _Prepared:
+    if not isinstance(record, Mapping):
+        expected = "a dict of fields, or a Record"
+        raise InvalidInput(message(name, record, expected, "pass what model.extract returns"))
+    fields = []
+    for one in names:
+        value = record.get(one)
+        if isinstance(record, Record):
+            value = " ".join(str(v.value) for v in value or () if v.value is not None)
+        fields.append(folded("" if value is None else str(value)))
+    return _Prepared(fields, " ".join(filter(None, fields)))
+
+
+def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
+    """Return what two values of a field have in common."""
+    from rapidfuzz import fuzz
+
+    if not a or not b:
+        return float(not a and not b), float(bool(a) != bool(b)), 0.0, 0.0, 0.0
+    first, second = set(a.split()), set(b.split())
+    shared = len(first & second) / min(len(first), len(second))
+    return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
+
+
+def _checked(matches: Iterable[Pair], mine: int, theirs: int, same: bool) -> set[Pair]:
+    known = set()
+    for k, (i, j) in enumerate(matches):
+        if not (0 <= i < mine and 0 <= j < theirs) or (same and i == j):
+            expected = f"places of two records, below {mine} and {theirs}"
+            raise InvalidInput(message(f"matches[{k}]", (i, j), expected, "number them from 0"))
+        known.add((min(i, j), max(i, j)) if same else (int(i), int(j)))
+    return known
+
+
+def _strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
+    """Return a pair for each record that most probably has nothing in common."""
+    pairs = {(i, (i + theirs // 2 + 1) % theirs) for i in range(mine)} if theirs else set()
+    return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
+
+
+# ---- learning and grouping -----------------------------------------------------------------------
+
+
+def _probabilities(scores: Floats) -> Floats:
+    return 0.5 * (1.0 + np.tanh(0.5 * scores))
+
+
+def _logistic(X: Floats, y: Floats, c2: float) -> Floats:
+    """Return the weights of a logistic regression, by Newton's method with halved steps.
+
+    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
+    """
+    w = np.zeros(X.shape[1])
+
+    def loss(w: Floats) -> float:
+        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
+
+    for _ in range(STEPS):
+        p = _probabilities(X @ w)
+        gradient = X.T @ (p - y) + 2.0 * c2 * w
+        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
+        step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
+        while size > 1e-6 and loss(w - size * step) > now:
+            size /= 2.0
+        w = w - size * step
+        if math.sqrt(float(gradient @ gradient)) < 1e-8 * len(y):
+            break
+    return w
+
+
+def _one_to_one(links: list[Link]) -> list[Link]:
+    """Return the likeliest links in which each record occurs once."""
+    mine: set[int] = set()
+    theirs: set[int] = set()
+    kept = []
+    for link in sorted(links, key=lambda link: (-link.probability, link.record, link.other)):
+        if link.record not in mine and link.other not in theirs:
+            mine.add(link.record)
+            theirs.add(link.other)
+            kept.append(link)
+    return sorted(kept)
+
+
+def _merged(count: int, scores: Mapping[Pair, float]) -> list[int]:
+    """Return the first record of each record's group."""
+    group, members = list(range(count)), {i: [i] for i in range(count)}
+    for (i, j), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+        a, b = sorted((group[i], group[j]))
+        if score <= 0.0 or a == b:
+            continue
+        between = [
+            scores[pair]
+            for x in members[a]
+            for y in members[b]
+            if (pair := (min(x, y), max(x, y))) in scores
+        ]
+        if sum(between) > 0.0:
+            for x in members.pop(b):
+                group[x] = a
+                members[a].append(x)
+    return group

@@ -1,0 +1,230 @@
+"""Match while extracting: what a database knows already helps to segment new text.
+
+::
+
+    tables -> KnownValues -> features of segments      -> SemiCRF.fit
+    rows that arrive -> KnownValues.add -> attach(model): the same weights, more values
+
+A segment that equals a known author, or nearly does, is probably an author.  The weights say how
+much that counts, and not which values there are, so values can be added after training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from caesura.documents import Tokeniser
+from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.features import Dictionary, Lexicon, SegmentFeature, Similar
+from caesura.models.lexicons import with_lexicons
+from caesura.records.blocking import WordIndex, folded
+from caesura.records.sql import quoted
+
+__all__ = ["KnownValues", "Match"]
+
+Model = TypeVar("Model")
+PREFIX = "known "  # of the names of lexicons: a model may have others
+CANDIDATES = 10  # entries that are compared with a text
+THRESHOLDS = (0.6, 0.75, 0.9)  # of similarities, for features
+LONGEST = 12  # tokens of a segment that is compared with all entries
+
+
+class Match(NamedTuple):
+    """A known value that a text stands for.
+
+    Examples
+    --------
+    >>> Match("E. F. Codd", 0.9).value
+    'E. F. Codd'
+    """
+
+    value: str  # as the database has it
+    similarity: float  # 1 where only case, punctuation and the order of words differ
+
+
+class KnownValues:
+    """The values that a database has for each field, as features of segments.
+
+    Parameters
+    ----------
+    values : mapping of label to iterable of str
+        What is known for each label of a model.
+    tokeniser : str, dict or Tokeniser
+        How values are split; that of the model.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> known = KnownValues({"town": ["Stoke on Trent"], "street": ["High Street"]})
+    >>> X = ["High Street Stoke on Trent", "Mill Lane York", "Low Road Leeds"]
+    >>> y = [[(0, 2, "street"), (2, 5, "town")]] + [[(0, 2, "street"), (2, 3, "town")]] * 2
+    >>> model = caesura.SemiCRF([caesura.features.bias, *known.features()]).fit(X, y)
+    >>> known.add({"town": ["Bury St Edmunds"]})
+    1
+    >>> known.attach(model).predict(["Low Road Bury St Edmunds"])[0][-1]
+    Segment(start=2, end=5, label='town')
+    >>> known.canonical("town", "STOKE-ON-TRENT.")
+    Match(value='Stoke on Trent', similarity=1.0)
+    """
+
+    def __init__(
+        self, values: Mapping[str, Iterable[str]], tokeniser: str | dict[str, str] = "words"
+    ) -> None:
+        if not isinstance(values, Mapping) or not values:
+            expected = "a dict of label to values"
+            raise InvalidInput(message("values", values, expected, 'pass {"author": [...]}'))
+        self._cut = Tokeniser.of(tokeniser)
+        self._values: dict[str, dict[str, None]] = {str(label): {} for label in values}
+        self._entries: dict[str, list[str]] = {label: [] for label in self._values}  # in order
+        self._indexes = {label: WordIndex() for label in self._values}
+        self._lexicons: dict[str, Lexicon] = {}
+        self.add(values)
+
+    @classmethod
+    def read(
+        cls,
+        connection: Any,
+        table: str,
+        columns: Mapping[str, str] | Iterable[str],
+        tokeniser: str | dict[str, str] = "words",
+    ) -> KnownValues:
+        """Read the values of some columns of a table.
+
+        Parameters
+        ----------
+        connection
+            A connection of DuckDB, sqlite3, or another database of Python whose connections have
+            ``execute``.
+        table : str
+            The table.
+        columns : mapping of label to column, or iterable of str
+            Which column has the values of which label; a list of columns that are named as labels.
+        tokeniser : str, dict or Tokeniser
+            That of the model.
+
+        Examples
+        --------
+        >>> import sqlite3
+        >>> connection = sqlite3.connect(":memory:")
+        >>> _ = connection.execute("CREATE TABLE papers (title TEXT, venue TEXT)")
+        >>> _ = connection.execute("INSERT INTO papers VALUES ('Paxos', 'TOCS'), ('Spanner', NULL)")
+        >>> KnownValues.read(connection, "papers", {"title": "title", "journal": "venue"})
+        KnownValues(title: 2, journal: 1)
+        """
+        named = dict(columns) if isinstance(columns, Mapping) else {c: c for c in columns}
+        values = {}
+        for label, column in named.items():
+            name = quoted(column)
+            query = f"SELECT DISTINCT {name} FROM {quoted(table)} WHERE {name} IS NOT NULL"
+            try:
+                rows = connection.execute(query).fetchall()
+            except CaesuraError:
+                raise
+            except Exception as error:  # each database has exceptions of its own
+                expected = f"a table {table!r} with a column {column!r}"
+                remedy = f"check the names ({error})"
+                raise InvalidInput(message("columns", {label: column}, expected, remedy)) from error
+            values[label] = sorted(str(row[0]) for row in rows)
+        return cls(values, tokeniser)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{label}: {len(some)}" for label, some in self._values.items())
+        return f"KnownValues({counts})"
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels that have values."""
+        return list(self._values)
+
+    def add(self, values: Mapping[str, Iterable[str | None]]) -> int:
+        """Add values, as rows arrive; return how many are new.
+
+        Parameters
+        ----------
+        values : mapping of label to iterable of str
+            Labels that are not known here are an error; values that are empty or None are left out.
+        """
+        new = 0
+        for label, some in values.items():
+            if label not in self._values:
+                expected = f"one of {', '.join(self._values)}"
+                remedy = "give it, even without values, when KnownValues is made"
+                raise InvalidInput(message("values", label, expected, remedy))
+            if isinstance(some, str):
+                raise InvalidInput(message("values", {label: some}, "a list", "put it into a list"))
+            mine = self._values[label]
+            for value in some:
+                if value and value not in mine:
+                    mine[value] = None
+                    self._entries[label].append(value)
+                    self._indexes[label].add(value)
+                    self._lexicons.pop(label, None)
+                    new += 1
+        return new
+
+    def lexicons(self) -> dict[str, Lexicon]:
+        """Return a lexicon for each label; one is made again only where values were added."""
+        for label, values in self._values.items():
+            if label not in self._lexicons:
+                self._lexicons[label] = Lexicon(PREFIX + label, values, self._cut)
+        return {label: self._lexicons[label] for label in self._values}
+
+    def features(self, similar: bool = True) -> list[SegmentFeature]:
+        """Return features of segments for a model that is to be fitted.
+
+        Parameters
+        ----------
+        similar : bool
+            Whether segments are compared with values by similarity too, which takes longer than
+            looking for equal ones.
+
+        Notes
+        -----
+        A value should be known for about as many of the training texts as of those to come: if all
+        fields of the training data are among the values, the model relies on them too much.
+        """
+        features: list[SegmentFeature] = []
+        for lexicon in self.lexicons().values():
+            features.append(Dictionary(lexicon, casefold=True, loose=True, length=True))
+            if similar:
+                features.append(Similar(lexicon, thresholds=THRESHOLDS, max_length=LONGEST))
+        return features
+
+    def attach(self, model: Model) -> Model:
+        """Return a model with the same weights that sees the values of now.
+
+        Parameters
+        ----------
+        model : SemiCRF
+            Fitted with `features` of these labels; it is not changed.
+        """
+        lexicons = {lexicon.name: lexicon for lexicon in self.lexicons().values()}
+        found: Model = with_lexicons(model, lexicons)
+        return found
+
+    def canonical(self, label: str, text: str, at_least: float = 0.8) -> Match | None:
+        """Return the known value that a text stands for, or None.
+
+        Parameters
+        ----------
+        label : str
+            One of `labels`.
+        text : str
+            The text of a field.
+        at_least : float
+            The least similarity, from 0 to 1: one minus the insertions and deletions between both
+            over their total length, in the order of their words or with the words sorted.
+        """
+        from rapidfuzz import fuzz
+
+        if label not in self._values:
+            expected = f"one of {', '.join(self._values)}"
+            raise InvalidInput(message("label", label, expected, "pass one of them"))
+        entries, best, asked = self._entries[label], None, folded(text)
+        for number, _ in self._indexes[label].nearest(text, CANDIDATES):
+            value = folded(entries[number])
+            similarity = max(fuzz.ratio(asked, value), fuzz.token_sort_ratio(asked, value)) / 100.0
+            if similarity >= at_least and (best is None or similarity > best.similarity):
+                best = Match(entries[number], similarity)
+        return best

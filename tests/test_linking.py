@@ -1,0 +1,303 @@
+"""Known values as features, links between records, and the tables of entities."""
+
+import math
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import caesura
+from caesura import InvalidInput
+from caesura.features import Dictionary, Lexicon, bias, lower, window
+from caesura.models.lexicons import with_lexicons
+from caesura.records import KnownValues, Linker, Schema, Stored, split_names, store_entities
+from caesura.records.alternatives import alternatives
+from caesura.records.blocking import WordIndex, words_of
+from caesura.records.linking import _logistic, _merged
+
+PEOPLE = ["Codd", "Chen", "Gray", "Liskov", "Lamport", "Hoare", "Knuth", "Stonebraker"]
+TOPICS = ["data", "time"]
+X = [f"{name}, {1970 + i}. On {topic}." for i, name in enumerate(PEOPLE) for topic in TOPICS]
+Y = [[(0, 1, "author"), (2, 3, "year"), (4, 6, "title")]] * len(X)
+WORDS = st.lists(
+    st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]), max_size=5
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> caesura.SemiCRF:
+    return caesura.SemiCRF(c2=0.01).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def linker() -> Linker:
+    rows = [
+        {"author": name, "title": f"On {topic}", "year": str(1970 + i)}
+        for i, name in enumerate(PEOPLE)
+        for topic in ("data", "time")
+    ]
+    again = [{**row, "author": row["author"].upper() + ","} for row in rows]
+    n = len(rows)
+    fields = ["author", "title", "year"]
+    return Linker(fields, c2=0.01).fit([*rows, *again], matches=[(i, n + i) for i in range(n)])
+
+
+# -- the index -------------------------------------------------------------------------------------
+
+
+@given(st.lists(WORDS.map(" ".join), max_size=8), WORDS.map(" ".join))
+def test_the_index_ranks_by_the_cosine_of_rare_words(texts: list[str], query: str) -> None:
+    def weight(word: str) -> float:
+        return math.log(1 + len(texts) / max(1, sum(word in words_of(text) for text in texts)))
+
+    def norm(text: str) -> float:
+        return math.sqrt(sum(weight(word) ** 2 for word in words_of(text)))
+
+    expected = {
+        i: sum(weight(w) ** 2 for w in both) / (norm(query) * norm(text))
+        for i, text in enumerate(texts)
+        if (both := set(words_of(text)) & set(words_of(query)))
+    }
+    found = WordIndex(texts).nearest(query, len(texts) + 1)
+    assert dict(found) == pytest.approx(expected)
+    assert [rank for _, rank in found] == sorted((rank for _, rank in found), reverse=True)
+
+
+def test_texts_can_be_added_to_the_index_at_any_time() -> None:
+    index = WordIndex(["red apple"])
+    assert index.nearest("pear", 3) == []
+    assert index.add("green pear") == 1
+    assert [i for i, _ in index.nearest("pear", 3)] == [1]
+
+
+# -- known values ----------------------------------------------------------------------------------
+
+
+def known_model(known: KnownValues) -> caesura.SemiCRF:
+    texts = ["from Stoke on Trent", "from York", "from nowhere in haste"]
+    segments = [[(1, 4, "town")], [(1, 2, "town")], []]
+    return caesura.SemiCRF([bias, *known.features()], c2=0.01).fit(texts, segments)
+
+
+def test_values_that_arrive_later_count_without_fitting_again() -> None:
+    known = KnownValues({"town": ["Stoke on Trent", "York"]})
+    model = known_model(known)
+    text = ["from Bury St Edmunds"]
+    before = model.predict(text)
+    assert known.add({"town": ["Bury St Edmunds", "York", "", None]}) == 1
+    later = known.attach(model)
+    assert later.predict(text) == [[(1, 4, "town")]]
+    assert model.predict(text) == before != later.predict(text)
+    assert sorted(later.weights_) == sorted(model.weights_)
+
+
+def test_a_model_with_known_values_is_saved_with_them(tmp_path: Path) -> None:
+    known = KnownValues({"town": ["Stoke on Trent", "York"]})
+    model = known.attach(known_model(known))
+    model.save(tmp_path / "model")
+    again = caesura.load(tmp_path / "model")
+    text = ["from stoke-on-trent, at last"]
+    assert again.predict_confident(text) == model.predict_confident(text)
+    assert known.attach(again).predict(text) == model.predict(text)
+
+
+def test_normalisers_and_settings_stay_with_other_lexicons() -> None:
+    model = caesura.SemiCRF([bias, Dictionary(Lexicon("a", ["x"]))], c2=0.5).fit(
+        ["x y"], [[(0, 1, "l")]]
+    )
+    model.set_normalisers({"l": "lower"})
+    again = with_lexicons(model, {"a": Lexicon("a", ["y"])})
+    assert (again.c2, again.normalisers_) == (0.5, {"l": "lower"})
+
+
+@pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
+def test_values_are_read_from_tables(connect: Callable[[str], Any]) -> None:
+    connection = connect(":memory:")
+    connection.execute('CREATE TABLE "the ""best""" (a VARCHAR, "b c" VARCHAR)')
+    table = '"the ""best"""'
+    connection.execute(f"INSERT INTO {table} VALUES ('x', 'y'), ('x', NULL), ('z', 'w')")
+    known = KnownValues.read(connection, 'the "best"', {"first": "a", "second": "b c"})
+    assert repr(known) == "KnownValues(first: 2, second: 2)"
+    with pytest.raises(InvalidInput, match="expected a table 'nowhere' with a column 'a'"):
+        KnownValues.read(connection, "nowhere", ["a"])
+
+
+def test_canonical_forms() -> None:
+    known = KnownValues({"venue": ["Very Large Data Bases", "Management of Data"]})
+    match = known.canonical("venue", "VERY LARGE DATABASES")
+    assert match is not None
+    assert match.value == "Very Large Data Bases"
+    assert 0.8 <= match.similarity < 1
+    assert known.canonical("venue", "Neural Networks") is None
+    with pytest.raises(InvalidInput, match="label"):
+        known.canonical("journal", "x")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [({}, "a dict of label to values"), ([], "a dict"), ({"town": "York"}, "a list")],
+)
+def test_wrong_values(values: Any, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        KnownValues(values)
+
+
+def test_wrong_labels_and_lexicons(model: caesura.SemiCRF) -> None:
+    known = KnownValues({"town": []})
+    with pytest.raises(InvalidInput, match="one of town"):
+        known.add({"city": ["York"]})
+    with pytest.raises(InvalidInput, match="the name of a lexicon of the model"):
+        known.attach(model)
+
+
+# -- links -----------------------------------------------------------------------------------------
+
+
+def test_the_match_score_is_the_optimum() -> None:
+    """Against the gradient of the penalised likelihood."""
+    rng = np.random.default_rng(0)
+    features, y = rng.normal(size=(60, 4)), (rng.random(60) < 0.5).astype(float)
+    w = _logistic(features, y, 0.3)
+    p = 1 / (1 + np.exp(-features @ w))
+    np.testing.assert_allclose(features.T @ (p - y) + 0.6 * w, 0, atol=1e-6)
+
+
+def test_links_between_two_sets(linker: Linker) -> None:
+    mine = [{"author": "hoare", "title": "On time", "year": "1975"}, {"author": "Dijkstra"}]
+    other = {"author": "Knuth", "title": "On data", "year": "1976"}
+    theirs = [other, {**mine[0], "author": "Hoare"}]
+    assert [(a, b) for a, b, _ in linker.link(mine, theirs)] == [(0, 1)]
+    assert linker.log_odds(mine[0], theirs[1]) > 0 > linker.log_odds(mine[0], theirs[0])
+
+
+def test_one_to_one_takes_the_likeliest_pairs(linker: Linker) -> None:
+    row = {"author": "Gray", "title": "On data", "year": "1972"}
+    near = {**row, "author": "Grey"}
+    links = linker.link([row, near], [row, near], at_least=0.0, one_to_one=True)
+    assert [(a, b) for a, b, _ in links] == [(0, 0), (1, 1)]
+
+
+@given(st.dictionaries(st.tuples(st.integers(0, 5), st.integers(0, 5)), st.floats(-3, 3)))
+def test_groups_are_consistent(scores: dict[tuple[int, int], float]) -> None:
+    pairs = {(i, j): x for (i, j), x in scores.items() if i < j}
+    group = _merged(6, pairs)
+    assert all(group[head] == head <= i for i, head in enumerate(group))
+    for i, head in enumerate(group):  # members of a group of two or more are held by some pair
+        others = [j for j in range(6) if j != i and group[j] == head]
+        held = any(pairs.get((min(i, j), max(i, j)), 0.0) > 0 for j in others)
+        assert not others or held
+
+
+def test_linkers_that_cannot_answer() -> None:
+    rows = [{"a": "x y"}, {"a": "x z"}, {"a": "x"}]
+    with pytest.raises(InvalidInput, match="fields"):
+        Linker("a")
+    with pytest.raises(InvalidInput, match="not fitted yet"):
+        Linker(["a"]).link(rows)
+    with pytest.raises(InvalidInput, match=r"matches\[0\]"):
+        Linker(["a"]).fit(rows, matches=[(0, 3)])
+    with pytest.raises(InvalidInput, match="some pairs that match and some that do not"):
+        Linker(["a"]).fit(rows, matches=[])
+    with pytest.raises(InvalidInput, match=r"records\[1\]"):
+        Linker(["a"]).fit([rows[0], "x"], matches=[])  # type: ignore[list-item]
+
+
+def test_records_of_a_model_are_compared_by_their_values(
+    model: caesura.SemiCRF, linker: Linker
+) -> None:
+    records = model.extract(["Hoare, 1975. On time.", "HOARE, 1975. On time."])
+    assert linker.entities(records) == [0, 0]
+
+
+# -- reading and linking at once -------------------------------------------------------------------
+
+
+def test_alternatives_are_the_n_best_as_fields(model: caesura.SemiCRF) -> None:
+    text = "Hoare, 1975. On time."
+    [ranked] = alternatives(model, [text], 3)
+    expected = model.predict_n_best([text], 3)[0]
+    assert [p for _, p in ranked] == pytest.approx([math.log(p) for _, p in expected])
+    assert ranked[0][0] == {"author": "Hoare", "title": "On time", "year": "1975"}
+
+
+def test_a_likely_match_changes_the_segmentation() -> None:
+    """Scores and log-odds are added, so a record that is known decides between two readings."""
+    texts = ["a b c", "b c a", "a c b", "c b a"]
+    labels = [[(0, 1, "x"), (1, 3, "y")], [(0, 2, "x"), (2, 3, "y")]] * 2
+    model = caesura.SemiCRF([bias, *window(lower, 0, 0)], c2=10.0).fit(texts, labels)
+    ranked = next(alternatives(model, ["a b c"], 8))
+    wanted = ranked[1][0]  # not the best by itself
+    rows = [wanted, wanted, {"x": "b", "y": "a"}, ranked[0][0]]
+    linker = Linker(["x", "y"], c2=0.001).fit(rows, matches=[(0, 1)])
+    [joint] = linker.read(model, ["a b c"], [wanted], 8)
+    [piped] = linker.read(model, ["a b c"], [wanted], 1)
+    assert joint.fields == wanted != piped.fields
+    scores = [log_p + max(0.0, linker.log_odds(fields, wanted)) for fields, log_p in ranked]
+    assert joint.log_probability + joint.log_odds == pytest.approx(max(scores))
+    assert linker.read(model, ["a b c"], [wanted], 8, reread=True)[0].entity is None
+    assert linker.read(model, ["a b c"], [], 8)[0].entity is None
+
+
+# -- entities --------------------------------------------------------------------------------------
+
+SCHEMA = Schema("papers", many={"author": "authors"}, one={"title": "topics"})
+
+
+@pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
+def test_entities_and_mentions(
+    connect: Callable[[str], Any], model: caesura.SemiCRF, linker: Linker
+) -> None:
+    connection = connect(":memory:")
+    texts = ["Hoare, 1975. On time.", "Gray, 1972. On data.", "HOARE, 1975. On time."]
+    assert store_entities(connection, SCHEMA, linker, model, texts) == Stored(3, 2, 1)
+    assert store_entities(connection, SCHEMA, linker, model, texts) == Stored(0, 0, 0)
+    later = ["hoare, 1975. On time.", "Liskov, 1973. On data."]
+    assert store_entities(connection, SCHEMA, linker, model, later) == Stored(2, 1, 1)
+    query = """
+        SELECT papers.id, authors.name, topics.name, year, mentions
+        FROM papers JOIN papers_authors ON entity_id = papers.id
+        JOIN authors ON authors.id = papers_authors.id JOIN topics ON topics.id = title_id
+        ORDER BY papers.id"""
+    rows = connection.execute(query).fetchall()
+    assert [(*row[:1], row[1].lower(), *row[2:]) for row in rows] == [
+        (1, "hoare", "On time", "1975", 3),
+        (2, "gray", "On data", "1972", 1),
+        (3, "liskov", "On data", "1973", 1),
+    ]
+    mentions = "SELECT entity_id FROM papers_mentions ORDER BY id"
+    assert [row[0] for row in connection.execute(mentions).fetchall()] == [1, 2, 1, 1, 3]
+    connection.execute("BEGIN TRANSACTION")
+    with pytest.raises(InvalidInput, match="one without an open transaction"):
+        store_entities(connection, SCHEMA, linker, model, ["Gray, 1972. On time."])
+
+
+def test_nothing_is_stored_if_something_fails(model: caesura.SemiCRF, linker: Linker) -> None:
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(InvalidInput, match="schema"):
+        store_entities(connection, Schema("p", many={"editor": "e"}), linker, model, ["x"])
+    texts: list[Any] = ["Gray, 1972. On data.", 7]
+    with pytest.raises(caesura.CaesuraError):
+        store_entities(connection, SCHEMA, linker, model, texts)
+    tables = connection.execute("SELECT name FROM sqlite_master").fetchall()
+    assert tables == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("", []),
+        ("E. F. Codd", ["E. F. Codd"]),
+        ("Codd, E.F.", ["Codd, E.F."]),
+        ("Gray, J. and Reuter, A.", ["Gray, J.", "Reuter, A."]),
+        ("Gray, J., Reuter, A.", ["Gray, J.", "Reuter, A."]),
+        ("Jim Gray; Andreas Reuter", ["Jim Gray", "Andreas Reuter"]),
+    ],
+)
+def test_names_of_people(text: str, names: list[str]) -> None:
+    assert split_names(text) == names
