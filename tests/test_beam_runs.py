@@ -166,8 +166,10 @@ def test_no_other_temperature_makes_the_labels_more_likely(kind: str) -> None:
     def likelihood(share: float) -> float:
         scaled: Any = fitted.parameters
         scaled = scaled.scaled(share)
-        bars: Any = np.ascontiguousarray(fitted.structure.bounds), *fitted.structure[2:]
-        scorer = _kernels.SpanScorer(scaled, *bars, None, None)
+        _, bounds, barred, first, last = fitted.structure
+        scorer = _kernels.SpanScorer(
+            scaled, np.ascontiguousarray(bounds), barred, first, last, None, None
+        )
         labelling = Labelling(fitted.structure, fitted.labels, fitted.scheme, fitted.scheme)
         corpus: Any = fitted.encoder.encode(held, False)
         total = -sum(scorer.log_partition(corpus, 1))

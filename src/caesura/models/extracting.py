@@ -130,7 +130,7 @@ class Extractor(Estimator):
                 records.append(record_of(document, pairs, whole, labels, functions, name))
         return records
 
-    def _first_seen(self, targets: Sequence[Target]) -> list[str]:
+    def _first_seen(self, targets: Sequence[Target | Sequence[Segment]]) -> list[str]:
         """Return the labels in the order in which the training data first has them."""
         order = dict.fromkeys(self._order)
         rest = set(self.labels_) - set(order)

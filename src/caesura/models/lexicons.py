@@ -40,6 +40,7 @@ def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
             raise InvalidInput(message("lexicons", name, expected, "fit a model with its features"))
     state = pickled(model)
     state["features"] = from_spec(to_spec(state["features"]), {**known, **lexicons}, True)
-    again = type(model).__new__(type(model))
+    kind: Any = type(model)
+    again = kind.__new__(kind)
     unpickle(again, state)
     return again

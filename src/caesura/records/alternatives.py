@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from caesura.documents.document import as_document
+from caesura.documents import as_document
 from caesura.extraction import BETWEEN
 from caesura.normalisers import normaliser
 
