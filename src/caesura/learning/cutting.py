@@ -26,7 +26,7 @@ __all__ = ["CutState", "CuttingPlane", "HingeObjective"]
 
 Floats = npt.NDArray[np.float64]
 IDLE = 20  # iterations after which a plane that is not needed is dropped
-RIDGE = 1e-14  # added to the diagonal of ones, or more if need be: planes may be almost parallel
+RIDGES = (1e-10, 1e-14, 1e-6)  # added to the diagonal of ones: planes may be almost parallel
 TINY = 1e-9  # of the longest plane; shorter ones have no slope
 
 
@@ -243,15 +243,21 @@ def _solver() -> Any:
         cosines = gram / np.outer(lengths, lengths)
         limits = np.hstack([np.eye(k), -(lengths.min() / lengths)[:, None]])
         least = np.append(np.zeros(k), -float(lengths.min()) / unit)
-        z, ridge = None, RIDGE
-        while z is None:
+        found: list[tuple[float, Floats]] = []
+        # A larger ridge loses digits of the optimum, a smaller one those of the solver: the better
+        # of two is taken, and a third only if neither is positive definite.
+        for ridge in RIDGES:
+            if len(found) == 2 or (found and ridge == RIDGES[-1]):
+                break
             try:
                 z = quadprog.solve_qp(cosines + ridge * np.eye(k), slopes / unit, limits, least)[0]
             except ValueError:  # not positive definite, as far as its digits tell
-                if ridge > 1e-3:
-                    raise
-                ridge *= 10.0
-        x: Floats = np.where(z > 1e-12 * z.max(), z, 0.0) * (unit / lengths)
-        return x / max(1.0, float(x.sum()))
+                continue
+            x: Floats = np.where(z > 1e-12 * z.max(), z, 0.0) * (unit / lengths)
+            x /= max(1.0, float(x.sum()))
+            found.append((float(offsets @ x - x @ gram @ x / 2.0), x))
+        if not found:
+            raise ArithmeticError("cutting-plane: the quadratic program cannot be solved")
+        return max(found, key=lambda pair: pair[0])[1]
 
     return solve
