@@ -101,7 +101,8 @@ class Reader(nn.Module):
         log_z: Tensor = _LogPartition.apply(  # type: ignore[no-untyped-call]
             lengths, self.some, scores, self.pairs, self.longer
         )
-        return log_z - total
+        found: Tensor = log_z - total
+        return found
 
     def read(self, test: Words) -> list[list[int]]:
         """Return the best letters of each word."""

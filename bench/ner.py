@@ -53,7 +53,8 @@ COMMON: dict[str, Any] = {
     "batch_size": 16,
     "n_threads": 1,
 }
-FROZEN: dict[str, Any] = {"frozen": True, "epochs": 8, "rate": 2e-3}
+FROZEN: dict[str, Any] = {"frozen": True, "rate": 2e-3}
+EPOCHS = {"wnut17": 8, "ncbi_disease": 5}  # of a frozen encoder
 TUNED: dict[str, Any] = {"frozen": False, "epochs": 2, "rate": 2e-3, "encoder_rate": 1e-4}
 WORDS: dict[str, Any] = {"word_size": 30, "character_size": 30}
 
@@ -140,7 +141,9 @@ def settings(run: dict[str, Any]) -> dict[str, Any]:
     regime = run["regime"]
     chosen = COMMON | (TUNED if "tuned" in regime else FROZEN) | MODELS[run["model"]]
     if regime.startswith("joint"):
-        chosen |= WORDS | {"features": [*preset("ner"), *(attributes[t] for t in (-1, 0, 1))]}
+        near = [attributes[t] for t in (-1, 0, 1)] if run["task"] == "ncbi_disease" else []
+        chosen |= WORDS | {"features": [*preset("ner"), *near]}
+    chosen.setdefault("epochs", EPOCHS[run["task"]])
     if run["model"] != "chain":
         chosen["max_length"] = WIDTH[run["task"]]
     return chosen | {"random_state": run["seed"]}
@@ -162,7 +165,7 @@ def fitted(run: dict[str, Any], parts: list[Documents], known: Store) -> dict[st
     seconds = time.process_time() - began
     report = caesura.evaluate([list(one.segments or ()) for one in test], model.predict(test))
     micro = report.micro
-    found = run | {"dev": [100 * (one.score or 0.0) for one in model.history_]}
+    found = run | {"dev": [100 * (one.dev_score or 0.0) for one in model.history_]}
     found |= {"precision": 100 * micro.precision, "recall": 100 * micro.recall}
     found |= {"test": 100 * micro.f1, "seconds": seconds}
     if run["model"] == "filtered" and run["regime"] == "frozen":
@@ -217,6 +220,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="lines of results")
     parser.add_argument("--plan", default="frozen")
     parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--task", choices=WIDTH, help="one task only")
     parser.add_argument("--show", action="store_true", help="print a table of the results")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     arguments = parser.parse_args()
@@ -227,6 +231,8 @@ def main() -> None:
         if run["seed"] not in seeds or key(run) in map(key, results(arguments.out)):
             continue
         task = run["task"]
+        if arguments.task not in (None, task):
+            continue
         if task not in corpora:
             parts = corpus(arguments.data, task)
             path = arguments.cache / f"{task}.f16"
