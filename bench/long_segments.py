@@ -168,7 +168,7 @@ def text(longest: int, rng: np.random.Generator) -> caesura.Document:
     last = -1
     for _ in range(5):
         label = int(rng.choice([y for y in range(3) if y != last]))
-        size, last = int(rng.integers(longest // 2, longest + 1)), label
+        size, last = min(1 + int(rng.exponential(longest / 3)), longest), label
         own = rng.random(size) < 0.4
         words = np.where(own, 10 * label + rng.integers(0, 10, size), rng.integers(0, 30, size))
         drawn = [f"w{word}" for word in words]

@@ -54,7 +54,7 @@ COMMON: dict[str, Any] = {
     "n_threads": 1,
 }
 FROZEN: dict[str, Any] = {"frozen": True, "rate": 2e-3}
-EPOCHS = {"wnut17": 8, "ncbi_disease": 5}  # of a frozen encoder
+EPOCHS = {"wnut17": 5, "ncbi_disease": 4}  # of a frozen encoder
 TUNED: dict[str, Any] = {"frozen": False, "epochs": 2, "rate": 2e-3, "encoder_rate": 1e-4}
 WORDS: dict[str, Any] = {"word_size": 30, "character_size": 30}
 

@@ -88,10 +88,16 @@ class Store:
         shape = (2, int(self.offsets[-1]), size)
         self.states = np.memmap(path, np.float16, "r", shape=shape)
 
-    def hidden(self, words: tuple[str, ...], row: int) -> tuple[Tensor, Any]:
-        """Return the states of the sub-tokens (n, H), and where each word's first one is."""
+    def words(self, words: tuple[str, ...]) -> Tensor:
+        """Return the vectors of words behind the last layer, (n, H)."""
         i = self.number[words]
-        part = self.states[row, self.offsets[i] : self.offsets[i + 1]]
+        part = self.states[1, self.offsets[i] + self.firsts[i]]
+        return torch.from_numpy(part.astype(np.float32))
+
+    def pieces(self, words: tuple[str, ...]) -> tuple[Tensor, Any]:
+        """Return the earlier states of sub-tokens (n, H), and where each word's first one is."""
+        i = self.number[words]
+        part = self.states[0, self.offsets[i] : self.offsets[i + 1]]
         return torch.from_numpy(part.astype(np.float32)), self.firsts[i]
 
 
@@ -108,14 +114,16 @@ class Stored(nn.Module):
 
     def forward(self, sentences: Sequence[Sequence[str]], T: int) -> Tensor:
         """Return the vectors of words, (B, T, H)."""
-        row = 1 if self.frozen else 0
-        known = [self.known.hidden(tuple(words), row) for words in sentences]
         out = torch.zeros(len(sentences), T, self.size)
+        if self.frozen:
+            for b, words in enumerate(sentences):
+                out[b, : len(words)] = self.known.words(tuple(words))
+            return out
+        known = [self.known.pieces(tuple(words)) for words in sentences]
         states = nn.utils.rnn.pad_sequence([part for part, _ in known], batch_first=True)
-        if not self.frozen:
-            states = self._through(states, [len(part) for part, _ in known])
-        b = torch.tensor([b for b, (_, firsts) in enumerate(known) for _ in firsts])
-        t = torch.tensor([t for _, firsts in known for t in range(len(firsts))])
+        states = self._through(states, [len(part) for part, _ in known])
+        places = [(b, t) for b, (_, firsts) in enumerate(known) for t in range(len(firsts))]
+        b, t = torch.tensor(places).T
         k = torch.from_numpy(np.concatenate([firsts for _, firsts in known]))
         return out.index_put((b, t), states[b, k])
 
