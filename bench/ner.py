@@ -6,8 +6,9 @@
 
 Each run appends a line of JSON to RESULTS; runs that are there already are skipped.  "frozen" takes
 the vectors of the encoder as they are, "tuned" trains its two upper layers, "joint" adds declared
-features.  The weights of the epoch with the best F1 on the development set are kept, and the test
-set is met once a run.
+features, and "features" has them alone.  The weights of the epoch, or for "features" the c2, with
+the best F1 on the development set are kept, and the test set is met once a run.  --plot draws the
+sizes of the graphs of filtered semi-CRFs, in training and against the length of a sentence.
 """
 
 from __future__ import annotations
@@ -23,11 +24,12 @@ from typing import Any
 import numpy as np
 import torch
 from abbreviations import told
+from orders_data import figure
 from timing import table
 from vectors import Documents, Store, Stored, corpus, distinct, minilm
 
 import caesura
-from caesura.features import attributes, preset
+from caesura.features import attributes, first, last, preset
 from caesura.neural import NeuralSegmenter, heads, segmenter
 from caesura.neural.layers import SemiCRFLayer
 from caesura.segments import fill_gaps
@@ -56,6 +58,7 @@ COMMON: dict[str, Any] = {
 FROZEN: dict[str, Any] = {"frozen": True, "rate": 2e-3}
 EPOCHS = {"wnut17": 5, "ncbi_disease": 4}  # of a frozen encoder
 TUNED: dict[str, Any] = {"frozen": False, "epochs": 2, "rate": 2e-3, "encoder_rate": 1e-4}
+PENALTIES = (0.1, 0.3, 1.0)  # c2 of "features"
 WORDS: dict[str, Any] = {"word_size": 30, "character_size": 30}
 
 
@@ -125,6 +128,7 @@ def plan(name: str) -> list[dict[str, Any]]:
             *product((0,), ("wnut17", "ncbi_disease"), TABLE),
             *product((1, 2), ("wnut17",), TABLE),
         ],
+        "features": [*product((0,), ("wnut17", "ncbi_disease"), ("chain", "semi-CRF, unit null"))],
         "joint": [*product((0,), ("ncbi_disease", "wnut17"), ("chain", "semi-CRF, unit null"))],
         "joint tuned": [
             *product((0,), ("ncbi_disease", "wnut17"), ("chain", "semi-CRF, unit null"))
@@ -141,18 +145,54 @@ def settings(run: dict[str, Any]) -> dict[str, Any]:
     regime = run["regime"]
     chosen = COMMON | (TUNED if "tuned" in regime else FROZEN) | MODELS[run["model"]]
     if regime.startswith("joint"):
-        near = [attributes[t] for t in (-1, 0, 1)] if run["task"] == "ncbi_disease" else []
-        chosen |= WORDS | {"features": [*preset("ner"), *near]}
+        chosen |= WORDS | {"features": [*preset("ner"), *near(run)]}
     chosen.setdefault("epochs", EPOCHS[run["task"]])
     if run["model"] != "chain":
         chosen["max_length"] = WIDTH[run["task"]]
     return chosen | {"random_state": run["seed"]}
 
 
+def near(run: dict[str, Any]) -> list[Any]:
+    """Return the features of abbreviations, which only texts of NCBI disease have."""
+    return [attributes[t] for t in (-1, 0, 1)] if run["task"] == "ncbi_disease" else []
+
+
+def features_alone(run: dict[str, Any], parts: list[Documents]) -> dict[str, Any]:
+    """Return a run of a model without a network, with the best of some penalties."""
+    train, devel, test = parts
+    options: dict[str, Any] = {"precision": "mixed", "delta": 1e-4, "n_threads": 1}
+    more = near(run)
+    began, best, dev = time.process_time(), -1.0, []
+    for c2 in PENALTIES:
+        if run["model"] == "chain":
+            model: Any = caesura.ChainCRF([*preset("ner"), *more], scheme="BIOES", c2=c2, **options)
+        else:
+            ends = [first(more[0]), first(more[1]), last(more[1]), last(more[2])] if more else []
+            listed = [*preset("ner", segments=True), *more, *ends]
+            model = caesura.SemiCRF(listed, c2=c2, **options)
+        dev.append(100 * model.fit(train).score(devel))
+        if dev[-1] > best:
+            best, chosen = dev[-1], model
+    seconds = (time.process_time() - began) / len(PENALTIES)
+    return run | {"dev": dev} | tested(chosen, test) | {"seconds": seconds}
+
+
+def tested(model: Any, test: Documents) -> dict[str, Any]:
+    """Return what the test set says, and seconds of CPU to answer a sentence."""
+    began = time.process_time()
+    predicted = model.predict(test)
+    each = (time.process_time() - began) / len(test)
+    micro = caesura.evaluate([list(one.segments or ()) for one in test], predicted).micro
+    found = {"precision": 100 * micro.precision, "recall": 100 * micro.recall}
+    return found | {"test": 100 * micro.f1, "each": each}
+
+
 def fitted(run: dict[str, Any], parts: list[Documents], known: Store) -> dict[str, Any]:
     """Return a run with what came out of it."""
-    if run["task"] == "ncbi_disease" and run["regime"].startswith("joint"):
+    if run["task"] == "ncbi_disease" and run["regime"] in ("joint", "joint tuned", "features"):
         parts = [told(part) for part in parts]
+    if run["regime"] == "features":
+        return features_alone(run, parts)
     train, devel, test = parts
     folder, chosen = minilm(), settings(run)
     vars(segmenter)["Transformer"] = lambda name, frozen: Stored(known, name, frozen)
@@ -163,11 +203,8 @@ def fitted(run: dict[str, Any], parts: list[Documents], known: Store) -> dict[st
     began = time.process_time()
     model.fit(train, X_dev=devel)
     seconds = time.process_time() - began
-    report = caesura.evaluate([list(one.segments or ()) for one in test], model.predict(test))
-    micro = report.micro
     found = run | {"dev": [100 * (one.dev_score or 0.0) for one in model.history_]}
-    found |= {"precision": 100 * micro.precision, "recall": 100 * micro.recall}
-    found |= {"test": 100 * micro.f1, "seconds": seconds}
+    found |= tested(model, test) | {"seconds": seconds}
     if run["model"] == "filtered" and run["regime"] == "frozen":
         found["training_sizes"] = [round(x, 1) for x in model.sizes]
         found["test_sizes"] = graph_sizes(model, test)
@@ -214,6 +251,30 @@ def show(rows: list[dict[str, Any]]) -> None:
     print(table(head, lines))
 
 
+def plot(path: str, rows: list[dict[str, Any]]) -> None:
+    """Draw sizes of graphs against the length of a sentence, and in training, both log-log."""
+    from scipy.signal import savgol_filter
+
+    made, axes = figure(9.5, 3.6)
+    for task, colour in (("wnut17", "#1f6fb4"), ("ncbi_disease", "#c44e52")):
+        some = [one for one in rows if one["task"] == task and "test_sizes" in one][:1]
+        for one in some:
+            tokens, spans, arcs = np.array(one["test_sizes"]).T
+            shown = np.maximum(spans + arcs, 0.5)  # none at all is drawn at a half
+            axes[0].loglog(tokens, shown, ".", color=colour, ms=3, alpha=0.4, label=task)
+            sizes = np.array(one["training_sizes"])
+            smooth = np.maximum(savgol_filter(sizes, min(51, len(sizes) // 2 * 2 - 1), 3), 0.5)
+            axes[1].loglog(np.arange(1, len(smooth) + 1), smooth, color=colour, label=task)
+    line = np.array([1, 120])
+    axes[0].loglog(line, line, "--", color="#888888", label="as many as tokens")
+    axes[0].set(xlabel="tokens of a sentence", title="spans and arcs, test set")
+    axes[1].set(xlabel="step of training", title="spans and arcs of a sentence, smoothed")
+    for axis in axes:
+        axis.legend(fontsize=8)
+    made.tight_layout()
+    made.savefig(path, dpi=110)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--cache", type=Path, help="vectors that bench/vectors.py wrote")
@@ -221,6 +282,7 @@ def main() -> None:
     parser.add_argument("--plan", default="frozen")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--task", choices=WIDTH, help="one task only")
+    parser.add_argument("--plot", metavar="FILE", help="draw the sizes of graphs")
     parser.add_argument("--show", action="store_true", help="print a table of the results")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     arguments = parser.parse_args()
@@ -242,6 +304,8 @@ def main() -> None:
             file.write(json.dumps(found) + "\n")
         print(*key(run), f"{max(found['dev']):.2f} {found['test']:.2f}", flush=True)
     show(results(arguments.out))
+    if arguments.plot:
+        plot(arguments.plot, results(arguments.out))
 
 
 if __name__ == "__main__":
