@@ -1,5 +1,6 @@
 # make demo   install, learn from references that are made here, cut ten that were not seen
 # make test   everything: tests, doctests, lint, types, the kernels under sanitizers
+# make test-all   the same with the slow campaigns
 # The rest is for developers.  .venv holds all that is installed.
 
 VENV := .venv
@@ -11,14 +12,17 @@ MODULES := $(shell find src -name '*.py' | sort)
 # pip's editable install knows the modules that were there when it was made.
 NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 
-.PHONY: demo test setup lint types docs bench sanitize stubs clean
+.PHONY: demo test test-all setup lint types docs bench sanitize stubs clean
 
 demo: $(VENV)/.installed-$(NAMES)
 	$(VENV)/bin/caesura demo
 
 test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 	$(MAKE) --no-print-directory lint types sanitize
-	$(PYTHON) -m pytest -q
+	$(PYTHON) -m pytest -q -n auto
+
+test-all: test
+	$(PYTHON) -m pytest -q -m slow
 
 setup: $(VENV)/.installed-$(NAMES) $(VENV)/.tested $(VENV)/.documented
 

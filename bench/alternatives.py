@@ -58,7 +58,7 @@ def one_by_one(model: Any, x: list[str]) -> list[float]:
     margins = []
     for segment in model.predict([x])[0]:
         q = p.copy()
-        model._constrain(q, Rules(forbidden=(segment,)), "constraints")
+        model.coding.constrain(q, Rules(forbidden=(segment,)), "constraints", model._known)
         margins.append(best.score - caesura.viterbi(q).score)
     return margins
 

@@ -104,7 +104,7 @@ def taggers(X: list[Any], y: list[list[str]], folder: Path) -> tuple[Any, Tagger
     w = weights_of(path, known)
     model._set_fitted(known._replace(w=w, scorer=scorer_of(known.parameters, w, known.structure)))
     ours = Tagger()
-    ours._use(model, 0)
+    ours.use(model, 0)
     return theirs, ours
 
 

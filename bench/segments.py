@@ -106,10 +106,17 @@ def tasks(
 class AllTags(caesura.ChainCRF):
     """A chain with all tags of each label, also those that the training data does not have."""
 
-    def _labelling(self, targets: Any, lengths: Any, before: Any) -> Any:
-        labels = {segment.label for target in targets for segment in target}
-        known = caesura.Partial(tokens={0: labels})
-        return super()._labelling([*targets, known], [*lengths, 1], before)
+    @property
+    def coding(self) -> Any:
+        from caesura.models.tag_coding import TagCoding
+
+        class Coding(TagCoding):
+            def labelling(self, targets: Any, lengths: Any, before: Any) -> Any:
+                labels = {segment.label for target in targets for segment in target}
+                known = caesura.Partial(tokens={0: labels})
+                return super().labelling([*targets, known], [*lengths, 1], before)
+
+        return Coding(self.outside, self.scheme, self.forbid_invalid)
 
 
 def chain(kind: type = caesura.ChainCRF, **options: Any) -> caesura.ChainCRF:

@@ -23,6 +23,8 @@ MODULES = {
     "caesura.documents": ("Documents", "[Models](models.md)"),
     "caesura.corpora": ("Files of labelled sequences", "[Models](models.md)"),
     "caesura.evaluation": ("How good predictions are", "[Models](models.md)"),
+    "caesura.normalisers": ("Values of fields", "[Tables and records](tables.md)"),
+    "caesura.extraction": ("Records", "[Tables and records](tables.md)"),
     "caesura.learning": ("Optimisers", "[Models](models.md)"),
     "caesura.neural": ("Layers for torch", "[Neural models](neural.md)"),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),

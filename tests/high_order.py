@@ -28,7 +28,7 @@ class Definition:
 
     def __init__(self, model: Any, training: Any) -> None:
         self.model, self.training = model, training
-        self.structure = model._training_bars(training.structure)
+        self.structure = model.coding.in_training(training.structure)
         self.features = training.encoder.features
         self.index = {key: k for k, key in enumerate(self.keys())}
         assert len(self.index) == len(training.parameters)

@@ -210,7 +210,7 @@ def test_explanations_name_the_best_answer_without_a_segment(kind: str, rules: A
     best_score = caesura.viterbi(p).score
     for why in said:
         q = p.copy()
-        model._constrain(q, Rules(forbidden=(why.segment,)), "constraints")
+        model.coding.constrain(q, Rules(forbidden=(why.segment,)), "constraints", model._known)
         try:
             other = caesura.viterbi(q)
         except Impossible:
@@ -232,7 +232,7 @@ def test_long_chains_do_not_underflow() -> None:
     ranked = model.predict_n_best([x], 5)[0]
     assert len({tuple(segments) for segments, _ in ranked}) == 5
     p = model.potentials(x)
-    [again] = n_best_spelled([p], model._tag_set.reading, 5, 1)
+    [again] = n_best_spelled([p], model.coding.tag_set(model._known).reading, 5, 1)
     weights = [weight for _, weight in again]
     assert weights == sorted(weights, reverse=True)
     assert all(weight <= caesura.log_partition(p) for weight in weights)

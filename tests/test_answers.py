@@ -212,7 +212,7 @@ def test_calibration_changes_probabilities_and_marks_for_review(model: Any, meth
             with pytest.raises(InvalidInput, match="precision: "):
                 model.predict_confident(X_HELD, precision=precision)
     finally:
-        model._calibration = None
+        model.calibration_ = None
 
 
 def test_a_precision_that_cannot_be_had_marks_everything() -> None:
@@ -240,7 +240,7 @@ def test_constraints_that_say_nothing_change_nothing(model: Any) -> None:
             assert model.predict(X_HELD, constraints) == model.predict(X_HELD)
             assert model.predict_tags(X_HELD, None, constraints) == model.predict_tags(X_HELD, None)
     finally:
-        model._calibration = None
+        model.calibration_ = None
 
 
 def test_a_precision_is_not_promised_under_constraints(model: Any) -> None:
@@ -257,7 +257,7 @@ def test_a_precision_is_not_promised_under_constraints(model: Any) -> None:
         assert known[0] == {True}
         assert known[1] == {False}
     finally:
-        model._calibration = None
+        model.calibration_ = None
 
 
 def test_a_calibration_belongs_to_the_outside_bias_it_was_learnt_with(tmp_path: Any) -> None:

@@ -63,7 +63,7 @@ def test_segments_of_a_chain_sum_over_all_tags(scheme: str, forbid: str) -> None
             for label in model.labels_:
                 segment = Segment(start, stop, label)
                 expected = sum(p for some, p in total.items() if segment in some)
-                assert close(model._chances(m, p, [segment])[0], expected)
+                assert close(model.coding.chances(m, p, [segment], model._known)[0], expected)
 
 
 # -- the same model twice --------------------------------------------------------------------------

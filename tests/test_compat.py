@@ -233,8 +233,8 @@ def test_holdout_is_judged_and_changes_nothing(tmp_path: Path) -> None:
     for i, (x, labels) in enumerate(zip(X, y, strict=True)):
         if i % 4:
             alone.append(x, labels)
-    for label in trainers[0]._data.labels:  # the held-out group may have brought a label
-        alone._data.labels.setdefault(label, len(alone._data.labels))
+    for label in trainers[0].gathered.labels:  # the held-out group may have brought a label
+        alone.gathered.labels.setdefault(label, len(alone.gathered.labels))
     alone.train("")
     assert alone.logparser is not None
     assert loss(alone) == pytest.approx(ours["loss"], rel=1e-9)

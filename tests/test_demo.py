@@ -19,8 +19,8 @@ from caesura.demo import (
     style,
 )
 from caesura.demo.citations import _document
-from caesura.demo.rows import field
 from caesura.demo.words import abbreviated, capitalised
+from caesura.normalisers import default_normaliser, normaliser
 
 KINDS = {"article", "paper", "chapter", "book", "report", "preprint"}
 
@@ -182,9 +182,10 @@ def test_abbreviations_and_capitals_keep_the_number_of_words() -> None:
             assert len(abbreviated(record.journal)) <= len(record.journal)
 
 
-def test_fields_are_in_the_text() -> None:
+def test_normalised_fields_are_in_the_text() -> None:
     for document in citations(100, seed=9):
         for segment in document.segments or ():
-            value = field(document, segment)
+            value = normaliser(default_normaliser(segment.label))(document.text_of(segment))
             assert value
-            assert value in (document.text or "")
+            if segment.label not in ("date", "pages"):  # whose form is changed
+                assert value in (document.text or "")

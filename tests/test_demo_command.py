@@ -71,8 +71,9 @@ def test_it_writes_rows(printed: str, folder: Path) -> None:
     assert [row[0] for row in rows] == (folder / "references.txt").read_text("utf-8").splitlines()
     assert len(rows) == 10
     for row in rows:
-        for cell in filter(None, row[1:]):
-            assert all(field in row[0] for field in cell.split(" | "))
+        for name, cell in zip(COLUMNS, row[1:], strict=True):
+            if cell and name not in ("date", "pages"):  # whose form is changed
+                assert all(field in row[0] for field in cell.split(" | "))
 
 
 def test_the_commands_at_the_end_work(printed: str, folder: Path) -> None:

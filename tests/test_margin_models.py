@@ -219,7 +219,7 @@ def test_the_temperature_is_the_most_likely_one(kind: str, tmp_path: Path) -> No
     model = KINDS[kind](learner="perceptron", max_iterations=5).fit(X[:12], Y[:12])
     before, w = model.predict(X), model.weights_
     model.calibrate(X, Y)
-    found = model._temperature
+    found = model.temperature_
     np.testing.assert_allclose(model.weights_ * found, w, rtol=1e-12)
     assert model.predict(X) == before
 
@@ -231,7 +231,7 @@ def test_the_temperature_is_the_most_likely_one(kind: str, tmp_path: Path) -> No
         labelling = Labelling(fitted.structure, fitted.labels, fitted.scheme, fitted.scheme)
         for x, gold in zip(X, Y, strict=True):
             p = model.potentials(x)
-            rows = model._rows([caesura.Segment(*s) for s in gold], p.length, labelling, "y")
+            rows = model.coding.rows([caesura.Segment(*s) for s in gold], p.length, labelling, "y")
             total += caesura.log_probability(p, [(s, e, states[k]) for s, e, k in rows.tolist()])
         model._fitted = fitted
         return total
@@ -241,7 +241,7 @@ def test_the_temperature_is_the_most_likely_one(kind: str, tmp_path: Path) -> No
     assert best > likelihood(found / 1.05)
     model.save(tmp_path / "model")
     again = caesura.load(tmp_path / "model")
-    assert again._temperature == found
+    assert again.temperature_ == found
     assert again.predict_confident(X) == model.predict_confident(X)
 
 

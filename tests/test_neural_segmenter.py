@@ -368,5 +368,5 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
 
 
 def test_the_command_line_knows_all_choices() -> None:
-    names = {"network" if n == "model" else n for n in NeuralSegmenter._names()}
+    names = {"network" if n == "model" else n for n in NeuralSegmenter.parameter_names()}
     assert set(NEURAL) == names - {"verbose"}

@@ -21,8 +21,8 @@ SOURCE = ROOT / "src" / "caesura"
 # Each part imports only parts before it; `render` comes before what shows itself with it.
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
-    *("constraints", "potentials", "inference", "encoding", "evaluation", "learning"),
-    *("models", "neural", "compat", "demo", "cli", "__main__"),
+    *("constraints", "potentials", "inference", "encoding", "evaluation", "normalisers"),
+    *("extraction", "learning", "models", "neural", "compat", "demo", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
@@ -84,6 +84,7 @@ def test_public_names() -> None:
         "sample",
         "score",
         "segmentation",
+        "text_of",
         "to_tags",
         "viterbi",
     ]

@@ -95,7 +95,7 @@ class Case:
         self.model = kind(features, n_threads=1, **options)
         read = self.model._read(self.X, self.y, None)
         self.targets = read.targets
-        self.labelling = self.model._labelling(read.targets, [len(x) for x in self.X], None)
+        self.labelling = self.model.coding.labelling(read.targets, [len(x) for x in self.X], None)
         self.weight = self.rng.random(len(self.X)) + 0.5
         try:
             self.training = self.model._training(read, self.weight, None)
@@ -134,8 +134,10 @@ class Case:
         names = list(self.training.structure.states)
         path = [(s, e, names.index(label)) for s, e, label in states]
         if not isinstance(target, Partial):
-            return bool(np.array_equal(path, self.model._rows(target, T, self.labelling, "y")))
-        allowed, marks = self.model._hint(target, T, self.labelling, "y")
+            return bool(
+                np.array_equal(path, self.model.coding.rows(target, T, self.labelling, "y"))
+            )
+        allowed, marks = self.model.coding.hint(target, T, self.labelling, "y")
         inner = {s for s, _, _ in path}
         forced = {int(t) for t in np.flatnonzero(marks & 1)}
         return forced <= inner and all(allowed[t, k] for s, e, k in path for t in range(s, e))

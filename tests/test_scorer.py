@@ -251,7 +251,7 @@ def test_models_keep_the_constraints_of_each_sequence(
             found, expected = getattr(marginals[i], name), getattr(m, name)
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-10)
         said = [one.segment for one in confident[i]]
-        chances = model._chances(m, p, said)
+        chances = model.coding.chances(m, p, said, model._known)
         assert [one.probability for one in confident[i]] == pytest.approx(chances, abs=1e-10)
         expected = [math.exp(path.score - m.log_partition) for path in caesura.n_best(p, 3)]
         assert [chance for _, chance in ranked[i]] == pytest.approx(expected, abs=1e-9)
@@ -350,7 +350,7 @@ def test_sums_of_words_are_forgotten_when_they_grow_too_large(
     before = model._known.encoder.types.generation
     assert model.predict_confident(new) == expected
     assert model._known.encoder.types.generation > before
-    names, reading = model._segmenting(model._known)
+    names, reading = model.coding.reading(model._known)
     assert kept.best(reading).segments(caesura.Segment, names) == [
         [one.segment for one in some] for some in expected
     ]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge
 
 if TYPE_CHECKING:
-    from caesura.documents import Document, Partial
+    from caesura.documents import Document, Partial, text_of
     from caesura.evaluation import Comparison, Report, compare, evaluate
     from caesura.inference import (
         Marginals,
@@ -73,13 +73,14 @@ __all__ = [
     "sample",
     "score",
     "segmentation",
+    "text_of",
     "to_tags",
     "viterbi",
 ]
 
 _PARTS = (
-    *("compat", "corpora", "demo", "documents", "evaluation", "features", "inference", "models"),
-    *("neural", "potentials", "render", "segments"),
+    *("compat", "corpora", "demo", "documents", "evaluation", "extraction", "features"),
+    *("inference", "models", "neural", "normalisers", "potentials", "render", "segments"),
 )
 _INFERENCE = (
     *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),
@@ -90,7 +91,7 @@ _LATER = {
     **dict.fromkeys(_INFERENCE, "inference"),
     "Potentials": "potentials",
     **dict.fromkeys(_SEGMENTS, "segments"),
-    **dict.fromkeys(("Document", "Partial"), "documents"),
+    **dict.fromkeys(("Document", "Partial", "text_of"), "documents"),
     **dict.fromkeys(("Comparison", "Report", "compare", "evaluate"), "evaluation"),
     **dict.fromkeys(("ChainCRF", "SemiCRF", "load"), "models"),
 }

@@ -138,7 +138,7 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     if choices.get("gazetteer"):
         params["features"] = _with_gazetteers(choices, kind == "semi")
     model = made(**params, verbose=verbose)
-    model._check()  # names a wrong choice before time is spent
+    model.check_parameters()  # names a wrong choice before time is spent
     return model
 
 

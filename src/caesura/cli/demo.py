@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from caesura.demo.trial import Data, Doubt, Learnt
+    from caesura.extraction import Records
     from caesura.models.calibration import Confident
 
 __all__ = ["demo"]
@@ -36,6 +37,7 @@ class Outcome(NamedTuple):
     semi: Learnt
     chain: Learnt
     found: list[list[Confident]]  # of the unseen styles
+    records: Records  # of those that are shown
     doubt: Doubt
 
     @property
@@ -73,7 +75,8 @@ def demo(
     with _waiting(screen, "Learning a semi-CRF ..."):
         semi = learn("semi", made)
     found = semi.model.predict_confident(made.unseen, threshold=SURE)
-    outcome = Outcome(made, semi, chain, found, doubt(made.unseen, found))
+    records = semi.model.extract(made.unseen[:SHOWN])
+    outcome = Outcome(made, semi, chain, found, records, doubt(made.unseen, found))
     _write(outcome, output)
     if json:
         sys.stdout.write(jsonlib.dumps(_plain(outcome), ensure_ascii=False) + "\n")
@@ -96,7 +99,6 @@ def _folder(output: Path) -> None:
 def _write(outcome: Outcome, output: Path) -> None:
     """Write the data, the model, and the references that are shown as text and as rows."""
     from caesura.corpora import write_jsonl
-    from caesura.demo.rows import row
 
     made, shown = outcome.made, outcome.made.unseen[:SHOWN]
     for name, documents in ((TRAIN, made.train), (DEV, made.dev), (TEST, made.unseen)):
@@ -108,11 +110,13 @@ def _write(outcome: Outcome, output: Path) -> None:
     outcome.semi.model.set_params(n_threads=None).save(output / MODEL)
     texts = "".join(f"{document.text}\n" for document in shown)
     (output / TEXTS).write_text(texts, encoding="utf-8")
+    columns = outcome.records.columns()
+    names = ["text", *outcome.labels]
+    empty = [None] * len(outcome.records)  # a small n may lack a label
     with open(output / ROWS, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
-        rows.writerow(["text", *outcome.labels])
-        for document, found in zip(shown, outcome.found, strict=False):
-            rows.writerow(row(document, [one.segment for one in found], outcome.labels))
+        rows.writerow(names)
+        rows.writerows(zip(*(columns.get(name, empty) for name in names), strict=True))
 
 
 def _settings(outcome: Outcome) -> str:
@@ -128,7 +132,6 @@ def _settings(outcome: Outcome) -> str:
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
     """Return what --json prints."""
-    from caesura.demo.rows import field
 
     def scores(learnt: Learnt) -> dict[str, float]:
         return {
@@ -138,7 +141,6 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
             "f1_unseen_styles": learnt.styles.micro.f1,
         }
 
-    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
     return {
         "train": len(outcome.made.train),
         "test": len(outcome.made.test),
@@ -147,18 +149,18 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "doubt": outcome.doubt._asdict(),
         "references": [
             {
-                "text": document.text,
+                "text": record.text,
                 "fields": [
                     {
-                        "label": one.segment.label,
-                        "text": field(document, one.segment),
+                        "label": label,
+                        "text": value.value,
                         "probability": round(one.probability, 6),
                         "review": one.review,
                     }
-                    for one in found
+                    for (label, value), one in zip(record.fields, found, strict=True)
                 ],
             }
-            for document, found in shown
+            for record, found in zip(outcome.records, outcome.found, strict=False)
         ],
     }
 
@@ -195,28 +197,23 @@ def _show_data(screen: Console, made: Data) -> None:
 def _show_references(screen: Console, outcome: Outcome) -> None:
     from rich.text import Text
 
-    from caesura.demo.rows import field
-
     colours = _colours(outcome.labels)
     screen.print(
         f"\n{SHOWN} of those publications in the styles that were not seen. Beside each field is "
         "the probability that it is exactly right, and a ? where a person should look."
     )
-    shown = zip(outcome.made.unseen[:SHOWN], outcome.found, strict=False)
-    for document, found in shown:
-        line = Text(document.text or "")
-        offsets = document.offsets or ()
-        for one in found:
-            start, end = offsets[one.segment.start][0], offsets[one.segment.end - 1][1]
-            line.stylize(colours[one.segment.label], start, end)
+    for record, found in zip(outcome.records, outcome.found, strict=False):
+        line = Text(record.text)
+        for label, value in record.fields:
+            line.stylize(colours[label], value.start, value.end)
         screen.print()
         screen.print(line)
-        for one in found:
-            name, style = one.segment.label, "bold yellow" if one.review else "dim"
+        for (label, value), one in zip(record.fields, found, strict=True):
+            style = "bold yellow" if one.review else "dim"
             fact = Text.assemble(
                 (f"  {'?' if one.review else ' '} {one.probability:4.2f}  ", style),
-                (f"{name:13}", colours[name]),
-                field(document, one.segment),
+                (f"{label:13}", colours[label]),
+                str(value.value),
             )
             if screen.is_terminal:
                 fact.truncate(screen.width, overflow="ellipsis")

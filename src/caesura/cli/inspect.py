@@ -46,7 +46,7 @@ def inspect(
     loaded = load_model(model, trust=trust)
     families = _families(loaded)
     facts = _facts(loaded, model, families)
-    by_key = loaded._known.spans
+    by_key = fitted_of(loaded).spans
     if by_key:
         note("weights are known by keys alone: those of single features are not shown")
     best = [] if by_key else _weights(loaded, label, top)
@@ -79,7 +79,7 @@ def inspect(
 
 
 def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]:
-    calibration, fitted = model._calibration, fitted_of(model)
+    calibration, fitted = model.calibration_, fitted_of(model)
     return {
         "model": str(path),
         "kind": model.kind,

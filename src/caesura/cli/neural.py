@@ -34,5 +34,5 @@ def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
     if "network" in params:
         params["model"] = params.pop("network")
     model = NeuralSegmenter(**params, verbose=verbose)
-    model._check()  # names a wrong choice before time is spent
+    model.check_parameters()  # names a wrong choice before time is spent
     return model

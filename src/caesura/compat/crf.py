@@ -235,7 +235,7 @@ class CRF(Parameters):
         append_all(trainer, X, y, 0, ("X", "y"), sample_weight)
         if X_dev is not None and y_dev is not None:
             append_all(trainer, X_dev, y_dev, 1, ("X_dev", "y_dev"))
-        if not trainer._data.n_tokens(0):
+        if not trainer.gathered.n_tokens(0):
             raise InvalidInput("X: got no tokens, expected some; give labelled sequences")
         with named_as(OURS):
             trainer.train(self.model_filename or "", holdout=-1 if X_dev is None else 1)
@@ -247,7 +247,7 @@ class CRF(Parameters):
 
     def _hold(self, model: ChainCRF, size: int) -> None:
         self._tagger = Tagger()
-        self._tagger._use(model, size)
+        self._tagger.use(model, size)
         self._info = self._modelfile = self._barred = None
 
     # -- prediction ---------------------------------------------------------------------------

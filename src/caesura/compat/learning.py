@@ -20,6 +20,7 @@ from caesura.inference.problems import automaton_of
 from caesura.learning import Progress
 from caesura.models.chain import ChainCRF
 from caesura.models.encoded import asked, impossible
+from caesura.models.estimator import set_fitted
 from caesura.models.schemes import tags_of
 from caesura.models.structure import Fitted, Structure
 from caesura.models.training import Training, train
@@ -181,7 +182,7 @@ def learn(
         return float(len(scores)) if scores[-1] is None else scores[-1]
 
     result = train(model, training, watched, None, (each,))
-    model._set_fitted(training.fitted(result.w))
+    set_fitted(model, training.fitted(result.w))
     model.history_ = [
         progress._replace(dev_score=score)
         for progress, score in zip(result.history, scores, strict=True)

@@ -90,7 +90,7 @@ class Tagger:
         """Open a model file; files that CRFsuite wrote cannot be read."""
         with Path(name).open("rb") as file:
             _refuse_foreign("name", file.read(4))
-        self._use(load(name), Path(name).stat().st_size)
+        self.use(load(name), Path(name).stat().st_size)
         return contextlib.closing(self)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
@@ -100,10 +100,10 @@ class Tagger:
             raise InvalidInput(message("value", value, expected, "use open(name) for a file"))
         value = bytes(value)
         _refuse_foreign("value", value[:4])
-        self._use(from_bytes(value), len(value))
+        self.use(from_bytes(value), len(value))
         return contextlib.closing(self)
 
-    def _use(self, model: Any, size: int) -> None:
+    def use(self, model: Any, size: int) -> None:
         """Take a fitted model."""
         self._model, self._size = usable("name", model), size
         self._forget()

@@ -67,7 +67,8 @@ class BaseTrainer:
     _event: str | None = None
 
     @cached_property
-    def _data(self) -> Gathered:
+    def gathered(self) -> Gathered:
+        """What has been appended so far."""
         return Gathered()
 
     @cached_property
@@ -105,11 +106,11 @@ class BaseTrainer:
         weight : float
             How much the sequence counts.
         """
-        self._data.append(xseq, yseq, group, weight)
+        self.gathered.append(xseq, yseq, group, weight)
 
     def clear(self) -> None:
         """Forget all sequences, and the model to start from."""
-        self._data = Gathered()
+        self.gathered = Gathered()
 
     def start_from(self, model: ChainCRF, near: bool = False) -> None:
         """Start from the weights of a model instead of from zero.
@@ -122,10 +123,10 @@ class BaseTrainer:
             Whether penalties count from the weights of the model, so that they stay near it: for
             training on new sequences alone.
         """
-        if self._data.groups:
+        if self.gathered.groups:
             raise InvalidInput("trainer: got sequences already; call start_from before append")
-        self._data = Gathered(fitted_of(usable("model", model)))
-        self._data.near = near
+        self.gathered = Gathered(fitted_of(usable("model", model)))
+        self.gathered.near = near
 
     # -- parameters ---------------------------------------------------------------------------
 
@@ -187,14 +188,14 @@ class BaseTrainer:
         self.logparser, self.model_ = TrainLogParser(), None
         began = time.perf_counter()
         self._say(messages.opened(self._params, holdout))
-        given = self._data
+        given = self.gathered
         data = given.instances(given.groups.keys() - {holdout})
         if not len(data.tags):
             self._refuse()
             return
         chain = chain_of(self.algorithm, self._params, self.n_threads)
         with self._named():
-            chain._check()
+            chain.check_parameters()
         training = training_of(chain, data, given.before, given.near)
         self._say(messages.PROGRESS)
         self._say(messages.generated(len(training.parameters), time.perf_counter() - began))

@@ -9,8 +9,8 @@
     dict of some of these         --+
 """
 
-from caesura.documents.document import FIELDS, Document, as_document
+from caesura.documents.document import FIELDS, Document, as_document, text_of
 from caesura.documents.partial import Partial
 from caesura.documents.tokenisers import Tokeniser, align
 
-__all__ = ["FIELDS", "Document", "Partial", "Tokeniser", "align", "as_document"]
+__all__ = ["FIELDS", "Document", "Partial", "Tokeniser", "align", "as_document", "text_of"]

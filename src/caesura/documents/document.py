@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
@@ -14,7 +15,7 @@ from caesura.documents.tokenisers import Offsets, Tokeniser, align
 from caesura.errors import InvalidInput, message
 from caesura.segments import Segment, _in_order
 
-__all__ = ["FIELDS", "Document", "as_document"]
+__all__ = ["FIELDS", "Document", "as_document", "text_of"]
 
 FIELDS = ("tokens", "text", "offsets", "attributes", "dense", "segments")  # and columns
 Sized = TypeVar("Sized", bound=Sequence[Any])
@@ -82,6 +83,66 @@ class Document:
         offsets = Tokeniser.of(tokeniser).spans(text)
         tokens = tuple([text[start:end] for start, end in offsets])
         return _trusted(tokens, text=text, offsets=offsets)
+
+    def text_of(self, segment: Sequence[Any]) -> str:
+        """Return the text of a segment, as it stands in the document.
+
+        Parameters
+        ----------
+        segment : Segment
+            Or any tuple that begins with the first token and the one after the last.
+
+        Examples
+        --------
+        >>> Document.from_text("12 High Street, Leeds").text_of(Segment(1, 4, "street"))
+        'High Street,'
+        >>> Document(("New", "Zealand")).text_of((0, 2))
+        'New Zealand'
+        """
+        start, end = _token_span(segment, len(self))
+        if self.text is not None and self.offsets is not None:
+            return self.text[self.offsets[start][0] : self.offsets[end - 1][1]]
+        return " ".join(self.tokens[start:end])
+
+
+def _token_span(segment: Any, length: int) -> tuple[int, int]:
+    """Return the span of a segment, or raise if it does not lie in a document."""
+    try:
+        start, end = map(operator.index, tuple(segment)[:2])
+    except (TypeError, ValueError):
+        expected = "a segment: (start, end) or (start, end, label)"
+        raise InvalidInput(message("segment", segment, expected, "pass a Segment")) from None
+    if not 0 <= start < end <= length:
+        expected = f"0 <= start < end <= {length}, the number of tokens"
+        remedy = "ask the document, or with the tokeniser, that the segment was found in"
+        raise InvalidInput(message("segment", segment, expected, remedy))
+    return start, end
+
+
+def text_of(
+    x: Document | str | Sequence[str],
+    segment: Sequence[Any],
+    tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+) -> str:
+    """Return the text of a segment of a sequence.
+
+    Parameters
+    ----------
+    x : str, list of tokens or Document
+        The sequence, as it was given to the model.
+    segment : Segment
+        A segment of its tokens.
+    tokeniser : Tokeniser, str or dict
+        How a text becomes tokens; the one of the model.
+
+    Examples
+    --------
+    >>> text_of("12 High Street, Leeds", (1, 3, "street"))
+    'High Street'
+    >>> text_of("12 High Street, Leeds", Segment(4, 5, "town"))
+    'Leeds'
+    """
+    return as_document(x, tokeniser).text_of(segment)
 
 
 def _strings(name: str, values: object, count: int | None = None) -> tuple[str, ...]:

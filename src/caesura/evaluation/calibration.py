@@ -66,19 +66,21 @@ class Reliability(NamedTuple):
         return max((abs(b.accuracy - b.confidence) for b in self.bins if b.segments), default=0.0)
 
     def __str__(self) -> str:
-        return plain(self._rows(), [self._line()])
+        return plain(self.rows(), [self.line()])
 
     def __rich__(self) -> Group:
-        return for_terminals(self._rows(), [self._line()])
+        return for_terminals(self.rows(), [self.line()])
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table, a row for each bin of probabilities, the header first."""
         rows: list[tuple[str, ...]] = [("", "segments", "mean probability", "share right")]
         for low, high, count, confidence, accuracy in self.bins:
             means = (f"{confidence:.3f}", f"{accuracy:.3f}") if count else ("", "")
             rows.append((f"{low:.2f} - {high:.2f}", str(count), *means))
         return rows
 
-    def _line(self) -> str:
+    def line(self) -> str:
+        """Return the summary: how far probabilities are from shares of right segments."""
         mean, largest = self.expected_calibration_error, self.maximum_calibration_error
         gaps = f"expected calibration error {mean:.3f}, largest {largest:.3f}"
         return f"{gaps}, of {self.segments} segments"

@@ -128,12 +128,13 @@ class Errors(NamedTuple):
         return sum(self) - self.right
 
     def __str__(self) -> str:
-        return plain(self._rows())
+        return plain(self.rows())
 
     def __rich__(self) -> Group:
-        return for_terminals(self._rows())
+        return for_terminals(self.rows())
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table, the header first."""
         rows: list[tuple[str, ...]] = [("", "segments", "share of errors")]
         for kind, count in zip(Kind, self, strict=True):
             share = "" if kind is Kind.RIGHT else f"{count / max(self.wrong, 1):.3f}"
@@ -216,12 +217,13 @@ class Confusion(NamedTuple):
         return self.labels.index(label)
 
     def __str__(self) -> str:
-        return plain(self._rows())
+        return plain(self.rows())
 
     def __rich__(self) -> Group:
-        return for_terminals(self._rows())
+        return for_terminals(self.rows())
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table, the header first."""
         names = [*map(shown, self.labels), NONE]
         cells = [[str(count) for count in row] for row in self.counts.tolist()]
         cells[-1][-1] = ""

@@ -87,12 +87,13 @@ class Partials(NamedTuple):
         return self.ent_type
 
     def __str__(self) -> str:
-        return plain(self._rows())
+        return plain(self.rows())
 
     def __rich__(self) -> Group:
-        return for_terminals(self._rows())
+        return for_terminals(self.rows())
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table, a row for each way of counting, the header first."""
         rows: list[tuple[str, ...]] = [("", "precision", "recall", "F1", *Overlap._fields)]
         for way in WAYS:
             counts: Overlap = getattr(self, way)

@@ -182,7 +182,7 @@ def _summary(report: Report) -> str:
         f"<div><dt>{written(name)}</dt><dd>{value:.3f}<small>{written(note)}</small></dd></div>"
         for name, value, note in figures
     )
-    rows = report._rows()
+    rows = report.rows()
     averages = [rows[0], *rows[1 + len(report.labels) :]]
     caption = "micro: all segments; macro: the mean over labels; untyped: labels do not matter"
     sure = ""
@@ -193,7 +193,7 @@ def _summary(report: Report) -> str:
 
 
 def _labels(report: Report) -> str:
-    rows = report._rows()[: 1 + len(report.labels)]
+    rows = report.rows()[: 1 + len(report.labels)]
     bars = ["<td></td>"]
     bars += [bar(score.f1) for score in report.labels.values()]
     caption = "A segment is right if start, end and label are. Bars show F1."
@@ -206,13 +206,13 @@ def _overlap(material: _Material) -> str:
         "strict: same boundaries and label; exact: same boundaries; partial: overlaps count one "
         "half; ent_type: any overlap with the same label"
     )
-    return f"<h2>Partly right</h2>{table(caption, found._rows())}"
+    return f"<h2>Partly right</h2>{table(caption, found.rows())}"
 
 
 def _kinds(material: _Material) -> str:
     counts = Counter(match.kind for found in material.matches for match in found)
     found = Errors(*(counts[kind] for kind in Kind))
-    rows = [row for row in found._rows() if row[0] != Kind.RIGHT]
+    rows = [row for row in found.rows() if row[0] != Kind.RIGHT]
     bars = ["<td></td>"]
     bars += [bar(count / max(found.wrong, 1)) for count in found[1:]]
     caption = f"{found.wrong} errors; {found.right} segments are right"
@@ -223,10 +223,10 @@ def _calibration(material: _Material) -> str:
     found = _reliability(material)
     if found is None:
         return ""
-    rows = [row for row in found._rows() if row[1] != "0"]
+    rows = [row for row in found.rows() if row[1] != "0"]
     caption = "Bars and dots on the dashed line: probabilities mean what they say."
     beside = f'<div class="beside"><div>{diagram(found)}</div>{table(caption, rows)}</div>'
-    return f"<h2>Reliability</h2><p>{found._line().capitalize()}.</p>{beside}"
+    return f"<h2>Reliability</h2><p>{found.line().capitalize()}.</p>{beside}"
 
 
 def _reliability(material: _Material) -> Reliability | None:

@@ -77,12 +77,13 @@ class Report(NamedTuple):
         return None if self.tokens is None else self.tokens.value
 
     def __str__(self) -> str:
-        return plain(self._rows(), self._lines())
+        return plain(self.rows(), self._lines())
 
     def __rich__(self) -> Group:
-        return for_terminals(self._rows(), self._lines())
+        return for_terminals(self.rows(), self._lines())
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table, a row for each label and for all of them, the header first."""
         rows = [HEADER, *starmap(_row, self.labels.items()), _row("micro", self.micro)]
         rows += [("macro", *_shares(self.macro), "", "", ""), _row("untyped", self.untyped)]
         if self.boundaries is not None:

@@ -235,7 +235,7 @@ def _written(value: Any) -> Any:
             del parts["order"]  # as versions without histories write and read it
         return {"type": type(value).__name__, **parts}
     if callable(value) and not isinstance(value, Column | SegmentFeature):
-        return {"function": _import_name(value)}
+        return {"function": function_name(value)}
     remedy = "use function(f) or SegmentFunction(f, max_length) for your own"
     raise InvalidInput(message("features", value, "features of this library", remedy))
 
@@ -245,7 +245,7 @@ def _arguments(kind: Any) -> list[str]:
     return [field.name for field in fields(kind) if field.init]
 
 
-def _import_name(function: Callable[..., Any]) -> str:
+def function_name(function: Callable[..., Any]) -> str:
     """Return "module:name" of a function, or raise if that does not lead back to it."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
@@ -281,7 +281,7 @@ def _read(value: Any, lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
             raise InvalidInput(message("lexicon", value["lexicon"], expected, "give it too"))
         return lexicons[value["lexicon"]]
     if set(value) == {"function"} and isinstance(value["function"], str):
-        return _function(value["function"], trust)
+        return named_function(value["function"], trust)
     raise InvalidInput(message("spec", value, "what to_spec writes", "write it again"))
 
 
@@ -304,7 +304,7 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, origin or hint)
 
 
-def _function(full: str, trust: bool) -> Any:
+def named_function(full: str, trust: bool) -> Any:
     """Return the function of an import name, if that is its own: not one that a module imports."""
     used, module = remembered(full), full.partition(":")[0]
     if used is not None:

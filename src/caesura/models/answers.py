@@ -15,11 +15,11 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.inference.alternatives import Detour, best_without
-from caesura.inference.results import Marginals
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
 from caesura.models.estimator import _is_number
 from caesura.models.explanation import Explanation, TopFeature, explain, top_features
+from caesura.models.extracting import Extracted, Found
 from caesura.models.lookback import refuse
 from caesura.models.prediction import Predictor
 from caesura.models.rules import Constraints, Rules, spoken
@@ -80,15 +80,37 @@ class Answers(Predictor):
                 free = not some.rules or some.rules[i] == Rules()
                 yield segments, chances[ends[i] : ends[i + 1]], free
 
+    def _extracted(self, X: Any, constraints: Constraints) -> Iterator[Extracted]:
+        self._warn_of_margin("extract")
+        constraints, calibration = spoken(constraints, X), self._calibration_of_now
+        names, reading = self.coding.reading(self._known)
+        for some in self._encoded(X, constraints):
+            sums = some.has_sums and not (self._known.spans and self.kind == "chain")
+            ask = some.scorer.confident if sums else some.scorer.best
+            found = some.ask(ask, reading, some.threads, some.conditions)
+            raw, ends = found.probabilities, found.ptr.tolist()
+            shown = raw if calibration is None else calibration(raw)
+            wholes = self._whole_probabilities(some, sums)
+            answers: list[Found] = []
+            for i, segments in enumerate(found.segments(Segment, names)):
+                if segments is None:
+                    raise impossible(some.first + i)
+                free = not some.rules or some.rules[i] == Rules()
+                chances = (shown if free else raw)[ends[i] : ends[i + 1]].tolist()
+                answers.append((segments, chances if sums else [None] * len(segments), wholes[i]))
+            yield some.first, some.raw, answers
+
+    def _whole_probabilities(self, some: Encoded, sums: bool) -> list[float | None]:
+        """Return the probability of the best segmentation of each sequence, where it is known."""
+        if not sums or not self._reads_once:
+            return [None] * len(some.raw)
+        return [best[0][1] for best in self._ranked(some, 1)]
+
     def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
         """Return how paths over states are read as segments that have probabilities."""
         if self.kind == "chain":  # the probability of a run of tags sums over paths
             refuse(self._known, "probabilities of segments of a chain")
-        return self._segmenting(self._known)
-
-    def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
-        """Return the probabilities of segments."""
-        raise NotImplementedError
+        return self.coding.reading(self._known)
 
     def _runners_up(
         self, p: Potentials, path: list[Segment], segments: Sequence[Segment]
@@ -99,7 +121,7 @@ class Answers(Predictor):
         fitted = self._known
         number = {label: k for k, label in enumerate(fitted.labels)}
         asked = [(start, end, number[label]) for start, end, label in segments]
-        return best_without(p, path, asked, self._segmenting(fitted)[1])
+        return best_without(p, path, asked, self.coding.reading(fitted)[1])
 
     def calibrate(
         self,
@@ -133,11 +155,11 @@ class Answers(Predictor):
             expected = "'isotonic' or 'temperature'"
             raise InvalidInput(message("method", method, expected, "pass one of them"))
         documents, gold = self._known_gold(X, y)
-        if self._margin:
+        if self.margin_:
             found = find_temperature(self, documents, gold)
-            before = 1.0 if self._temperature is None else self._temperature
+            before = 1.0 if self.temperature_ is None else self.temperature_
             cool = cooled(self._known, found)
-            self.__dict__.update({"_fitted": cool, "_temperature": before * found})
+            self.__dict__.update({"_fitted": cool, "temperature_": before * found})
         right: list[bool] = []
         chances: list[float] = []
         for (segments, some, _), truth in zip(self._probabilities(documents), gold, strict=True):
@@ -145,7 +167,7 @@ class Answers(Predictor):
             right += [segment in known for segment in segments]
             chances += some
         made = calibrate(np.array(chances, np.float64), np.array(right, bool), method)
-        self._calibration = made._replace(outside_bias=float(self._checked_bias()))
+        self.calibration_ = made._replace(outside_bias=float(self._checked_bias()))
         return self
 
     def predict_confident(
@@ -178,7 +200,7 @@ class Answers(Predictor):
             margin, which mean little before `calibrate`.
         """
         constraints = spoken(constraints, X)
-        self._warn_of_margin()
+        self._warn_of_margin("predict_confident")
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now
         if constraints is None:
@@ -197,11 +219,11 @@ class Answers(Predictor):
             )
         return out
 
-    def _warn_of_margin(self) -> None:
+    def _warn_of_margin(self, asked: str) -> None:
         """Warn that probabilities are made of scores whose scale means nothing."""
-        if self._margin and self._temperature is None:
+        if self.margin_ and self.temperature_ is None:
             warnings.warn(
-                f"predict_confident: the probabilities are those of an uncalibrated margin model "
+                f"{asked}: the probabilities are those of an uncalibrated margin model "
                 f"(learner {self.learner}), whose scores have no scale; call calibrate(X, y) with "
                 "held-out data first",
                 stacklevel=3,
@@ -225,7 +247,7 @@ class Answers(Predictor):
     @property
     def _calibration_of_now(self) -> Calibration | None:
         """The calibration, if it was learnt with the outside bias that is now set."""
-        known = self._calibration
+        known = self.calibration_
         return known if known and known.outside_bias == self._checked_bias() else None
 
     def _least(
@@ -237,16 +259,16 @@ class Answers(Predictor):
         if precision is not None:
             if isinstance(constraints, Mapping):
                 raise InvalidInput(_not_constrained("constraints"))
-            if self._calibration is None:
+            if self.calibration_ is None:
                 raise InvalidInput(
                     f"precision: got {precision!r} for a model without calibration; call "
                     "calibrate(X, y) with held-out data first, or pass a threshold"
                 )
             if self._calibration_of_now is None:
-                expected = f"{self._calibration.outside_bias!r}, with which calibrate was called"
+                expected = f"{self.calibration_.outside_bias!r}, with which calibrate was called"
                 remedy = "call calibrate(X, y) again, or pass a threshold instead of precision"
                 raise InvalidInput(message("outside_bias", self.outside_bias, expected, remedy))
-            return self._calibration.threshold_for(precision)
+            return self.calibration_.threshold_for(precision)
         if threshold is None:
             return -np.inf
         if not _is_number(threshold) or not 0 <= threshold <= 1:

@@ -6,6 +6,7 @@
     X    -> documents          -> Encoder -> Corpus       -> Design     -> Scorer    -> segments
 
     Estimator     parameters
+    Extractor     extract
     Model         fit
     OnlineModel   partial_fit
     Predictor     predict, n-best, sample, marginals
@@ -38,8 +39,9 @@ from caesura.models import lookback_checks
 from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
 from caesura.models.development import Development
-from caesura.models.estimator import Estimator, Features
+from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
+from caesura.models.extracting import Extractor
 from caesura.models.growing import grown
 from caesura.models.lookback import (
     SpanTraining,
@@ -51,7 +53,7 @@ from caesura.models.lookback import (
 from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
-from caesura.models.streaming import check_stream, streamed
+from caesura.models.streaming import Streamed, check_stream, first_block, streamed
 from caesura.models.structure import Fitted, check_learnt
 from caesura.models.targets import Target, scheme_of, segments_of
 from caesura.models.training import Training, train
@@ -72,7 +74,7 @@ class _Read(NamedTuple):
     documents: list[Document]  # only where features need them
 
 
-class Model(Estimator):
+class Model(Extractor):
     """An estimator that learns."""
 
     def fit(
@@ -116,12 +118,17 @@ class Model(Estimator):
         With `Partial` labels the objective is not concave: what is found depends on where fitting
         starts, which is at zero weights, or at those of the fit before with ``warm_start``.
         """
-        self._check()
+        self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._before if self.warm_start else None
         if self.stream:
             check_stream(self, X, y)
-            streams = streamed(self, (X, y), sample_weight, before)
+            features, chunks = self._declared_for(paired(X, y), before)
+            if before is None:  # what features learn, they learn from the first block
+                head = list(first_block(chunks))
+                features, chunks = self._learnt(features, head), chain(head, chunks)
+            data = Streamed((X, y), features, chunks, self._chunk)
+            streams = streamed(self, data, sample_weight, before)
             return self._fit(*streams, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
         read = self._read(X, y, before)
         if isinstance(read.encoder, SpanEncoder):
@@ -140,7 +147,9 @@ class Model(Estimator):
         weight: npt.ArrayLike | None,
     ) -> Self:
         """Learn weights; the objective is that of the training where none is given."""
-        development = None if dev[0] is None else Development(self, training, *dev)
+        development = None
+        if dev[0] is not None:
+            development = Development(self, training, *self._gold(*dev, ("X_dev", "y_dev")))
         result = train(self, training, development, checkpoint, callbacks, weight, objective)
         fitted = compacted(training.fitted(result.w))
         fitted.encoder.forget()
@@ -149,8 +158,8 @@ class Model(Estimator):
             n_features_=len(result.w),
             history_=list(result.history),
             status_=result.status,
-            _margin=not is_probabilistic(self.learner, self.loss),
-            _temperature=None,
+            margin_=not is_probabilistic(self.learner, self.loss),
+            temperature_=None,
         )
         return self
 
@@ -160,9 +169,9 @@ class Model(Estimator):
         if self._fitted is None:
             return None
         before = self._known
-        if self._temperature is None:
+        if self.temperature_ is None:
             return before
-        return before._replace(w=before.w * self._temperature)
+        return before._replace(w=before.w * self.temperature_)
 
     def _fit_spans(
         self,
@@ -175,12 +184,12 @@ class Model(Estimator):
         """Learn with features that look back, or with a beam."""
         lengths = read.corpus.lengths.tolist()
         lookback_checks.check_targets(read.targets)
-        labelling = self._labelling(read.targets, lengths, None)
+        labelling = self.coding.labelling(read.targets, lengths, None)
         lookback_checks.check_bounds(self, labelling.structure)
         lookback_checks.check_sizes(read.corpus.lengths, labelling.structure)
-        bars = self._training_bars(labelling.structure)
+        bars = self.coding.in_training(labelling.structure)
         rows = [
-            self._rows(target, length, labelling, f"y[{i}]")
+            self.coding.rows(target, length, labelling, f"y[{i}]")
             for i, (target, length) in enumerate(zip(read.targets, lengths, strict=True))
         ]
         check_rows(rows, bars)
@@ -234,7 +243,7 @@ class Model(Estimator):
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
             seen = kinds_of(documents) or {"words"}
-        self._check_features(features)
+        self.coding.check_features(features)
         some = labelled(pairs, self.tokeniser, size=self._chunk)
         return features, some if seen is None else _of_kinds(some, seen)
 
@@ -288,7 +297,7 @@ class Model(Estimator):
         """Return everything that learning needs."""
         lengths = read.corpus.lengths
         check_targets(self, read.targets)
-        labelling = self._labelling(read.targets, lengths.tolist(), before)
+        labelling = self.coding.labelling(read.targets, lengths.tolist(), before)
         warn_of_many(len(labelling.structure.states), int(lengths.sum()))
         weight = weights_of(sample_weight, len(read.targets))
         examples = examples_of(self, read.encoder, read.corpus, read.targets, labelling, weight)

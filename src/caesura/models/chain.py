@@ -7,33 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from caesura import _kernels
-from caesura.constraints import BARRED, FORCED
-from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.inference.alternatives import n_best_spelled
-from caesura.inference.problems import problem_of
-from caesura.inference.results import Marginals
 from caesura.models.answers import Answers
-from caesura.models.estimator import Bools, Features
 from caesura.models.prediction import Asked
-from caesura.models.rules import Rules, told_of
-from caesura.models.schemes import TagSet, tag_set, tags_of
-from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.tag_rules import keep_rules
-from caesura.models.targets import (
-    Hint,
-    Rows,
-    Tags,
-    Target,
-    known_labels,
-    said_labels,
-    scheme_of,
-    segments_of,
-)
-from caesura.potentials import Potentials
-from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment, to_tags
+from caesura.models.tag_coding import TagCoding
+from caesura.segments import _BY_NAME, TAG_SCHEMES, Segment
 
 __all__ = ["ChainCRF"]
 
@@ -132,8 +111,9 @@ class ChainCRF(Answers):
     ) -> None:
         self._keep(locals())
 
-    def _check(self) -> None:
-        super()._check()
+    def check_parameters(self) -> None:
+        """Raise if a parameter is wrong."""
+        super().check_parameters()
         known = ("predict", "always", "never")
         if self.forbid_invalid not in known:
             expected = "'predict', 'always' or 'never'"
@@ -149,143 +129,19 @@ class ChainCRF(Answers):
             expected = "'hamming' or 'log' for a chain with eg"
             raise InvalidInput(message("loss", self.loss, expected, "take svm or cutting-plane"))
 
-    def _check_features(self, features: Features) -> None:
-        for feature in features:
-            if isinstance(feature, SegmentTemplate | Incremental):
-                continue
-            if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
-                expected = "features of tokens and edges"
-                remedy = "take SemiCRF for features of segments, or leave it out"
-                raise InvalidInput(message("features", feature, expected, remedy))
-
-    # -- tags ---------------------------------------------------------------------------------
-
-    def _labelling(
-        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
-    ) -> Labelling:
-        given = None if self.scheme in ("auto", None) else _BY_NAME[str(self.scheme).upper()].name
-        try:
-            found = scheme_of(targets, self.outside, given)
-        except InvalidInput:
-            if self.scheme is not None:
-                raise
-            found = "plain"  # tags are labels and nothing more
-        earlier = None if before is None else before.scheme
-        used = given or earlier or found or "BIO"
-        if earlier not in (None, used):
-            remedy = "keep the scheme, or fit a new model"
-            raise InvalidInput(message("scheme", used, f"{earlier}, as before", remedy))
-        tags = set() if before is None else set(before.structure.states)
-        for i, target in enumerate(targets):
-            if isinstance(target, Partial):
-                tags |= self._possible_tags(said_labels(target), used)
-            else:
-                tags.update(self._tags(target, lengths[i], used, found, f"y[{i}]"))
-        # Tags that begin a segment first: pairs that are never there lie together and are skipped.
-        listed = sorted(tags)
-        parts = dict(zip(listed, tags_of(listed, used, self.outside), strict=True))
-        states = tuple(sorted(listed, key=lambda tag: parts[tag].continues))
-        known = tag_set(states, used, self.outside)
-        if not known.labels:
-            raise InvalidInput("y: got no segment at all, expected some; label at least one")
-        Y = len(states)
-        structure = Structure(states, np.ones(Y, np.int32), *known.bars)
-        if self.forbid_invalid == "never" or self.scheme is None:
-            structure = _unbarred(structure)
-        return Labelling(structure, known.labels, used, found)
-
-    def _tags(
-        self, target: Target, length: int, scheme: str, found: str | None, name: str
-    ) -> list[str]:
-        """Return the tags of a full target: as they are if they may be, else written anew."""
-        if isinstance(target, Tags) and scheme == found and self.forbid_invalid != "always":
-            return target
-        segments = segments_of(target, found, self.outside, name)
-        try:
-            return to_tags(segments, scheme, length, self.outside)
-        except InvalidInput as error:  # adjacent segments that plain tags cannot tell apart
-            raise InvalidInput(f"{name}.{error}") from None
-
-    def _possible_tags(self, labels: set[str], scheme: str) -> set[str]:
-        """Return the tags that segments with these labels can have."""
-        tags: set[str] = set()
-        for label in labels - {self.outside}:
-            for lengths in ((1,), (3,), (1, 1), (3, 3)):
-                ends = np.cumsum(lengths).tolist()
-                some = [(e - n, e, label) for n, e in zip(lengths, ends, strict=True)]
-                some = some[:1] if _BY_NAME[scheme.upper()].begin == "" else some
-                tags.update(to_tags(some, scheme, None, self.outside))
-        if self.outside in labels:
-            tags.update(to_tags([], scheme, 1, self.outside))
-        return tags
-
-    def _training_bars(self, structure: Structure) -> Structure:
-        return structure if self.forbid_invalid == "always" else _unbarred(structure)
-
-    def _rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
-        assert labelling.scheme is not None
-        tags = self._tags(target, length, labelling.scheme, labelling.found, name)
-        index = {state: k for k, state in enumerate(labelling.structure.states)}
-        rows = np.empty((length, 3), np.int32)
-        rows[:, 0] = np.arange(length)
-        rows[:, 1] = rows[:, 0] + 1
-        rows[:, 2] = [index[tag] for tag in tags]
-        return rows
-
-    def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
-        return tags.segments([k for _, _, k in path], path[0][0] if path else 0)
-
-    def _segmenting(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
-        tags = tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
-        return tags.names, tags.reading
-
-    def _joined_states(self, states: Sequence[str], scheme: str | None) -> Bools | None:
-        return tag_set(tuple(states), scheme or "plain", self.outside).joined
-
-    def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
-        return tag_set(tuple(states), scheme or "plain", self.outside).label_of
-
-    # -- segments that are known or asked for -------------------------------------------------
-
-    def _hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
-        assert labelling.scheme is not None
-        tags = tag_set(labelling.structure.states, labelling.scheme, self.outside)
-        labels = [*tags.labels, self.outside]
-        allowed, marks = known_labels(known, length, labels, self.outside, name)
-        return tags.restricted(allowed, marks, name), np.zeros(length + 1, np.uint8)
-
-    def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
-        tags = self._tag_set
-        with told_of(name):
-            known = Partial(
-                sorted(rules.required), rules.allowed, rules.boundaries, rules.no_boundaries
-            )
-            known.check(p.length)
-        labels = [*tags.labels, self.outside]
-        allowed, marks = known_labels(known, p.length, labels, self.outside, name)
-        states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
-        p.constrain(allowed=states)
-        for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
-            pairs = np.argwhere(wrong).tolist()
-            for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
-                # as add_transition would
-                p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
-        p.changed()
-        keep_rules(p, tags, rules, name)
-
     @property
-    def _tag_set(self) -> TagSet:
-        fitted = self._known
-        return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
+    def coding(self) -> TagCoding:
+        """How segments become states: each tag is one."""
+        return TagCoding(self.outside, self.scheme, self.forbid_invalid)
 
     @property
     def _reads_once(self) -> bool:
-        structure, bars = self._known.structure, self._tag_set.bars
+        fitted = self._known
+        structure, bars = fitted.structure, self.coding.tag_set(fitted).bars
         return all(np.array_equal(a, b) for a, b in zip(structure[2:], bars, strict=True))
 
     def _n_best(self, asked: Asked, n: int) -> list[list[tuple[list[Segment], float]]]:
-        tags = self._tag_set
+        tags = self.coding.tag_set(self._known)
         log_z = asked.log_partitions(self.n_threads)
         ranked = n_best_spelled(asked.potentials, tags.reading, n, self.n_threads)
         return [
@@ -298,21 +154,3 @@ class ChainCRF(Answers):
             ]
             for some, total in zip(ranked, log_z, strict=True)
         ]
-
-    def _chances(self, m: Marginals, p: Potentials, segments: list[Segment]) -> list[float]:
-        if not segments:
-            return []
-        tags, lookup = self._tag_set, _kernels.Lookup(problem_of(p), 0)
-        joined = tags.joined.astype(np.uint8)
-        return [
-            lookup.run(start, end, tags.states_of(label), joined) for start, end, label in segments
-        ]
-
-
-def _unbarred(structure: Structure) -> Structure:
-    """Return the structure with nothing forbidden."""
-    return structure._replace(
-        barred=np.zeros_like(structure.barred),
-        barred_start=np.zeros_like(structure.barred_start),
-        barred_end=np.zeros_like(structure.barred_end),
-    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
 from caesura.inference.door import threads_of
@@ -26,8 +28,14 @@ Floats = npt.NDArray[np.float64]
 class Development:
     """The segment F1 of weights on development data."""
 
-    def __init__(self, model: Model, training: Training, X: Any, y: Any) -> None:
-        documents, self._gold = model._gold(X, y, ("X_dev", "y_dev"))
+    def __init__(
+        self,
+        model: Model,
+        training: Training,
+        documents: Sequence[Document],
+        gold: list[list[Segment]],
+    ) -> None:
+        self._gold = gold
         if not any(self._gold):  # the score would be 0 throughout, and the first weights the best
             raise InvalidInput(
                 "y_dev: got no segment at all, expected some to compare with; label some, or leave "
@@ -39,7 +47,7 @@ class Development:
             raise error.changed(argument="X_dev") if error.argument == "X" else error from error
         self._model, self._training = model, training
         self._design = training.parameters.compile(self._corpus)
-        self._outside = model._outside_states(training.structure.states, training.scheme)
+        self._outside = model.coding.outside_states(training.structure.states, training.scheme)
         self._longest = max(map(len, documents), default=0)
         self._fitted = training.fitted(training.w0)  # only its states and its scheme are used
 
@@ -54,7 +62,7 @@ class Development:
             self._outside,
             self._longest,
         )
-        names, reading = model._segmenting(self._fitted)
+        names, reading = model.coding.reading(self._fitted)
         paths = scorer.best(self._design, reading, threads_of(model.n_threads))
         found = [segments or [] for segments in paths.segments(Segment, names)]
         return segment_counts(self._gold, found, model.outside).f1

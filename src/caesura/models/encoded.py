@@ -40,6 +40,11 @@ class Encoded(NamedTuple):
     conditions: list[_kernels.Condition] | None = None  # what answers must keep
     rules: Sequence[Rules] = ()  # the same as rules about segments
 
+    @property
+    def has_sums(self) -> bool:
+        """Whether probabilities can be asked for, not only the best segments."""
+        return True
+
     def best(self, reading: _kernels.Reading | None) -> _kernels.Paths:
         """Return the best segments, or states where no reading is given."""
         return self.ask(self.scorer.best, reading, self.threads, self.conditions)
@@ -66,6 +71,12 @@ class Encoded(NamedTuple):
 
 class SpanEncoded(Encoded):
     """Some sequences, ready for the kernels of features that look back."""
+
+    @property
+    def has_sums(self) -> bool:
+        """Whether features look back at one segment at most."""
+        scorer: Any = self.scorer
+        return bool(scorer.has_sums)
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
         """Raise: potentials see one segment and its label history, no more."""

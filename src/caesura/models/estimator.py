@@ -11,30 +11,24 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import whole
-from caesura.documents import Partial
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
-from caesura.features import SegmentFeature, Template
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
+from caesura.models.coding import Coding, Features
 from caesura.models.margin import check_loss
 from caesura.models.patterns import check_orders
 from caesura.models.protocol import Parameters
-from caesura.models.rules import Rules, StateRules, model_rules, state_rules
-from caesura.models.structure import Fitted, Labelling, Structure
-from caesura.models.targets import Hint, Rows, Target
-from caesura.potentials import Potentials
-from caesura.segments import Segment
+from caesura.models.rules import model_rules
+from caesura.models.structure import Fitted
 
-__all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of"]
+__all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of", "set_fitted"]
 
 MOST_THREADS = 1024
 MOST_CANDIDATES = 2**31 - 1
 MOST_BIAS = 1e9  # so that its sums with other scores are within those that the kernels take
 UPDATES = ("early", "max-violation", "standard")  # in the order of the kernels
 PRECISIONS = ("auto", "double", "mixed")
-Features = list[Template | SegmentFeature]
-Bools = npt.NDArray[np.bool_]
 
 
 class Estimator(Parameters):
@@ -89,9 +83,9 @@ class Estimator(Parameters):
     status_: str
     _fitted: Fitted | None = None
     _outside: str | None = None  # the label of text outside, when it was fitted
-    _calibration: Calibration | None = None
-    _margin: bool = False  # the scores are no logarithms of probabilities
-    _temperature: float | None = None  # that they have been divided by since
+    calibration_: Calibration | None = None  # what `calibrate` has learnt
+    margin_: bool = False  # whether the scores are no logarithms of probabilities
+    temperature_: float | None = None  # that they have been divided by since
     _online: Any = None  # of partial_fit: what the next call goes on from
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
@@ -102,10 +96,10 @@ class Estimator(Parameters):
 
     def _keep(self, given: Mapping[str, Any]) -> None:
         """Store the arguments of `__init__` as they are; `fit` checks them."""
-        for name in self._names():
+        for name in self.parameter_names():
             setattr(self, name, given[name])
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
         """Raise if a parameter is wrong."""
         for name in ("c1", "c2", "min_freq", "epsilon", "delta"):
             value = getattr(self, name)
@@ -166,60 +160,9 @@ class Estimator(Parameters):
 
     # -- what differs -------------------------------------------------------------------------
 
-    def _check_features(self, features: Features) -> None:
-        """Raise if a feature is of no use to this kind of model."""
-
-    def _labelling(
-        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
-    ) -> Labelling:
-        """Return the states of the model, by the labels of the training data."""
-        raise NotImplementedError
-
-    def _rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
-        """Return a full target as segments of states over the whole sequence."""
-        raise NotImplementedError
-
-    def _hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
-        """Return what is known of a sequence in terms of states."""
-        raise NotImplementedError
-
-    def _training_bars(self, structure: Structure) -> Structure:
-        """Return the structure in training, which may forbid less than in prediction."""
-        return structure
-
-    def _segments_of(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        """Return the segments of a path over states, without the text outside."""
-        raise NotImplementedError
-
-    def _segmenting(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
-        """Return the label of each state, None outside, and how states are read as segments."""
-        raise NotImplementedError
-
-    def _labels_of_states(self, states: Sequence[str], scheme: str | None) -> list[str]:
-        """Return the label of each state, the outside label where it is outside."""
-        raise NotImplementedError
-
-    def _state_rules(self, labelling: Labelling | Fitted, rules: Rules) -> StateRules:
-        """Return rules that hold for every sequence in terms of states."""
-        states, scheme = labelling.structure.states, labelling.scheme
-        joined = self._joined_states(states, scheme)
-        return state_rules(rules, self._labels_of_states(states, scheme), joined, "constraints")
-
-    def _joined_states(self, states: Sequence[str], scheme: str | None) -> Bools | None:
-        """Return which state goes on with the segment of which, (Y, Y), where states are tags."""
-        return None
-
-    def _ruled(
-        self, parameters: _kernels.Parameters, labelling: Labelling | Fitted, rules: Rules
-    ) -> _kernels.Parameters:
-        """Return the same weights where every segmentation keeps rules."""
-        if rules == Rules():
-            return parameters
-        asked = self._state_rules(labelling, rules)
-        return parameters.with_rules(asked.rules, asked.spelling)
-
-    def _constrain(self, p: Potentials, rules: Rules, name: str) -> None:
-        """Constrain potentials over states by rules about segments."""
+    @property
+    def coding(self) -> Coding:
+        """How the segments of this kind of model become states, with the parameters of now."""
         raise NotImplementedError
 
     # -- what fitting leaves behind ------------------------------------------------------------
@@ -246,10 +189,6 @@ class Estimator(Parameters):
             expected = f"{self._outside!r}, as in fit"
             raise InvalidInput(message("outside", self.outside, expected, "fit again to change it"))
 
-    def _outside_states(self, states: Sequence[str], scheme: str | None) -> list[int]:
-        labels = self._labels_of_states(states, scheme)
-        return [k for k, label in enumerate(labels) if label == self.outside]
-
     def _set_fitted(
         self, fitted: Fitted, calibration: Calibration | None = None, **learnt: Any
     ) -> None:
@@ -258,7 +197,7 @@ class Estimator(Parameters):
             {
                 "_fitted": fitted,
                 "_online": None,
-                "_calibration": calibration,
+                "calibration_": calibration,
                 "_outside": self.outside,
                 "features_": fitted.encoder.features,
                 "labels_": list(fitted.labels),
@@ -271,6 +210,13 @@ class Estimator(Parameters):
 def fitted_of(model: Estimator) -> Fitted:
     """Return what fitting has left behind in a model, or raise if it was not fitted."""
     return model._known
+
+
+def set_fitted(
+    model: Estimator, fitted: Fitted, calibration: Calibration | None = None, **learnt: Any
+) -> None:
+    """Make a model a fitted one, all at once: another thread may be predicting."""
+    model._set_fitted(fitted, calibration, **learnt)
 
 
 def _is_number(value: object) -> bool:

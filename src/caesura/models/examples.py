@@ -40,24 +40,24 @@ def examples_of(
     """Return encoded sequences with their labels; errors call the first of them ``y[first]``."""
     lengths = corpus.lengths
     check_targets(model, targets, first)
-    bars = model._training_bars(labelling.structure)
+    bars = model.coding.in_training(labelling.structure)
     hints: dict[int, Hint] = {}
     rows: list[Rows] = []
     for i, (target, length) in enumerate(zip(targets, lengths.tolist(), strict=True)):
         name = f"y[{first + i}]"
         if isinstance(target, Partial):
-            hints[i] = model._hint(target, length, labelling, name)
+            hints[i] = model.coding.hint(target, length, labelling, name)
             rows.append(np.zeros((0, 3), np.int32))
             continue
         try:
-            rows.append(model._rows(target, length, labelling, name))
+            rows.append(model.coding.rows(target, length, labelling, name))
         except KeyError as error:  # a state that this data is the first to have
             expected = f"one of {', '.join(labelling.structure.states)}"
             remedy = "name all labels in the first call of partial_fit: labels=[...]"
             raise InvalidInput(message(name, error.args[0], expected, remedy)) from None
     check_rows(rows, bars, first)
     gold = gold_of(lengths, len(bars.states), rows, hints)
-    _check_rules(gold, model._state_rules(labelling, model_rules(model.constraints)), first)
+    _check_rules(gold, model.coding.rules_of(labelling, model_rules(model.constraints)), first)
     known = {i: allowed for i, (allowed, _) in hints.items()}
     return Examples(encoder, corpus, gold, rows, weight, known)
 

@@ -116,7 +116,7 @@ def explain(model: Answers, x: Any, constraints: Any) -> list[Explanation]:
             raise
         raise error.changed(argument="x", index=None) from None
     said = model._named(best.segments)
-    chances = model._chances(inference.marginals(p), p, said)
+    chances = model.coding.chances(inference.marginals(p), p, said, fitted_of(model))
     reasons_of, read = _Reasons(model, document), _Reader(model, best.segments, said)
     out = []
     others = model._runners_up(p, best.segments, said)
@@ -192,7 +192,7 @@ class _Reasons:
         self.depth = max([2, *self.sizes]) - 1  # labels before a segment that count for it
         self.starts = _by_one(parameters.start, w[blocks.starts])
         self.ends = _by_one(parameters.end, w[blocks.ends])
-        outside = model._outside_states(fitted.structure.states, fitted.scheme)
+        outside = model.coding.outside_states(fitted.structure.states, fitted.scheme)
         self.bias = {k: float(model.outside_bias) for k in outside}
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
@@ -298,7 +298,7 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
     codes = shown.of_weights
     chosen = np.arange(len(codes))
     if label is not None:
-        said = model._labels_of_states(states, fitted.scheme)
+        said = model.coding.labels_of(states, fitted.scheme)
         mine = [k for k, state in enumerate(states) if label in (state, said[k])]
         if not mine:
             expected = f"one of {', '.join(dict.fromkeys([*said, *states]))}"

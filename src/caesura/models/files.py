@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura import _kernels, persistence
+from caesura import _kernels, normalisers, persistence
 from caesura.checks import check_scores
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
@@ -21,12 +21,13 @@ from caesura.models.answers import Answers
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
-from caesura.models.estimator import Features
+from caesura.models.estimator import Features, fitted_of, set_fitted
 from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
 from caesura.models.penalties import feature_name
 from caesura.models.rules import OF_LABELS, Rules, model_rules
-from caesura.models.semi import LONGEST, SemiCRF
+from caesura.models.segment_coding import LONGEST
+from caesura.models.semi import SemiCRF
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.segments import TAG_SCHEMES
 
@@ -52,10 +53,11 @@ BARS: dict[str, type[np.generic]] = {
 
 def save(model: Answers, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; weights of zero are left out."""
-    model._check()  # parameters may have been set since fitting
+    model.check_parameters()  # parameters may have been set since fitting
     header, arrays = content(model)
-    features = model._known.encoder.features
+    features = fitted_of(model).encoder.features
     header["model"], header["options"] = model.kind, _options(model)
+    header["normalisers"] = normalisers.written(model.normalisers_)
     arrays["features"] = persistence.pack(to_spec(features))
     for name, lexicon in lexicons_of(features).items():
         arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
@@ -64,7 +66,7 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
 
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
     """Return what fitting left behind, but for the features, as plain data."""
-    fitted, calibration = model._known, model._calibration
+    fitted, calibration = fitted_of(model), model.calibration_
     structure = fitted.structure
     arrays, n_plain = (span_arrays(fitted), 0) if fitted.spans else nonzero(fitted)
     arrays |= {name: getattr(structure, name) for name in BARS}
@@ -79,8 +81,8 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
         "calibration": None if calibration is None else calibration.method,
         "calibration_bias": None if calibration is None else calibration.outside_bias,
     }
-    if model._margin:
-        header["temperature"] = model._temperature
+    if model.margin_:
+        header["temperature"] = model.temperature_
     if fitted.spans:
         header["keys"] = len(arrays["keys"])
     if fitted.rules != Rules():
@@ -163,18 +165,20 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
         return built
     kind = KINDS[header["model"]]
     features = _features(arrays, trust)
-    known = set(kind._names())
+    known = set(kind.parameter_names())
     options = {name: value for name, value in header["options"].items() if name in known}
     if isinstance(options["features"], list):
         options["features"] = features
     model = kind(**options)
-    model._check()
-    model._check_features(features)
-    model._set_fitted(*_restored(model, header, arrays, features), **_scale(header))
-    for column in model._known.encoder.columns:
+    model.check_parameters()
+    model.coding.check_features(features)
+    set_fitted(model, *_restored(model, header, arrays, features), **_scale(header))
+    for column in fitted_of(model).encoder.columns:
         if column.per_word:
             column.of_word("word")  # fails now, if its arguments are wrong
     model.history_, model.status_ = [], "loaded"
+    if "normalisers" in header:  # older files have none
+        model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model
 
 
@@ -226,7 +230,9 @@ def _restored(
     _require(len(w) == len(parameters), "weights: wrong length")
     check_scores("weights", w)
     rules = model_rules(header.get("constraints"))  # older files have none
-    parameters = model._ruled(parameters, Labelling(structure, labels, scheme, None), rules)
+    parameters = model.coding.with_rules(
+        parameters, Labelling(structure, labels, scheme, None), rules
+    )
     fitted = Fitted.of((structure, labels, scheme), encoder, parameters, w, rules)
     return fitted, _calibration(header["calibration"], bias, arrays)
 
@@ -236,7 +242,7 @@ def _scale(header: Mapping[str, Any]) -> dict[str, Any]:
     found = header.get("temperature")  # only models of a margin have one
     number = isinstance(found, float) and 0.0 < found < np.inf
     _require(found is None or number, "temperature: wrong")
-    return {"_margin": "temperature" in header, "_temperature": found}
+    return {"margin_": "temperature" in header, "temperature_": found}
 
 
 def _structure(
@@ -247,7 +253,7 @@ def _structure(
     _require(strings and len(set(states)) == len(states) > 0, "states: wrong")
     Y, chain = len(states), model.kind == "chain"
     _require((scheme in TAG_SCHEMES) if chain else scheme is None, "scheme: wrong")
-    labels = tuple(sorted({*model._labels_of_states(states, scheme)} - {model.outside}))
+    labels = tuple(sorted({*model.coding.labels_of(states, scheme)} - {model.outside}))
     _require(chain or states[: len(labels)] == labels, "states: in another order")
     parts = [_array(arrays, name, kind, 1 + (name == "barred")) for name, kind in BARS.items()]
     shapes = [(Y,), (Y, Y), (Y,), (Y,)]
@@ -348,18 +354,20 @@ def _require(good: bool, problem: str) -> None:
 def pickled(model: Answers) -> dict[str, Any]:
     """Return all of a model: its parameters, and what a file would hold."""
     state: dict[str, Any] = {"params": model.get_params()}
-    if model._fitted is not None:
+    if model.__sklearn_is_fitted__():
         state["content"] = content(model)
-        state["features"] = model._fitted.encoder.features
+        state["features"] = fitted_of(model).encoder.features
         state["history"] = model.history_, model.status_
+    state["normalisers"] = dict(model._normalisers)
     return state
 
 
 def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
     """Make a model what it was."""
-    model._keep(state["params"])
+    type(model).__init__(model, **state["params"])
     if "content" in state:
         header, arrays = state["content"]
         restored = _restored(model, header, arrays, state["features"])
-        model._set_fitted(*restored, **_scale(header))
+        set_fitted(model, *restored, **_scale(header))
         model.history_, model.status_ = state["history"]
+    model._normalisers = state.get("normalisers", {})

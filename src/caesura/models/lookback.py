@@ -129,8 +129,13 @@ class SpanAnswers:
         self._check_sums("sample")
         return self.kernel.sample(design, *arguments[:-1])
 
+    @property
+    def has_sums(self) -> bool:
+        """Whether probabilities can be asked for, not only the best segments."""
+        return self.kernel.depth <= 1 and self.own is None
+
     def _check_sums(self, what: str) -> None:
-        if self.kernel.depth > 1 or self.own is not None:
+        if not self.has_sums:
             raise InvalidInput(
                 f"{what}: not available for features that look back at two segments or more, for "
                 "which there is only search; ask predict, or leave these features out"
@@ -258,7 +263,7 @@ class _Score:
         states = training.labelling.structure.states
         self._own = own_features(training.encoder, states, documents.__getitem__)
         fitted = span_fitted(training.labelling[:3], training.encoder, training.model)
-        self._names, self._reading = model._segmenting(fitted)
+        self._names, self._reading = model.coding.reading(fitted)
 
     def __call__(self, kernel: _kernels.SpanModel) -> float:
         model = self._model

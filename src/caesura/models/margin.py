@@ -104,7 +104,7 @@ def set_loss(model: Model, training: Training) -> None:
     if not LEARNERS[model.learner].losses:
         return
     labelling = Labelling(training.structure, training.labels, training.scheme, None)
-    _, reading = model._segmenting(labelling)
+    _, reading = model.coding.reading(labelling)
     name = "none" if loss in (None, "log") else str(loss)
     training.objective.set_loss(name, reading, _token_weights(model, labelling))
 
@@ -113,7 +113,7 @@ def _token_weights(model: Model, labelling: Labelling) -> npt.NDArray[np.float64
     """Return how much a wrong token costs, by the state that it should have."""
     if not isinstance(model.class_weight, Mapping):
         return None
-    labels = model._labels_of_states(labelling.structure.states, labelling.scheme)
+    labels = model.coding.labels_of(labelling.structure.states, labelling.scheme)
     return np.array([float(model.class_weight.get(label, 1.0)) for label in labels])
 
 

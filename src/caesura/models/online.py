@@ -83,7 +83,7 @@ class OnlineModel(Model):
         >>> model.predict(["Leeds"])[0]
         [Segment(start=0, end=1, label='town')]
         """
-        self._check()
+        self.check_parameters()
         check_online(self, "partial_fit")
         before = self._gone_on(labels)
         features, chunks = self._declared_for(paired(X, y), before and before.fitted)
@@ -140,10 +140,11 @@ class OnlineModel(Model):
         if before is not None:
             found = before.labelling.found or scheme_of(targets, self.outside)
             return before.labelling._replace(found=found)
-        known = list(self._labelling(targets, lengths, None).labels if labels is None else labels)
+        coding = self.coding
+        known = list(coding.labelling(targets, lengths, None).labels if labels is None else labels)
         # A token that may be anything makes every label possible, and text outside.
         anything = Partial(tokens={0: [*known, self.outside]})
-        labelling = self._labelling([*targets, anything], [*lengths, 1], None)
+        labelling = coding.labelling([*targets, anything], [*lengths, 1], None)
         if set(labelling.labels) - set(known):
             new = sorted(set(labelling.labels) - set(known))
             expected = f"only labels of labels=, which are {', '.join(known)}"
@@ -178,8 +179,8 @@ class OnlineModel(Model):
             fitted,
             history_=[*history, _progress(state)],
             status_="diverged" if state.status == "diverged" else "partial",
-            _margin=not is_probabilistic(self.learner, self.loss),
-            _temperature=None,
+            margin_=not is_probabilistic(self.learner, self.loss),
+            temperature_=None,
             _online=_Online(fitted, labelling, state, seen, (self.learner, self.average)),
         )
 

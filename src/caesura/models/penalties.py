@@ -100,7 +100,7 @@ def class_costs(model: Model, labelling: Labelling, examples: Examples) -> Float
     """
     if model.class_weight is None or LEARNERS[model.learner].losses:
         return None
-    labels = np.array(model._labels_of_states(labelling.structure.states, labelling.scheme))
+    labels = np.array(model.coding.labels_of(labelling.structure.states, labelling.scheme))
     by_state = np.zeros(len(labels))
     if not isinstance(model.class_weight, Mapping):
         remedy = "write {'PER': 2.0}"

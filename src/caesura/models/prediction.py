@@ -79,7 +79,7 @@ class Predictor(OnlineModel):
             return fitted.scorer
         key, kept = (bias, bounds.tobytes()), self._biased
         if kept is None or kept[0] is not fitted or kept[1] != key:
-            outside = self._outside_states(structure.states, fitted.scheme)
+            outside = self.coding.outside_states(structure.states, fitted.scheme)
             scorer = scorer_of(fitted.parameters, fitted.w, structure, bias, outside, longest)
             self._biased = kept = (fitted, key, scorer)
         return kept[2]
@@ -116,8 +116,8 @@ class Predictor(OnlineModel):
             rules = checked_rules(rules, length, self._rule_labels, self.outside)
         p = Potentials(length, fitted.structure.states)
         if fitted.rules != Rules():
-            self._constrain(p, fitted.rules, "constraints")
-        self._constrain(p, rules, name)
+            self.coding.constrain(p, fitted.rules, "constraints", fitted)
+        self.coding.constrain(p, rules, name, fitted)
         return rules, p
 
     def _encoded_spans(self, fitted: Fitted, first: int, raw: list[Any], threads: int) -> Encoded:
@@ -130,7 +130,7 @@ class Predictor(OnlineModel):
         bias = None
         if self._checked_bias():
             bias = np.zeros(len(structure.states))
-            bias[self._outside_states(structure.states, fitted.scheme)] = self.outside_bias
+            bias[self.coding.outside_states(structure.states, fitted.scheme)] = self.outside_bias
 
         def document(i: int) -> Document:
             return documents_of([raw[i]], self.tokeniser, "X", first + i)[0]
@@ -152,7 +152,7 @@ class Predictor(OnlineModel):
         constraints : dict, or one dict for each sequence, optional
             Arguments of `Potentials.constrain` that every answer must keep.
         """
-        names, reading = self._segmenting(self._known)
+        names, reading = self.coding.reading(self._known)
         return Ragged(
             _possible(
                 segments
@@ -163,9 +163,7 @@ class Predictor(OnlineModel):
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
         """Return the segments of a path over states that are given by name."""
-        fitted = fitted or self._known
-        index = {state: k for k, state in enumerate(fitted.structure.states)}
-        return self._segments_of([(s, e, index[state]) for s, e, state in segments], fitted)
+        return self.coding.named_segments(list(segments), fitted or self._known)
 
     def potentials(self, x: Any) -> Potentials:
         """Return the log-potentials of one sequence, of which everything can be asked.
@@ -176,7 +174,7 @@ class Predictor(OnlineModel):
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""
-        rules, i = each_rules(constraints, X), -1
+        fitted, rules, i = self._known, each_rules(constraints, X), -1
         some, tokens = Asked(0, [], []), 0
         for i, p in enumerate(self._potentials(X)):
             mine, name = next(rules, (None, ""))
@@ -185,7 +183,7 @@ class Predictor(OnlineModel):
             if mine != Rules():
                 with told_of(name):
                     mine = checked_rules(mine, p.length, self._rule_labels, self.outside)
-                self._constrain(p, mine, name)
+                self.coding.constrain(p, mine, name, fitted)
             some.potentials.append(p)
             some.rules.append(mine)
             tokens += p.length + 1
@@ -201,7 +199,7 @@ class Predictor(OnlineModel):
     def _rule_labels(self) -> list[str]:
         """The labels that rules may name: outside is one where the model knows it."""
         fitted = self._known
-        outside = self._outside_states(fitted.structure.states, fitted.scheme)
+        outside = self.coding.outside_states(fitted.structure.states, fitted.scheme)
         return [*fitted.labels, *([self.outside] if outside else [])]
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
@@ -215,9 +213,9 @@ class Predictor(OnlineModel):
         fitted = self._known
         p = some.potentials(fitted, i)
         if fitted.rules != Rules():
-            self._constrain(p, fitted.rules, "constraints")
+            self.coding.constrain(p, fitted.rules, "constraints", fitted)
         if some.rules and some.rules[i] != Rules():
-            self._constrain(p, some.rules[i], "constraints")
+            self.coding.constrain(p, some.rules[i], "constraints", fitted)
         return p
 
     # -- more than the best --------------------------------------------------------------------
@@ -313,7 +311,7 @@ class Predictor(OnlineModel):
         return True
 
     def _ranked(self, some: Encoded, n: int) -> list[list[tuple[list[Segment], float]]]:
-        names, reading = self._segmenting(self._known)
+        names, reading = self.coding.reading(self._known)
         ranked: list[list[tuple[list[Segment], float]]] = some.ask(
             some.scorer.n_best, reading, Segment, names, n, some.threads, some.conditions
         )
@@ -355,7 +353,7 @@ class Predictor(OnlineModel):
 
     def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
         """Return n segmentations of each; the kernels add the index of a sequence to the seed."""
-        names, reading = self._segmenting(self._known)
+        names, reading = self.coding.reading(self._known)
         check_answers(n * (some.first + len(some.raw)))  # those before these count, too
         from_seed = (seed + some.first) % 2**64
         drawn: list[list[list[Segment]]] = some.ask(

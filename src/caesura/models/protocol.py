@@ -16,16 +16,17 @@ class Parameters:
     """The arguments of `__init__` as parameters of an estimator."""
 
     @classmethod
-    def _names(cls) -> list[str]:
+    def parameter_names(cls) -> list[str]:
+        """Return the names of the parameters, in the order of `__init__`."""
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in self._names()}
+        return {name: getattr(self, name) for name in self.parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
-        known = self._names()
+        known = self.parameter_names()
         for name in params:
             if name not in known:
                 expected = f"one of {', '.join(known)}"

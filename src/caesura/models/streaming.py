@@ -14,7 +14,7 @@ data is read a second time before the first pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -45,7 +45,14 @@ if TYPE_CHECKING:
     from caesura.models.base import Model
     from caesura.models.estimator import Estimator, Features
 
-__all__ = ["check_features", "check_online", "check_stream", "streamed"]
+__all__ = [
+    "Streamed",
+    "check_features",
+    "check_online",
+    "check_stream",
+    "first_block",
+    "streamed",
+]
 
 Longs = npt.NDArray[np.int64]
 BLOCK = 100_000  # tokens: a block ends with the chunk of sequences that reaches so many
@@ -119,7 +126,7 @@ def _blocks(data: Iterable[Chunk], encoder: Encoder, grow: bool) -> Iterator[_Bl
         yield block
 
 
-def _first(data: Iterator[Chunk]) -> Iterator[Chunk]:
+def first_block(data: Iterator[Chunk]) -> Iterator[Chunk]:
     """Yield the chunks of the first block."""
     tokens = 0
     for chunk in data:
@@ -168,7 +175,7 @@ class _Witnesses:
     def labelling(self, model: Model, before: Fitted | None) -> Labelling:
         """Return the states of the model; errors name sequences by their place in the data."""
         try:
-            return model._labelling(self.targets, self.lengths, before)
+            return model.coding.labelling(self.targets, self.lengths, before)
         except InvalidInput as error:
             if error.index is None:
                 raise
@@ -238,15 +245,25 @@ class _Read(NamedTuple):
     n_first: int  # of the first block
 
 
+class Streamed(NamedTuple):
+    """Data that is read anew for each pass."""
+
+    pairs: tuple[Any, Any]  # X and y
+    features: Features
+    chunks: Iterator[Chunk]  # the data of the first pass
+    size: int  # of a chunk, in sequences
+
+
 class _Stream:
     """The data of a run, and how it is read."""
 
-    def __init__(self, model: Model, data: tuple[Any, Any], encoder: Encoder) -> None:
+    def __init__(self, model: Model, data: Streamed, encoder: Encoder) -> None:
         self.model, self.data, self.encoder = model, data, encoder
 
     def chunks(self) -> Iterator[Chunk]:
         """Read the data from its beginning."""
-        return labelled(paired(*self.data), self.model.tokeniser, size=self.model._chunk)
+        data = self.data
+        return labelled(paired(*data.pairs), self.model.tokeniser, size=data.size)
 
     def read(
         self, chunks: Iterable[Chunk], before: Fitted | None, told: Callable[[int], None]
@@ -276,13 +293,13 @@ class _Stream:
             for block in _blocks(self.chunks(), encoder, False):
                 pairs.add(self._parameters(block, labelling))
                 told(total)
-        bars = model._training_bars(labelling.structure)
+        bars = model.coding.in_training(labelling.structure)
         bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
         return _Read(labelling, bars, pairs.parameters(encoder.attributes, bars), total, n_first)
 
     def _parameters(self, block: _Block, labelling: Labelling) -> _kernels.Parameters:
         examples = self._examples(block, labelling, np.ones(len(block.targets)))
-        bars = self.model._training_bars(labelling.structure)
+        bars = self.model.coding.in_training(labelling.structure)
         return parameters_of(self.model, bars, examples, [])
 
     def _examples(self, block: _Block, labelling: Labelling, weight: Any) -> Examples:
@@ -339,22 +356,17 @@ def _check_total(wrong: bool, came: int, expected: int) -> None:
 
 def streamed(
     model: Model,
-    data: tuple[Any, Any],
+    data: Streamed,
     sample_weight: npt.ArrayLike | None,
     before: Fitted | None,
 ) -> tuple[Training, StreamedCorpora]:
     """Read labelled sequences for the first time; return all that learning from them needs."""
-    features, chunks = model._declared_for(paired(*data), before)
-    check_features(model, features, "stream=True")
-    if before is None:
-        head = list(_first(chunks))
-        features = model._learnt(features, head)
-        chunks = chain(head, chunks)
-    encoder = Encoder(features) if before is None else before.encoder.copy()
+    check_features(model, data.features, "stream=True")
+    encoder = Encoder(data.features) if before is None else before.encoder.copy()
     encoder.keep_first(model.max_attributes)
     stream = _Stream(model, data, encoder)
     with ProgressLine(show=model.verbose) as line:
-        read = stream.read(chunks, before, line.reading)
+        read = stream.read(data.chunks, before, line.reading)
     weight = weights_of(sample_weight, read.total)
     labelling, parameters = read.labelling, read.parameters
     warn_of_many(_n_states(labelling), read.total)
@@ -363,7 +375,7 @@ def streamed(
             parameters = merged(parameters, before, read.bars, encoder.attributes)
     check_states(parameters)
     rules = model_rules(model.constraints)
-    parameters = model._ruled(parameters, labelling, rules)
+    parameters = model.coding.with_rules(parameters, labelling, rules)
     structure = labelling.structure
     w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
     near = before is not None and model.warm_start == "near"

@@ -22,6 +22,7 @@ from caesura.errors import InvalidInput
 from caesura.inference.door import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.models.encoded import asked
+from caesura.models.estimator import fitted_of
 from caesura.models.structure import Fitted, Labelling, layout_bounds, scorer_of
 from caesura.models.targets import Rows, gold_of
 from caesura.segments import Segment
@@ -49,7 +50,7 @@ def find_temperature(
 
     Sequences whose labels the model cannot give are left out.
     """
-    fitted = model._known
+    fitted = fitted_of(model)
     rows = _possible(model, documents, gold)
     kept = [i for i, some in enumerate(rows) if some is not None]
     if not kept:
@@ -93,12 +94,12 @@ def _possible(
     model: Model, documents: Sequence[Document], gold: Sequence[list[Segment]]
 ) -> list[Rows | None]:
     """Return the states of each gold segmentation; None where the model forbids it."""
-    structure, labels, scheme = model._known[:3]
+    structure, labels, scheme = fitted_of(model)[:3]
     labelling = Labelling(structure, labels, scheme, scheme)
     out: list[Rows | None] = []
     for i, (document, segments) in enumerate(zip(documents, gold, strict=True)):
         try:
-            rows = model._rows(segments, len(document), labelling, f"y[{i}]")
+            rows = model.coding.rows(segments, len(document), labelling, f"y[{i}]")
         except KeyError:  # a tag that the training data does not have
             out.append(None)
             continue

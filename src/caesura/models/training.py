@@ -95,7 +95,7 @@ class Training(NamedTuple):
                 parameters = merged(parameters, before, bars, examples.encoder.attributes)
         check_states(parameters)
         rules = model_rules(model.constraints)
-        parameters = model._ruled(parameters, labelling, rules)
+        parameters = model.coding.with_rules(parameters, labelling, rules)
         objective = objective_of(model, labelling, examples, parameters, bars)
         w0 = np.zeros(len(parameters)) if before is None else carried(parameters, before, structure)
         labels, scheme = labelling.labels, labelling.scheme
@@ -116,7 +116,7 @@ class Training(NamedTuple):
 
 def training_bars(model: Model, labelling: Labelling, examples: Examples) -> Structure:
     """Return the structure in training, as the kernels want it for these sequences."""
-    bars = model._training_bars(labelling.structure)
+    bars = model.coding.in_training(labelling.structure)
     longest = int(examples.corpus.lengths.max(initial=0))
     return bars._replace(bounds=layout_bounds(bars.bounds, longest))
 

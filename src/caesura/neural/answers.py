@@ -13,8 +13,9 @@ from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.evaluation import segment_counts
 from caesura.models.base import Model
-from caesura.models.calibration import Calibration, Confident, calibrate
-from caesura.models.reading import documents_of, sequences
+from caesura.models.calibration import Confident, calibrate
+from caesura.models.extracting import Extracted
+from caesura.models.reading import documents_of, raw_chunks, sequences
 from caesura.neural.network import Network, threads
 from caesura.segments import Segment
 
@@ -27,7 +28,6 @@ class Answers(Model):
     """The questions that a fitted network answers."""
 
     _network: Network | None = None
-    _calibration: Calibration | None = None
 
     def _fitted_network(self) -> Network:
         if self._network is None:
@@ -147,7 +147,7 @@ class Answers(Model):
         for (cut, some), truth in zip(self._found(network, documents, True), gold, strict=True):
             right += [segment in set(truth) for segment in cut]
             chances += some
-        self._calibration = calibrate(np.array(chances), np.array(right, bool), method)
+        self.calibration_ = calibrate(np.array(chances), np.array(right, bool), method)
         return self
 
     def predict_confident(
@@ -175,15 +175,43 @@ class Answers(Model):
         -------
         list of list of Confident
         """
-        network, known = self._asked(constraints), self._calibration
+        known = self.calibration_
         least = 0.0 if threshold is None else float(threshold)
         if precision is not None:
             if known is None:
                 raise InvalidInput("precision: needs a calibrated model; call calibrate first")
             least = max(least, known.threshold_for(precision))
-        out = []
-        for cut, some in self._found(network, self._documents(X), True):
+        return [
+            [
+                Confident(s, p, known is not None, p < least)
+                for s, p in zip(cut, chances, strict=True)
+            ]
+            for cut, chances in self._calibrated(self._documents(X), constraints)
+        ]
+
+    def _calibrated(
+        self, documents: Sequence[Document], constraints: object
+    ) -> Iterator[tuple[list[Segment], list[float]]]:
+        """Yield the segments of each document with their probabilities."""
+        network, known = self._asked(constraints), self.calibration_
+        for cut, some in self._found(network, documents, True):
             shown = np.array(some) if known is None else known(np.array(some))
-            pairs = zip(cut, shown.tolist(), strict=True)
-            out.append([Confident(s, p, known is not None, p < least) for s, p in pairs])
-        return out
+            yield cut, shown.tolist()
+
+    def _labels(self) -> list[str]:
+        self._fitted_network()
+        return list(self.labels_)
+
+    def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
+        for first, raw in raw_chunks(X):
+            documents = documents_of(raw, self.tokeniser, "texts", first)
+            best = self.predict_n_best(documents, 1, constraints)
+            found = self._calibrated(documents, constraints)
+            yield (
+                first,
+                documents,
+                [
+                    (cut, chances, one[0][1] if one and one[0][0] == cut else None)
+                    for (cut, chances), one in zip(found, best, strict=True)
+                ],
+            )

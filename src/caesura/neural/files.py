@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura import persistence
+from caesura import normalisers, persistence
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
@@ -25,9 +25,9 @@ Arrays = dict[str, npt.NDArray[Any]]
 
 def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
     """Write a fitted model."""
-    model._check()
+    model.check_parameters()
     network = model._fitted_network()
-    encoder, known = network.encoder, model._calibration
+    encoder, known = network.encoder, model.calibration_
     options = model.get_params()
     options |= {"tokeniser": Tokeniser.of(model.tokeniser).spec, "features": None}
     if options["vectors"] is not None:
@@ -53,15 +53,16 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
         "labels": model.labels_,
         "longest": model._longest,
         "calibration": None if known is None else known.method,
+        "normalisers": normalisers.written(model.normalisers_),
     }
     persistence.write(path, "model", header, arrays)
 
 
 def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmenter:
     """Return the model in a file."""
-    names = set(NeuralSegmenter._names())
+    names = set(NeuralSegmenter.parameter_names())
     model = NeuralSegmenter(**{k: v for k, v in header["options"].items() if k in names})
-    model._check()
+    model.check_parameters()
 
     def part(prefix: str) -> Arrays:
         return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
@@ -87,7 +88,9 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
     model.n_features_ = sum(p.numel() for p in network.parameters())
     if header["calibration"] is not None:
         (knots, values), (seen, right) = arrays["calibration"], arrays["calibration.held_out"]
-        model._calibration = Calibration(
+        model.calibration_ = Calibration(
             header["calibration"], knots, values, seen, right.astype(bool)
         )
+    if "normalisers" in header:  # older files have none
+        model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model

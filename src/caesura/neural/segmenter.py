@@ -178,7 +178,8 @@ class NeuralSegmenter(Answers):
     ) -> None:
         self._keep(locals())
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter is wrong."""
         for name, some in (
             ("model", MODELS),
             ("context", CONTEXTS),
@@ -244,7 +245,7 @@ class NeuralSegmenter(Answers):
         -------
         self
         """
-        self._check()
+        self.check_parameters()
         if sample_weight is not None:
             raise InvalidInput("sample_weight: NeuralSegmenter does not support it; leave it out")
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
@@ -286,7 +287,7 @@ class NeuralSegmenter(Answers):
                 network, documents, gold, schedule, asked, checkpoint, shown_by, settings
             )
         self._network, self.labels_, self.history_ = network, labels, run.history
-        self.status_, self._calibration = status, None
+        self.status_, self.calibration_ = status, None
         self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
 

@@ -1,0 +1,333 @@
+"""Records: what a model finds in texts, as values with their place, probability and label.
+
+::
+
+    texts -> model.extract -> Records -> to_pandas, to_arrow, to_dicts
+                              Record     label -> values
+                              Value      text, start, end, probability, value
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from caesura.documents import Document
+from caesura.documents.document import has_no_words
+from caesura.errors import InvalidInput, MissingPackage
+from caesura.normalisers import Normaliser
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+    from caesura.segments import Segment
+
+__all__ = ["BETWEEN", "Record", "Records", "Value"]
+
+BETWEEN = " | "
+"""What stands between the values of one label in a cell of a table."""
+
+
+class Value(NamedTuple):
+    """One field that was found in a text.
+
+    Examples
+    --------
+    >>> Value("(1998).", 10, 17, 0.98, "1998").value
+    '1998'
+    """
+
+    text: str  # as it stands in the source
+    start: int  # characters of the source, half-open
+    end: int
+    probability: float | None  # that it is exactly right; None if the model gives none
+    value: Any  # the text, normalised; None if the normaliser found no value in it
+
+
+class Record(Mapping[str, tuple[Value, ...]]):
+    """What was found in one text: a mapping from each label of the model to its values.
+
+    A label that was not found has an empty tuple.
+
+    Parameters
+    ----------
+    text : str
+        The source.
+    fields : sequence of (label, Value)
+        What was found, in the order of the text.
+    labels : sequence of str
+        All labels of the model.
+    probability : float, optional
+        Of the whole segmentation, by the model itself (not calibrated).
+
+    Examples
+    --------
+    >>> year = Value("(1998).", 6, 13, 0.98, "1998")
+    >>> record = Record("Codd. (1998).", [("year", year)], ["author", "year"], 0.97)
+    >>> record["year"][0].value, record["author"], record.first("author")
+    ('1998', (), None)
+    """
+
+    __slots__ = ("_found", "_labels", "fields", "probability", "text")
+
+    def __init__(
+        self,
+        text: str,
+        fields: Sequence[tuple[str, Value]],
+        labels: Sequence[str],
+        probability: float | None = None,
+    ) -> None:
+        self.text, self.probability, self._labels = text, probability, labels
+        self.fields: tuple[tuple[str, Value], ...] = tuple(fields)
+        found: dict[str, tuple[Value, ...]] = {}
+        for label, value in self.fields:
+            found[label] = (*found.get(label, ()), value)
+        self._found = found
+
+    def __getitem__(self, label: str) -> tuple[Value, ...]:
+        if label in self._found:
+            return self._found[label]
+        if label in self._labels:
+            return ()
+        raise KeyError(label)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._labels)
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{label}={value.value!r}" for label, value in self.fields)
+        return f"Record({found})"
+
+    def first(self, label: str) -> Value | None:
+        """Return the first value of a label, or None if there is none.
+
+        Parameters
+        ----------
+        label : str
+            One of the labels of the model.
+        """
+        return next(iter(self[label]), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain data, which can be written as JSON.
+
+        Examples
+        --------
+        >>> year = Value("1998", 6, 10, 0.5, "1998")
+        >>> Record("Codd, 1998", [("year", year)], ["year"]).to_dict()["fields"]
+        {'year': [{'text': '1998', 'start': 6, 'end': 10, 'probability': 0.5, 'value': '1998'}]}
+        """
+        fields = {label: [value._asdict() for value in self[label]] for label in self}
+        return {"text": self.text, "probability": self.probability, "fields": fields}
+
+
+class Records(list[Record]):
+    """The records of many texts.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        One for each text.
+    labels : sequence of str
+        All labels of the model, in the order of columns.
+
+    Attributes
+    ----------
+    labels : list of str
+        The labels.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> X, y = ["Codd (1970)."], [[(0, 1, "author"), (1, 5, "year")]]
+    >>> records = caesura.SemiCRF(c2=0.01).fit(X, y).extract(X)
+    >>> records[0].first("year").value, records.columns()["year"]
+    ('1970', ['1970'])
+    """
+
+    def __init__(self, records: Iterable[Record] = (), labels: Sequence[str] = ()) -> None:
+        super().__init__(records)
+        self.labels = list(labels)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the records as plain data: nothing is left out, and JSON can hold it."""
+        return [record.to_dict() for record in self]
+
+    def columns(self, details: bool = False, verbatim: bool = False) -> dict[str, list[Any]]:
+        """Return a table of the records: names of columns, and a list of cells for each.
+
+        Parameters
+        ----------
+        details : bool
+            Whether three more columns follow each label: the characters where its value starts
+            and ends, and its probability; of several values the first start, the last end and
+            the lowest probability.
+        verbatim : bool
+            Whether cells hold the text as it stands in the source, in place of the value.
+
+        Returns
+        -------
+        dict
+            ``text``, a column for each label, and ``probability``, that of the whole row.  A cell
+            is None if the label was not found.  Several values are joined by `BETWEEN`.
+        """
+        out: dict[str, list[Any]] = {"text": [record.text for record in self]}
+        for label in self.labels:
+            values = [record[label] for record in self]
+            name = unused(label, out)
+            out[name] = [_cell(some, verbatim) for some in values]
+            if details:
+                places = [(v[0].start, v[-1].end) if v else (None, None) for v in values]
+                out[unused(f"{name}_start", out)] = [start for start, _ in places]
+                out[unused(f"{name}_end", out)] = [end for _, end in places]
+                out[unused(f"{name}_probability", out)] = [least(some) for some in values]
+        out[unused("probability", out)] = [record.probability for record in self]
+        return out
+
+    def to_pandas(self, details: bool = False, verbatim: bool = False) -> pandas.DataFrame:
+        """Return a DataFrame with a row for each record; it needs pandas.
+
+        Parameters
+        ----------
+        details, verbatim
+            See `columns`.
+        """
+        try:
+            import pandas
+        except ImportError:
+            raise MissingPackage("pandas", "tables", "to_pandas") from None
+        columns = self.columns(details, verbatim)
+        return pandas.DataFrame({name: _series(pandas, cells) for name, cells in columns.items()})
+
+    def to_arrow(self, details: bool = False, verbatim: bool = False) -> pyarrow.Table:
+        """Return an Arrow table with a row for each record; it needs pyarrow.
+
+        Parameters
+        ----------
+        details, verbatim
+            See `columns`.
+        """
+        try:
+            import pyarrow
+        except ImportError:
+            raise MissingPackage("pyarrow", "tables", "to_arrow") from None
+        columns = self.columns(details, verbatim)
+        return pyarrow.table({name: _array(pyarrow, cells) for name, cells in columns.items()})
+
+
+def _cell(values: Sequence[Value], verbatim: bool) -> Any:
+    """Return what a table holds of the values of one label."""
+    found = [one.text if verbatim else one.value for one in values]
+    found = [one for one in found if one is not None]
+    if len(found) <= 1:
+        return found[0] if found else None
+    return BETWEEN.join(map(str, found))
+
+
+def least(values: Iterable[Value]) -> float | None:
+    """Return the lowest probability of some values; None if there is none.
+
+    Examples
+    --------
+    >>> least([Value("a", 0, 1, 0.5, "a"), Value("b", 2, 3, 0.25, "b")])
+    0.25
+    """
+    return min((one.probability for one in values if one.probability is not None), default=None)
+
+
+def unused(name: str, taken: Mapping[str, Any]) -> str:
+    """Return a name for a column that no other has: with a number where it is taken.
+
+    Examples
+    --------
+    >>> unused("text", {"text": [], "text_2": []})
+    'text_3'
+    """
+    number, found = 1, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found
+
+
+def _series(pandas: Any, cells: list[Any]) -> Any:
+    """Return a pandas array: whole numbers stay whole numbers where some cells are empty."""
+    whole = any(type(cell) is int for cell in cells)
+    whole = whole and all(cell is None or type(cell) is int for cell in cells)
+    number = not whole and all(cell is None or type(cell) is float for cell in cells)
+    number = number and any(cell is not None for cell in cells)
+    return pandas.array(cells, "Int64" if whole else "float64" if number else "object")
+
+
+def _array(pyarrow: Any, cells: list[Any]) -> Any:
+    """Return an Arrow array: of strings if all cells are empty or of several types."""
+    if all(cell is None for cell in cells):
+        return pyarrow.array(cells, pyarrow.string())
+    try:
+        return pyarrow.array(cells)
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+
+
+# ---- made of what models answer ------------------------------------------------------------------
+
+
+def source(document: Document, name: str = "x") -> tuple[str, Sequence[tuple[int, int]]]:
+    """Return the text of a document and the character span of each token.
+
+    Tokens without a text are joined by spaces.
+
+    Examples
+    --------
+    >>> source(Document(("New", "York")))
+    ('New York', [(0, 3), (4, 8)])
+    """
+    if document.text is not None and document.offsets is not None:
+        return document.text, document.offsets
+    if has_no_words(document):
+        raise InvalidInput(
+            f"{name}: got attributes or numbers without words, expected a text, tokens or a "
+            "Document with them; records are made of text"
+        )
+    spans, reached = [], 0
+    for token in document.tokens:
+        spans.append((reached, reached + len(token)))
+        reached += len(token) + 1
+    return " ".join(document.tokens), spans
+
+
+def record_of(
+    document: Document,
+    found: Iterable[tuple[Segment, float | None]],
+    probability: float | None,
+    labels: Sequence[str],
+    normalisers: Mapping[str, Normaliser],
+    name: str = "x",
+) -> Record:
+    """Return the record of segments with their probabilities.
+
+    Examples
+    --------
+    >>> from caesura import Segment
+    >>> document = Document.from_text("Codd (1970).")
+    >>> record_of(document, [(Segment(1, 5, "year"), 0.9)], 0.9, ["year"], {"year": len})["year"]
+    (Value(text='(1970).', start=5, end=12, probability=0.9, value=7),)
+    """
+    text, offsets = source(document, name)
+    fields = []
+    for (first, last, label), chance in found:
+        start, end = offsets[first][0], offsets[last - 1][1]
+        whole = text[start:end]
+        try:
+            value = normalisers[label](whole)
+        except Exception as error:
+            raise InvalidInput(
+                f"normalisers[{label!r}]: raised {type(error).__name__} for {whole!r}: {error}; "
+                "correct the function"
+            ) from error
+        fields.append((label, Value(whole, start, end, chance, value)))
+    return Record(text, fields, labels, probability)

@@ -1,0 +1,116 @@
+"""How segments become states of the lattice, and how states are read as segments.
+
+The states of a semi-CRF are the labels of segments (`SegmentCoding`), those of a chain are tags
+(`TagCoding`).  This is all in which the two kinds of model differ: fitting, prediction, files and
+explanations ask the coding of a model, and never look at its kind.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.documents import Partial
+from caesura.features import SegmentFeature, Template
+from caesura.inference.results import Marginals
+from caesura.models.rules import Rules, StateRules, state_rules
+from caesura.models.structure import Fitted, Labelling, Structure
+from caesura.models.targets import Hint, Rows, Target
+from caesura.potentials import Potentials
+from caesura.segments import Segment
+
+__all__ = ["Coding", "Features"]
+
+Bools = npt.NDArray[np.bool_]
+Features = list[Template | SegmentFeature]
+
+
+@dataclass(frozen=True)
+class Coding(ABC):
+    """How the segments of one kind of model become states, and back."""
+
+    outside: str  # the label of text outside segments
+
+    def check_features(self, features: Features) -> None:
+        """Raise if a feature is of no use to this kind of model."""
+        return
+
+    # -- training: from labels to states -------------------------------------------------------
+
+    @abstractmethod
+    def labelling(
+        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
+    ) -> Labelling:
+        """Return the states of a model, by the labels of the training data."""
+
+    @abstractmethod
+    def rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
+        """Return a full target as segments of states over the whole sequence."""
+
+    @abstractmethod
+    def hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
+        """Return what is known of a sequence in terms of states."""
+
+    def in_training(self, structure: Structure) -> Structure:
+        """Return the structure in training, which may forbid less than in prediction."""
+        return structure
+
+    # -- prediction: from states to segments ---------------------------------------------------
+
+    @abstractmethod
+    def reading(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
+        """Return the label of each state, None outside, and how states are read as segments."""
+
+    @abstractmethod
+    def segments(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
+        """Return the segments of a path over states, without the text outside."""
+
+    def named_segments(self, path: Sequence[Segment], fitted: Fitted) -> list[Segment]:
+        """Return the segments of a path over states that are given by name."""
+        index = {state: k for k, state in enumerate(fitted.structure.states)}
+        return self.segments([(s, e, index[state]) for s, e, state in path], fitted)
+
+    @abstractmethod
+    def chances(
+        self, m: Marginals, p: Potentials, segments: list[Segment], fitted: Fitted
+    ) -> list[float]:
+        """Return the probabilities of segments."""
+
+    @abstractmethod
+    def labels_of(self, states: Sequence[str], scheme: str | None) -> list[str]:
+        """Return the label of each state, the outside label where it is outside."""
+
+    def outside_states(self, states: Sequence[str], scheme: str | None) -> list[int]:
+        """Return the states that are outside segments."""
+        labels = self.labels_of(states, scheme)
+        return [k for k, label in enumerate(labels) if label == self.outside]
+
+    # -- rules ---------------------------------------------------------------------------------
+
+    def joined(self, states: Sequence[str], scheme: str | None) -> Bools | None:
+        """Return which state goes on with the segment of which, (Y, Y), where states are tags."""
+        return None
+
+    def rules_of(self, labelling: Labelling | Fitted, rules: Rules) -> StateRules:
+        """Return rules that hold for every sequence in terms of states."""
+        states, scheme = labelling.structure.states, labelling.scheme
+        joined = self.joined(states, scheme)
+        return state_rules(rules, self.labels_of(states, scheme), joined, "constraints")
+
+    def with_rules(
+        self, parameters: _kernels.Parameters, labelling: Labelling | Fitted, rules: Rules
+    ) -> _kernels.Parameters:
+        """Return the same weights where every segmentation keeps rules."""
+        if rules == Rules():
+            return parameters
+        asked = self.rules_of(labelling, rules)
+        return parameters.with_rules(asked.rules, asked.spelling)
+
+    @abstractmethod
+    def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
+        """Constrain potentials over states by rules about segments."""

@@ -1,0 +1,199 @@
+"""Segments as states of a chain: each tag is a state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from caesura import _kernels
+from caesura.constraints import BARRED, FORCED
+from caesura.documents import Partial
+from caesura.errors import InvalidInput, message
+from caesura.features import Incremental, SegmentFeature, SegmentTemplate
+from caesura.inference.problems import problem_of
+from caesura.inference.results import Marginals
+from caesura.models.coding import Bools, Coding, Features
+from caesura.models.rules import Rules, told_of
+from caesura.models.schemes import TagSet, tag_set, tags_of
+from caesura.models.structure import Fitted, Labelling, Structure
+from caesura.models.tag_rules import keep_rules
+from caesura.models.targets import (
+    Hint,
+    Rows,
+    Tags,
+    Target,
+    known_labels,
+    said_labels,
+    scheme_of,
+    segments_of,
+)
+from caesura.potentials import Potentials
+from caesura.segments import _BY_NAME, Segment, to_tags
+
+__all__ = ["TagCoding"]
+
+
+@dataclass(frozen=True)
+class TagCoding(Coding):
+    """Each tag is a state; a segment is a run of them."""
+
+    scheme: str | None
+    forbid_invalid: str
+
+    def tag_set(self, fitted: Fitted | Labelling) -> TagSet:
+        """Return what the tags of a model say about segments."""
+        return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
+
+    def check_features(self, features: Features) -> None:
+        """Raise if a feature is of no use to a chain."""
+        for feature in features:
+            if isinstance(feature, SegmentTemplate | Incremental):
+                continue
+            if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
+                expected = "features of tokens and edges"
+                remedy = "take SemiCRF for features of segments, or leave it out"
+                raise InvalidInput(message("features", feature, expected, remedy))
+
+    def labelling(
+        self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
+    ) -> Labelling:
+        """Return the states of a model, by the labels of the training data."""
+        given = None if self.scheme in ("auto", None) else _BY_NAME[str(self.scheme).upper()].name
+        try:
+            found = scheme_of(targets, self.outside, given)
+        except InvalidInput:
+            if self.scheme is not None:
+                raise
+            found = "plain"  # tags are labels and nothing more
+        earlier = None if before is None else before.scheme
+        used = given or earlier or found or "BIO"
+        if earlier not in (None, used):
+            remedy = "keep the scheme, or fit a new model"
+            raise InvalidInput(message("scheme", used, f"{earlier}, as before", remedy))
+        tags = set() if before is None else set(before.structure.states)
+        for i, target in enumerate(targets):
+            if isinstance(target, Partial):
+                tags |= self._possible_tags(said_labels(target), used)
+            else:
+                tags.update(self._tags(target, lengths[i], used, found, f"y[{i}]"))
+        # Tags that begin a segment first: pairs that are never there lie together and are skipped.
+        listed = sorted(tags)
+        parts = dict(zip(listed, tags_of(listed, used, self.outside), strict=True))
+        states = tuple(sorted(listed, key=lambda tag: parts[tag].continues))
+        known = tag_set(states, used, self.outside)
+        if not known.labels:
+            raise InvalidInput("y: got no segment at all, expected some; label at least one")
+        Y = len(states)
+        structure = Structure(states, np.ones(Y, np.int32), *known.bars)
+        if self.forbid_invalid == "never" or self.scheme is None:
+            structure = _unbarred(structure)
+        return Labelling(structure, known.labels, used, found)
+
+    def _tags(
+        self, target: Target, length: int, scheme: str, found: str | None, name: str
+    ) -> list[str]:
+        """Return the tags of a full target: as they are if they may be, else written anew."""
+        if isinstance(target, Tags) and scheme == found and self.forbid_invalid != "always":
+            return target
+        segments = segments_of(target, found, self.outside, name)
+        try:
+            return to_tags(segments, scheme, length, self.outside)
+        except InvalidInput as error:  # adjacent segments that plain tags cannot tell apart
+            raise InvalidInput(f"{name}.{error}") from None
+
+    def _possible_tags(self, labels: set[str], scheme: str) -> set[str]:
+        """Return the tags that segments with these labels can have."""
+        tags: set[str] = set()
+        for label in labels - {self.outside}:
+            for lengths in ((1,), (3,), (1, 1), (3, 3)):
+                ends = np.cumsum(lengths).tolist()
+                some = [(e - n, e, label) for n, e in zip(lengths, ends, strict=True)]
+                some = some[:1] if _BY_NAME[scheme.upper()].begin == "" else some
+                tags.update(to_tags(some, scheme, None, self.outside))
+        if self.outside in labels:
+            tags.update(to_tags([], scheme, 1, self.outside))
+        return tags
+
+    def in_training(self, structure: Structure) -> Structure:
+        """Return the structure in training, where ill-formed tags may be possible."""
+        return structure if self.forbid_invalid == "always" else _unbarred(structure)
+
+    def rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
+        """Return a full target as segments of states over the whole sequence."""
+        assert labelling.scheme is not None
+        tags = self._tags(target, length, labelling.scheme, labelling.found, name)
+        index = {state: k for k, state in enumerate(labelling.structure.states)}
+        rows = np.empty((length, 3), np.int32)
+        rows[:, 0] = np.arange(length)
+        rows[:, 1] = rows[:, 0] + 1
+        rows[:, 2] = [index[tag] for tag in tags]
+        return rows
+
+    def segments(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
+        """Return the segments of a path over states, without the text outside."""
+        tags = self.tag_set(fitted)
+        return tags.segments([k for _, _, k in path], path[0][0] if path else 0)
+
+    def reading(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
+        """Return the label of each state, None outside, and how states are read as segments."""
+        tags = self.tag_set(fitted)
+        return tags.names, tags.reading
+
+    def joined(self, states: Sequence[str], scheme: str | None) -> Bools | None:
+        """Return which tag goes on with the segment of which, (Y, Y)."""
+        return tag_set(tuple(states), scheme or "plain", self.outside).joined
+
+    def labels_of(self, states: Sequence[str], scheme: str | None) -> list[str]:
+        """Return the label of each state, the outside label where it is outside."""
+        return tag_set(tuple(states), scheme or "plain", self.outside).label_of
+
+    def hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
+        """Return what is known of a sequence in terms of states."""
+        assert labelling.scheme is not None
+        tags = tag_set(labelling.structure.states, labelling.scheme, self.outside)
+        labels = [*tags.labels, self.outside]
+        allowed, marks = known_labels(known, length, labels, self.outside, name)
+        return tags.restricted(allowed, marks, name), np.zeros(length + 1, np.uint8)
+
+    def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
+        """Constrain potentials over states by rules about segments."""
+        tags = self.tag_set(fitted)
+        with told_of(name):
+            known = Partial(
+                sorted(rules.required), rules.allowed, rules.boundaries, rules.no_boundaries
+            )
+            known.check(p.length)
+        labels = [*tags.labels, self.outside]
+        allowed, marks = known_labels(known, p.length, labels, self.outside, name)
+        states = {t: np.flatnonzero(row).tolist() for t, row in enumerate(allowed[:, tags.label])}
+        p.constrain(allowed=states)
+        for mark, wrong in ((FORCED, tags.joined), (BARRED, ~tags.joined)):
+            pairs = np.argwhere(wrong).tolist()
+            for t in (np.flatnonzero(marks[1:-1] & mark) + 1).tolist():
+                # as add_transition would
+                p.parts.edges.extend((t, a, b, -np.inf) for a, b in pairs)
+        p.changed()
+        keep_rules(p, tags, rules, name)
+
+    def chances(
+        self, m: Marginals, p: Potentials, segments: list[Segment], fitted: Fitted
+    ) -> list[float]:
+        """Return the probabilities of segments."""
+        if not segments:
+            return []
+        tags, lookup = self.tag_set(fitted), _kernels.Lookup(problem_of(p), 0)
+        joined = tags.joined.astype(np.uint8)
+        return [
+            lookup.run(start, end, tags.states_of(label), joined) for start, end, label in segments
+        ]
+
+
+def _unbarred(structure: Structure) -> Structure:
+    """Return the structure with nothing forbidden."""
+    return structure._replace(
+        barred=np.zeros_like(structure.barred),
+        barred_start=np.zeros_like(structure.barred_start),
+        barred_end=np.zeros_like(structure.barred_end),
+    )
