@@ -282,6 +282,7 @@ def main() -> None:
     parser.add_argument("--plan", default="frozen")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--task", choices=WIDTH, help="one task only")
+    parser.add_argument("--model", choices=MODELS, action="append", help="some models only")
     parser.add_argument("--plot", metavar="FILE", help="draw the sizes of graphs")
     parser.add_argument("--show", action="store_true", help="print a table of the results")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
@@ -293,7 +294,7 @@ def main() -> None:
         if run["seed"] not in seeds or key(run) in map(key, results(arguments.out)):
             continue
         task = run["task"]
-        if arguments.task not in (None, task):
+        if arguments.task not in (None, task) or run["model"] not in (arguments.model or MODELS):
             continue
         if task not in corpora:
             parts = corpus(arguments.data, task)
