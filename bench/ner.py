@@ -262,8 +262,7 @@ def plot(path: str, rows: list[dict[str, Any]]) -> None:
             tokens, spans, arcs = np.array(one["test_sizes"]).T
             shown = np.maximum(spans + arcs, 0.5)  # none at all is drawn at a half
             axes[0].loglog(tokens, shown, ".", color=colour, ms=3, alpha=0.4, label=task)
-            sizes = np.array(one["training_sizes"])
-            smooth = np.maximum(savgol_filter(sizes, min(51, len(sizes) // 2 * 2 - 1), 3), 0.5)
+            smooth = np.exp(savgol_filter(np.log(np.array(one["training_sizes"]) + 0.5), 21, 2))
             axes[1].loglog(np.arange(1, len(smooth) + 1), smooth, color=colour, label=task)
     line = np.array([1, 120])
     axes[0].loglog(line, line, "--", color="#888888", label="as many as tokens")
