@@ -160,7 +160,9 @@ def line_of(answer: Answer) -> str:
     found = record(answer)
     try:
         return orjson.dumps(found, _plain).decode()
-    except TypeError:  # half of a surrogate pair, or a number beyond 64 bits
+    except TypeError as error:  # half of a surrogate pair, or a number beyond 64 bits
+        if error.__cause__ is not None:  # what `_plain` raised, which may be a KeyboardInterrupt
+            raise error.__cause__ from None
         return json.dumps(found, default=sorted, separators=(",", ":"))
 
 
