@@ -486,7 +486,7 @@ def test_unknown_formats(tmp_path: Path) -> None:
         write("a.doc", [])
     with refused("path: got '-', expected a name that ends in .conll"):
         write("-", [])
-    with refused("format: got 'yaml', expected conll or jsonl or csv or xml or brat or text"):
+    with refused("format: got 'yaml', expected conll or jsonl or csv or parquet or xlsx or "):
         read("a.conll", "yaml")
     path = put(tmp_path, "a O\n", "a.txt")
     assert read(path, "conll", scheme="BIO").scheme == "BIO"

@@ -212,6 +212,13 @@ def test_a_second_process_waits(locked: tuple[str, subprocess.Popen[str]]) -> No
     timer.join()
 
 
+def test_a_file_that_this_process_has_open(tmp_path: Path) -> None:
+    into = str(tmp_path / "a.duckdb")
+    with duckdb.connect(into) as connection:
+        assert load(model(), texts(3), into, wait=0).written == 3
+        assert connection.sql("SELECT count(*) FROM records").fetchall() == [(3,)]
+
+
 def test_a_locked_file_of_sqlite(tmp_path: Path) -> None:
     into = tmp_path / "a.db"
     holder = sqlite3.connect(into, isolation_level=None)

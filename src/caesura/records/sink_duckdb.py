@@ -36,8 +36,9 @@ TYPES: dict[Kind, str] = {
     "number": "DOUBLE",
     "boolean": "BOOLEAN",
 }
+MEMORY = "512MB"  # that DuckDB may use, mostly to keep what it has read; else nearly all
 PAUSE = 0.1  # seconds between attempts to open a locked file
-_LOCKED = re.compile(r"Could not set lock|different configuration|Conflicting lock", re.IGNORECASE)
+_LOCKED = re.compile(r"Could not set lock|Conflicting lock", re.IGNORECASE)
 _VIEW = "caesura_batch"
 
 
@@ -128,8 +129,10 @@ class DuckDBSink:
         deadline = time.monotonic() + self._wait
         while True:
             try:
-                return self._duckdb.connect(self.path)
+                return self._duckdb.connect(self.path, config={"memory_limit": MEMORY})
             except self._duckdb.Error as error:
+                if "different configuration" in str(error):  # this process has it open
+                    return self._duckdb.connect(self.path)
                 if not _LOCKED.search(str(error)):
                     raise InvalidInput(_said(self.path, error)) from None
                 if time.monotonic() >= deadline:

@@ -1,0 +1,262 @@
+"""Long segments: neural semi-CRFs without a bound on lengths beside bounded ones.
+
+    python bench/long_segments.py [--part growth|synthetic|cora] [--data FOLDER] [--plot FILE]
+
+"overlapping" has scores of tokens, starts and ends, and no bound.  "bounded" has the same scores,
+written out for each segment up to the longest one of the training data, or up to 20 tokens: longer
+segments are then cut into pieces to learn from.  "semi" scores a vector of each segment.  In the
+answers of all models neighbours with one label are joined, for no two of the data have the same.
+
+"growth" times a training step and takes its peak of memory, each case in a process of its own.
+"synthetic" makes sequences whose segments have up to 10, 50 or 200 tokens: words say little about
+their label each, and marks, some of them false, stand where a segment begins.  "cora" is the
+fields of references.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from orders_data import cora, figure, runs
+from timing import table
+
+import caesura
+from caesura.neural import NeuralSegmenter, heads
+from caesura.neural.lattice import summed
+from caesura.neural.layers import SemiCRFLayer
+
+LENGTHS = (8, 32, 128, 512)  # longest segment in "growth"; texts are twice as long
+HIDDEN, LABELS, TEXTS = 32, ["a", "b", "c"], 4
+MODELS = ("chain", "overlapping", "bounded", "semi")
+SHORT = 20  # the bound of "bounded, 20"
+SEEDS = (0, 1, 2)
+LONGEST = (10, 50, 200)  # in "synthetic"
+
+
+class Bounded(heads.OverlappingHead):
+    """The scores of the overlapping model under a bound, with an entry for each segment."""
+
+    def __init__(self, size: int, labels: Any, longest: int) -> None:
+        super().__init__(size, labels, "O", 1, True)
+        self.longest = longest
+        bounds = [1] + [longest] * len(labels)
+        self.layer: Any = SemiCRFLayer(len(self.labels), bounds)
+
+    def _scores(self, states: torch.Tensor, extra: Any) -> tuple[torch.Tensor, dict[str, Any]]:
+        tokens, parts = super()._scores(states, extra)
+        T, L = tokens.shape[1], self.longest
+        later = torch.nn.functional.pad(parts["ends"], (0, 0, 0, L - 1))
+        ends = torch.stack([later[:, k : k + T] for k in range(L)], 2)  # of [t, t + k + 1)
+        return summed(tokens, L) + parts["starts"][:, :, None] + ends, {}
+
+    def _rows(self, gold: Any, lengths: Any) -> torch.Tensor:
+        L = self.longest
+        pieces = [
+            [caesura.Segment(k, min(k + L, e), y) for s, e, y in cut for k in range(s, e, L)]
+            for cut in gold
+        ]
+        return super()._rows(pieces, lengths)
+
+
+def joined(cut: Any) -> list[caesura.Segment]:
+    """Return segments in which neighbours with one label are one."""
+    out: list[caesura.Segment] = []
+    for one in cut:
+        if out and out[-1].end == one.start and out[-1].label == one.label:
+            one = caesura.Segment(out.pop().start, one.end, one.label)
+        out.append(one)
+    return out
+
+
+class Segmenter(NeuralSegmenter):
+    """A segmenter whose head may be `Bounded`."""
+
+    bound: int | str | None = None
+
+    def _network_of(self, *given: Any) -> Any:
+        network = super()._network_of(*given)
+        if self.bound is not None:
+            longest = self._longest if self.bound == "observed" else int(self.bound)
+            network.head = Bounded(network.encoder.size, network.head.labels[1:], longest)
+        return network
+
+
+# -- a training step -------------------------------------------------------------------------------
+
+
+def step(model: str, longest: int) -> dict[str, float]:
+    """Return seconds of CPU and megabytes of a loss with its gradient."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    common = (HIDDEN, LABELS, "O", 1, True)
+    if model == "bounded":
+        head: Any = Bounded(HIDDEN, LABELS, longest)
+    elif model == "semi":
+        more: dict[str, Any] = {"representation": "sum", "dropout": 0.0}
+        head = heads.SemiHead(*common, max_length=longest, **more)
+    else:
+        head = {"chain": heads.ChainHead, "overlapping": heads.OverlappingHead}[model](*common)
+    T = 2 * longest
+    states = torch.randn(TEXTS, T, HIDDEN, requires_grad=True)
+    gold = [[caesura.Segment(0, longest, "a"), caesura.Segment(longest, T, "b")]] * TEXTS
+
+    def once(size: int) -> None:
+        part = states[:, :size]
+        cut = [[s for s in some if s.end <= size] for some in gold]
+        head.loss(part, [size] * TEXTS, cut, None).mean().backward()
+
+    once(8)  # what is loaded at the first call
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    times = []
+    for _ in range(3):
+        began = time.process_time()
+        once(T)
+        times.append(time.process_time() - began)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"seconds": min(times), "MB": (peak - before) / 1024}
+
+
+def growth(plot: str | None) -> None:
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for model in MODELS:
+        for longest in LENGTHS:
+            command = [sys.executable, __file__, "--case", model, str(longest)]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            found[model, longest] = json.loads(done.stdout)
+            print(model, longest, found[model, longest], flush=True)
+    rows = []
+    for longest in LENGTHS:
+        cells = [f"{1e3 * found[m, longest]['seconds']:.1f}" for m in MODELS]
+        cells += [f"{found[m, longest]['MB']:.1f}" for m in MODELS]
+        rows.append([2 * longest, longest, *cells])
+    head = ["tokens", "longest", *(f"{m}, ms" for m in MODELS), *(f"{m}, MB" for m in MODELS)]
+    print(table(head, rows))
+    if plot:
+        draw(plot, found)
+
+
+def draw(path: str, found: dict[tuple[str, int], dict[str, float]]) -> None:
+    made, axes = figure(9.0, 3.4)
+    colours = ("#888888", "#1f6fb4", "#dd8452", "#c44e52")
+    names = ("seconds", "MB"), ("a training step, seconds", "its memory, MB")
+    for axis, field, title in zip(axes, *names, strict=True):
+        for model, colour in zip(MODELS, colours, strict=True):
+            values = [max(found[model, n][field], 0.1 if field == "MB" else 0.0) for n in LENGTHS]
+            axis.loglog(LENGTHS, values, "o-", color=colour, ms=4, label=model)
+        axis.set(xlabel="longest segment, tokens", title=title)
+        axis.legend(fontsize=8)
+    made.tight_layout()
+    made.savefig(path, dpi=110)
+
+
+# -- accuracy --------------------------------------------------------------------------------------
+
+
+def text(longest: int, rng: np.random.Generator) -> caesura.Document:
+    """Draw five segments with words that lean towards their label."""
+    tokens: list[str] = []
+    segments = []
+    last = -1
+    for _ in range(5):
+        label = int(rng.choice([y for y in range(3) if y != last]))
+        size, last = min(1 + int(rng.exponential(longest / 3)), longest), label
+        own = rng.random(size) < 0.4
+        words = np.where(own, 10 * label + rng.integers(0, 10, size), rng.integers(0, 30, size))
+        drawn = [f"w{word}" for word in words]
+        marked = rng.random(size) < 0.03
+        marked[0] = rng.random() < 0.9
+        drawn = [f"!{word}" if m else word for word, m in zip(drawn, marked, strict=True)]
+        segments.append(caesura.Segment(len(tokens), len(tokens) + size, LABELS[label]))
+        tokens += drawn
+    return caesura.Document(tuple(tokens), segments=tuple(segments))
+
+
+def fitted(model: str, train: Any, test: Any, **more: Any) -> tuple[float, float, float]:
+    """Return F1 on the test set and seconds of CPU to learn and to answer."""
+    kind = "overlapping" if model.startswith("bounded") else model
+    segmenter = Segmenter(kind, n_threads=1, **more)
+    if kind != model:
+        segmenter.bound = SHORT if model.endswith(str(SHORT)) else "observed"
+    began = time.process_time()
+    fit = segmenter.fit(train)
+    learnt = time.process_time()
+    found = fit.predict(test)
+    answered = time.process_time() - learnt
+    gold = [list(one.segments or ()) for one in test]
+    score = caesura.evaluate(gold, [joined(cut) for cut in found]).micro.f1
+    return 100 * score, learnt - began, answered
+
+
+def row_of(runs: list[tuple[float, float, float]]) -> list[str]:
+    """Return mean and deviation of F1, and mean seconds."""
+    means, spread = np.mean(runs, 0), np.std([one[0] for one in runs], ddof=1)
+    return [f"{means[0]:.1f} ± {spread:.1f}", f"{means[1]:.1f}", f"{means[2]:.2f}"]
+
+
+def synthetic() -> None:
+    rows = []
+    for longest in LONGEST:
+        rng = np.random.default_rng(longest)
+        n = 160 if longest < 100 else 120
+        train, test = ([text(longest, rng) for _ in range(k)] for k in (n, 60))
+        small: dict[str, Any] = {"context": "cnn", "hidden": 16, "word_size": 16}
+        small |= {"character_size": 0, "shape_size": 4, "dropout": 0.1, "batch_size": 4}
+        models = ("chain", "overlapping", "bounded", f"bounded, {SHORT}")
+        for model in models[: 3 if longest <= SHORT else 4]:
+            some = [
+                fitted(model, train, test, epochs=12, rate=1e-2, random_state=k, **small)
+                for k in SEEDS
+            ]
+            rows.append([longest, model, *row_of(some)])
+            print(*rows[-1], flush=True)
+    print(table(["longest", "model", "F1", "s to learn", "s to answer"], rows))
+
+
+def references(data: Path) -> None:
+    train, test = (
+        [
+            caesura.Document(one.tokens, segments=tuple(runs(tags)))
+            for one, tags in zip(part.documents, part.tags, strict=True)
+        ]
+        for part in cora(data)
+    )
+    longest = max(s.end - s.start for one in train for s in one.segments or ())
+    print(f"the longest field of the training data has {longest} tokens")
+    rows = []
+    for model in MODELS:
+        some = [fitted(model, train, test, epochs=15, rate=3e-3, random_state=k) for k in SEEDS]
+        rows.append([model, *row_of(some)])
+        print(*rows[-1], flush=True)
+    print(table(["model", "F1", "s to learn", "s to answer"], rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--part", choices=("growth", "synthetic", "cora"), default="growth")
+    parser.add_argument("--case", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--plot", metavar="FILE", help="draw a picture of the growth")
+    arguments = parser.parse_args()
+    if arguments.case:
+        print(json.dumps(step(arguments.case[0], int(arguments.case[1]))))
+    elif arguments.part == "growth":
+        growth(arguments.plot)
+    elif arguments.part == "synthetic":
+        synthetic()
+    elif not arguments.data.is_dir():
+        print(f"no data in {arguments.data}: skipped; name its folder with --data")
+    else:
+        references(arguments.data)
+
+
+if __name__ == "__main__":
+    main()
