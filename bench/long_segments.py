@@ -51,8 +51,10 @@ class Bounded(heads.OverlappingHead):
         bounds = [1] + [longest] * len(labels)
         self.layer: Any = SemiCRFLayer(len(self.labels), bounds)
 
-    def _scores(self, states: torch.Tensor, extra: Any) -> tuple[torch.Tensor, dict[str, Any]]:
-        tokens, parts = super()._scores(states, extra)
+    def network_scores(
+        self, states: torch.Tensor, extra: Any
+    ) -> tuple[torch.Tensor, dict[str, Any]]:
+        tokens, parts = super().network_scores(states, extra)
         T, L = tokens.shape[1], self.longest
         later = torch.nn.functional.pad(parts["ends"], (0, 0, 0, L - 1))
         ends = torch.stack([later[:, k : k + T] for k in range(L)], 2)  # of [t, t + k + 1)
@@ -82,10 +84,10 @@ class Segmenter(NeuralSegmenter):
 
     bound: int | str | None = None
 
-    def _network_of(self, *given: Any) -> Any:
-        network = super()._network_of(*given)
+    def network_of(self, *given: Any) -> Any:
+        network = super().network_of(*given)
         if self.bound is not None:
-            longest = self._longest if self.bound == "observed" else int(self.bound)
+            longest = self.longest_ if self.bound == "observed" else int(self.bound)
             network.head = Bounded(network.encoder.size, network.head.labels[1:], longest)
         return network
 

@@ -88,10 +88,10 @@ class Segmenter(NeuralSegmenter):
     long_null = False
     sizes: list[float]  # mean size of the graphs of a batch, spans and arcs, and of its sentences
 
-    def _network_of(self, *given: Any) -> Any:
-        network = super()._network_of(*given)
+    def network_of(self, *given: Any) -> Any:
+        network = super().network_of(*given)
         if self.long_null:
-            network.head = LongNull(network.head, self._longest)  # type: ignore[arg-type]
+            network.head = LongNull(network.head, self.longest_)  # type: ignore[arg-type]
         if self.model == "filtered":
             layer: Any = network.head.layer
             inner, self.sizes = layer.losses, []
@@ -215,7 +215,7 @@ def graph_sizes(model: Segmenter, documents: Documents) -> list[tuple[int, int, 
     """Return tokens, spans and arcs of the graph of each sentence."""
     from caesura.neural import graph
 
-    network, sizes = model._fitted_network(), []
+    network, sizes = model.fitted_network(), []
     layer: Any = network.head.layer
     for document in documents:
         with torch.no_grad():

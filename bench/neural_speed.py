@@ -43,7 +43,7 @@ def by_length(documents: Documents, size: int) -> list[Documents]:
 
 def answered(model: Segmenter, batches: list[Documents]) -> tuple[float, float]:
     """Return the seconds of scoring and of decoding."""
-    network, spent = model._fitted_network(), np.zeros(2)
+    network, spent = model.fitted_network(), np.zeros(2)
     head: Any = network.head
     stored = Cache(network.encoder.transformer)
     network.encoder.transformer = stored
@@ -57,7 +57,7 @@ def answered(model: Segmenter, batches: list[Documents]) -> tuple[float, float]:
                 times.append(time.process_time())
                 head.layer.decode_scores(*scores, lengths)
             else:
-                scores, _ = head._scores(states, extra)
+                scores, _ = head.network_scores(states, extra)
                 times.append(time.process_time())
                 head.layer.decode(scores, lengths)
             times.append(time.process_time())
@@ -93,7 +93,7 @@ def encoded(batches: list[Documents], encoder: Transformer) -> float:
 
 def trained(model: Segmenter, batches: list[Documents], encoder: Transformer) -> float:
     """Return the seconds of steps through the whole encoder."""
-    network = model._fitted_network().train()
+    network = model.fitted_network().train()
     network.encoder.transformer = encoder.train()
     optimiser = torch.optim.AdamW(network.parameters(), 1e-5)
     began = time.process_time()

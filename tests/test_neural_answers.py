@@ -151,7 +151,7 @@ def test_potentials_and_marginals_are_those_of_the_layer(models: Any, kind: str)
     model = models[kind]
     (m,) = model.predict_marginals([X[0]])
     (sure,) = model.predict_confident([X[0]])
-    head = model._fitted_network().head
+    head = model.fitted_network().head
     for one in sure:
         found = head.chances(model.potentials(X[0]), [one.segment])[0]
         assert close(found, one.probability, 1e-5)
@@ -231,7 +231,7 @@ def test_the_loss_of_partial_labels_is_that_of_all_answers_that_agree(
     models: Any, kind: str
 ) -> None:
     model, x = models[kind], X[0]
-    network = model._fitted_network()
+    network = model.fitted_network()
     ranked = every_answer(model, x)
     with torch.no_grad():
         for known in KNOWN:

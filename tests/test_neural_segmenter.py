@@ -86,10 +86,10 @@ def test_it_learns_and_survives_a_file(model: str, train: Any, test: Any, tmp_pa
 def test_decoders_of_a_filtered_model(train: Any, test: Any, tmp_path: Path) -> None:
     made = NeuralSegmenter("filtered", one_score=True, decoder="mean", **{**SMALL, "epochs": 3})
     made.fit(*train)
-    layer: Any = made._fitted_network().head.layer
+    layer: Any = made.fitted_network().head.layer
     assert layer.path.out_features == 1
     with torch.no_grad():
-        states, lengths, _ = made._fitted_network().states([caesura.Document(tuple(test[0][0]))])
+        states, lengths, _ = made.fitted_network().states([caesura.Document(tuple(test[0][0]))])
     for decoder in ("mean", "greedy", "global"):
         made.set_params(decoder=decoder)
         expected = layer.decode(states, lengths, decoder)[0]
@@ -104,10 +104,10 @@ def test_probabilities_are_sums_over_all_segmentations(model: str, train: Any) -
     x = ["mr", "Ann", "Lee"]
     (found,) = made.predict_confident([x])
     assert not any(one.calibrated for one in found)
-    head: Any = made._fitted_network().head
+    head: Any = made.fitted_network().head
     with torch.no_grad():
-        states, lengths, extra = made._fitted_network().states([caesura.Document(tuple(x))])
-        tensor, parts = head._scores(states, extra)
+        states, lengths, extra = made.fitted_network().states([caesura.Document(tuple(x))])
+        tensor, parts = head.network_scores(states, extra)
         (every,) = head.layer.n_best(tensor, lengths, 10_000, **parts)
         log_z = head.layer.log_partition(tensor, lengths, **parts).item()
         more = [Segment(0, 2, "name"), Segment(2, 3, "town")]
@@ -127,7 +127,7 @@ def test_probabilities_are_sums_over_all_segmentations(model: str, train: Any) -
 
 def test_a_chain_never_predicts_ill_formed_tags(train: Any) -> None:
     made = NeuralSegmenter("chain", **{**SMALL, "epochs": 1, "rate": 0.3}).fit(*train)
-    head: Any = made._fitted_network().head
+    head: Any = made.fitted_network().head
     torch.manual_seed(0)
     cuts = head.layer.sample(torch.randn(1, 6, len(head.states)) * 5, None, 200)[0]
     for cut in cuts:
@@ -151,7 +151,7 @@ def test_going_on_from_a_checkpoint_equals_an_uninterrupted_run(
     ]
     assert parts.graph_sizes_ == whole.graph_sizes_
     assert len(whole.graph_sizes_) == (4 if model == "filtered" else 0)
-    state, expected = (m._fitted_network().state_dict() for m in (parts, whole))
+    state, expected = (m.fitted_network().state_dict() for m in (parts, whole))
     assert all(torch.equal(state[name], expected[name]) for name in expected)
     with pytest.raises(InvalidInput, match=r"checkpoint: got .* other data or settings"):
         NeuralSegmenter(model, **{**settings, "rate": 0.1}).fit(*data_, checkpoint=place)  # type: ignore[misc]
@@ -299,7 +299,7 @@ def test_a_transformer_is_used_and_saved(
     settings = {**SMALL, "epochs": 2, "word_size": 0, "character_size": 0, "encoder_rate": 1e-3}
     made = NeuralSegmenter(transformer=tiny, frozen=frozen, **settings).fit(*train)
     before = Transformer(tiny).state_dict()
-    after = made._fitted_network().encoder.transformer.state_dict()
+    after = made.fitted_network().encoder.transformer.state_dict()
     same = all(torch.equal(before[name], after[name]) for name in before)
     assert same == frozen
     made.save(tmp_path / "model")

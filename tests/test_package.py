@@ -260,3 +260,26 @@ def test_pages_point_to_files_that_exist() -> None:
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
             if "://" not in link:
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_no_module_reads_private_fields_of_the_classes_of_another() -> None:
+    """What a module takes from an object without defining it itself is public."""
+    of_others = {"_kernels", "_replace", "_asdict", "_fields", "_make", "_field_defaults", "_exit"}
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        own |= {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}  # type: ignore[misc]
+        reads = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                own.add(node.target.id)
+            if not isinstance(node, ast.Attribute) or not node.attr.startswith("_"):
+                continue
+            base = ast.unparse(node.value)
+            if base == "self" and isinstance(node.ctx, ast.Store):
+                own.add(node.attr)
+            elif base not in ("self", "cls", "super()") and not node.attr.startswith("__"):
+                reads.append((path.name, node.lineno, ast.unparse(node)))
+        found += [one for one in reads if one[2].rsplit(".", 1)[1] not in own | of_others]
+    assert found == []

@@ -68,7 +68,7 @@ def inspect_neural(
 def _parts(model: Any) -> list[tuple[str, int]]:
     """Return the number of weights of each part of the network."""
     counts: Counter[str] = Counter()
-    for name, parameter in model._fitted_network().named_parameters():
+    for name, parameter in model.fitted_network().named_parameters():
         part = ".".join(name.split(".")[:2])
         counts["features" if part.startswith("weights") else part] += parameter.numel()
     return counts.most_common()
@@ -76,7 +76,7 @@ def _parts(model: Any) -> list[tuple[str, int]]:
 
 def _transitions(model: Any, count: int, label: str | None) -> list[tuple[str, str, float]]:
     """Return the pairs of labels with the largest weights."""
-    head = model._fitted_network().head
+    head = model.fitted_network().head
     names = getattr(head, "states", head.labels[1:])
     weights = head.layer.transition.detach().cpu().tolist()
     found = [

@@ -117,7 +117,7 @@ def batch_log_partition(batch: Batch, *, n_threads: int | None = None) -> Array:
     """
     _check(batch)
     out = np.empty(len(batch.lengths), batch.dtype)
-    called(batch._kernel.log_partition, out, threads_of(n_threads))
+    called(batch.kernel.log_partition, out, threads_of(n_threads))
     return out
 
 
@@ -166,7 +166,7 @@ def batch_posterior(
             remedy = "correct them, or leave them out"
             raise InvalidInput(message("weights", factors, "finite numbers", remedy))
 
-    zeros = batch._kernel.zeros  # as numpy.zeros, with memory that earlier answers have left
+    zeros = batch.kernel.zeros  # as numpy.zeros, with memory that earlier answers have left
 
     def like(scores: Array | None) -> Any:
         return None if scores is None else zeros(scores.shape)
@@ -187,7 +187,7 @@ def batch_posterior(
         patterns=like(batch.pattern_scores),
     )
     called(
-        batch._kernel.posterior,
+        batch.kernel.posterior,
         found.log_partition,
         None,
         *found[1:],
@@ -228,7 +228,7 @@ def batch_entropy(batch: Batch, *, n_threads: int | None = None) -> Array:
     _check(batch)
     log_z, entropy = (np.empty(len(batch.lengths), batch.dtype) for _ in range(2))
     called(
-        batch._kernel.posterior,
+        batch.kernel.posterior,
         log_z,
         entropy,
         *[None] * 10,
@@ -268,7 +268,7 @@ def batch_best(batch: Batch, *, n_threads: int | None = None) -> BatchPaths:
     [(0, 2, 1), (2, 3, 0)]
     """
     _check(batch)
-    return _paths(called(batch._kernel.best, threads_of(n_threads)))
+    return _paths(called(batch.kernel.best, threads_of(n_threads)))
 
 
 def batch_n_best(batch: Batch, n: int, *, n_threads: int | None = None) -> BatchPaths:
@@ -302,7 +302,7 @@ def batch_n_best(batch: Batch, n: int, *, n_threads: int | None = None) -> Batch
     """
     _check(batch)
     whole("n", n, 1, MOST_INDEX)
-    return _paths(called(batch._kernel.n_best, int(n), threads_of(n_threads)))
+    return _paths(called(batch.kernel.n_best, int(n), threads_of(n_threads)))
 
 
 def batch_sample(
@@ -342,7 +342,7 @@ def batch_sample(
     whole("n", n, 1, MOST_INDEX)
     whole("seed", seed, 0, 2**64 - 1)
     check_answers(int(n) * len(batch.lengths))
-    return _paths(called(batch._kernel.sample, int(n), int(seed), threads_of(n_threads)))
+    return _paths(called(batch.kernel.sample, int(n), int(seed), threads_of(n_threads)))
 
 
 def _check(batch: object) -> None:

@@ -138,7 +138,7 @@ class Batch:
             check_scores("pattern_scores", self.pattern_scores)
         self.n_labels = Y
         kernel = _kernels.Batch32 if self.dtype == np.float32 else _kernels.Batch64
-        self._kernel = kernel(
+        self.kernel = kernel(
             n_labels=Y,
             n_rows=int(np.prod(by_token)),
             lengths=self.lengths,

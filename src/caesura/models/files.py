@@ -361,7 +361,7 @@ def pickled(model: Answers) -> dict[str, Any]:
         state["content"] = content(model)
         state["features"] = fitted_of(model).encoder.features
         state["history"] = model.history_, model.status_
-    state["normalisers"], state["columns"] = dict(model._normalisers), list(model._order)
+        state["normalisers"], state["columns"] = model.normalisers_, model.columns_
     return state
 
 
@@ -373,4 +373,4 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         restored = _restored(model, header, arrays, state["features"])
         set_fitted(model, *restored, **_scale(header))
         model.history_, model.status_ = state["history"]
-    model._normalisers, model._order = state.get("normalisers", {}), state.get("columns", ())
+        model.set_normalisers(state.get("normalisers", {})).set_columns(state.get("columns", ()))

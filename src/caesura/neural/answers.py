@@ -150,7 +150,7 @@ class Answers(Predictor):
             yield cut, shown.tolist()
 
     def _labels(self) -> list[str]:
-        self._fitted_network()
+        self.fitted_network()
         return list(self.labels_)
 
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
@@ -220,14 +220,14 @@ class Answers(Predictor):
         if not self._by_filter():
             with of_one():
                 contest = self._contest(document, constraints)
-            reasons = NetworkReasons(self._fitted_network(), document)
+            reasons = NetworkReasons(self.fitted_network(), document)
             return explanations(document, contest, reasons, self._head.named)
         constraints = spoken(constraints, [x])
         rules = None
         if constraints is not None:
             rules = [next(self._checked_rules([x], constraints))(len(document))]
         with threads(self.n_threads):
-            return explain_filtered(self._fitted_network(), document, rules)
+            return explain_filtered(self.fitted_network(), document, rules)
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
         """Return the best path of a document and how those without its segments differ."""

@@ -133,7 +133,7 @@ class SegmentalLayer(torch.nn.Module):
         -------
         tensor of shape (B,)
         """
-        structure, tensors = self._prepare(scores, lengths, constraints, **parts)
+        structure, tensors = self.prepared(scores, lengths, constraints, **parts)
         found: Tensor = self._path(tensors).log_partition(structure, tensors)
         return found
 
@@ -151,7 +151,7 @@ class SegmentalLayer(torch.nn.Module):
         -------
         tensor of shape (B,)
         """
-        structure, tensors = self._prepare(scores, lengths, None, **parts)
+        structure, tensors = self.prepared(scores, lengths, None, **parts)
         gold = self._gold(segments, structure, tensors)
         found: Tensor = self._path(tensors).log_partition(structure, tensors)
         return gold.score(structure.B, tensors) - found
@@ -179,7 +179,7 @@ class SegmentalLayer(torch.nn.Module):
             raise InvalidInput(
                 message("reduction", reduction, f"one of {list(REDUCTIONS)}", "choose one")
             )
-        structure, tensors = self._prepare(scores, lengths, None, **parts)
+        structure, tensors = self.prepared(scores, lengths, None, **parts)
         gold, B = self._gold(segments, structure, tensors), structure.B
         path = self._path(tensors)
         if reduction == "none" or path is lattice:
@@ -205,7 +205,7 @@ class SegmentalLayer(torch.nn.Module):
         tensor of the shape of the scores
             0 for padding.  Where there are more scores than one tensor, a tuple of them.
         """
-        structure, tensors = self._prepare(scores, lengths, constraints, **parts)
+        structure, tensors = self.prepared(scores, lengths, constraints, **parts)
         return self._answer(self._path(tensors).marginals(structure, tensors))
 
     def entropy(
@@ -224,7 +224,7 @@ class SegmentalLayer(torch.nn.Module):
         -------
         tensor of shape (B,)
         """
-        structure, tensors = self._prepare(scores, lengths, constraints, **parts)
+        structure, tensors = self.prepared(scores, lengths, constraints, **parts)
         found: Tensor = self._path(tensors).entropy(structure, tensors)
         return found
 
@@ -242,7 +242,7 @@ class SegmentalLayer(torch.nn.Module):
         -------
         list of lists of (start, end, label index)
         """
-        batch = kernels.batch_of(*self._prepare(scores, lengths, constraints, **parts))
+        batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
         found = batch_best(batch, n_threads=kernels.threads())
         return [found.segments(b) for b in range(len(batch.lengths))]
 
@@ -268,7 +268,7 @@ class SegmentalLayer(torch.nn.Module):
         list of lists of Path
             Each has `segments`, tuples (start, end, label index), and `score`.
         """
-        batch = kernels.batch_of(*self._prepare(scores, lengths, constraints, **parts))
+        batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
         found = batch_n_best(batch, n, n_threads=kernels.threads())
         ends = found.sequences.tolist()
         return [
@@ -300,14 +300,14 @@ class SegmentalLayer(torch.nn.Module):
         -------
         list of lists of segmentations
         """
-        batch = kernels.batch_of(*self._prepare(scores, lengths, constraints, **parts))
+        batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
         found = batch_sample(batch, n, seed, n_threads=kernels.threads())
         ends = found.sequences.tolist()
         return [[found.segments(i) for i in range(low, high)] for low, high in pairwise(ends)]
 
     # -- what the layers differ in ---------------------------------------------------------------
 
-    def _prepare(
+    def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
         """Return what is allowed, and all scores by name."""

@@ -26,7 +26,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
     """Write a fitted model."""
     model.check_parameters()
-    network = model._fitted_network()
+    network = model.fitted_network()
     encoder, known = network.encoder, model.calibration_
     options = model.get_params()
     options |= {"tokeniser": Tokeniser.of(model.tokeniser).spec, "features": None}
@@ -51,7 +51,7 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
         "model": "neural",
         "options": options,
         "labels": model.labels_,
-        "longest": model._longest,
+        "longest": model.longest_,
         "calibration": None if known is None else known.method,
         "columns": model.columns_,
         "normalisers": normalisers.written(model.normalisers_),
@@ -80,13 +80,12 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
         features.restore(part("features."))
         model.features = listed
     three = tuple(Vocabulary(lists[name]) for name in ("words", "characters", "shapes"))
-    network = model._network_of(
+    network = model.network_of(
         three, vectors, features, list(header["labels"]), int(header["longest"])
     )
     put_arrays(network, network_arrays)
-    model._network, model.labels_ = network, list(header["labels"])
+    model.take_network(network, list(header["labels"]))
     model.history_, model.status_, model.graph_sizes_ = [], "loaded", []
-    model.n_features_ = sum(p.numel() for p in network.parameters())
     if header["calibration"] is not None:
         (knots, values), (seen, right) = arrays["calibration"], arrays["calibration.held_out"]
         model.calibration_ = Calibration(

@@ -62,7 +62,9 @@ class FilteredHead(Head):
         nodes, arcs = np.mean(sizes, axis=0).tolist()
         return nodes, arcs
 
-    def _constrained(self, given: Given, rules: Sequence[Rules] | None) -> tuple[Tensor, Tensor]:
+    def constrained_scores(
+        self, given: Given, rules: Sequence[Rules] | None
+    ) -> tuple[Tensor, Tensor]:
         """Return the scores of spans; what rules forbid has a local score of -inf.
 
         Of a required span it is null that is forbidden, so that the filter keeps it.
@@ -114,7 +116,7 @@ class FilteredHead(Head):
         self, *given: Any, rules: Sequence[Rules] | None = None, decoder: str | None = None
     ) -> list[list[Segment]]:
         """Return the best segments."""
-        cuts = self.layer.decode_scores(*self._constrained(given, rules), given[1], decoder)
+        cuts = self.layer.decode_scores(*self.constrained_scores(given, rules), given[1], decoder)
         return [self._read(cut) for cut in cuts]
 
     def probabilities(
@@ -126,7 +128,7 @@ class FilteredHead(Head):
         rules: Sequence[Rules] | None = None,
     ) -> list[list[float]]:
         """Return the probability of each segment."""
-        local, path = self._constrained((states, lengths, extra), rules)
+        local, path = self.constrained_scores((states, lengths, extra), rules)
         if not self.layer.global_loss:
             chances = local.softmax(-1)
             return [
@@ -143,8 +145,8 @@ class FilteredHead(Head):
     def n_best(self, *given: Any, rules: Sequence[Rules] | None = None) -> Ranked:
         """Return the n best paths of each sequence, with their probabilities."""
         *batch, n = given
-        self._need_paths("predict_n_best")
-        graphs = self.layer.graphs(*self._constrained(tuple(batch), rules), batch[1])
+        self.need_paths("predict_n_best")
+        graphs = self.layer.graphs(*self.constrained_scores(tuple(batch), rules), batch[1])
         out: Ranked = []
         for _, graph in graphs:
             log_z = graph.log_partition()
@@ -161,8 +163,8 @@ class FilteredHead(Head):
     ) -> list[list[list[Segment]]]:
         """Draw n paths of each sequence; sequence b uses the seed plus b."""
         *batch, n, seed = given
-        self._need_paths("sample")
-        graphs = self.layer.graphs(*self._constrained(tuple(batch), rules), batch[1])
+        self.need_paths("sample")
+        graphs = self.layer.graphs(*self.constrained_scores(tuple(batch), rules), batch[1])
         return [
             [self._read(path.segments) for path in graph.sample(n, (seed + b) % 2**64)]
             for b, (_, graph) in enumerate(graphs)
@@ -170,11 +172,12 @@ class FilteredHead(Head):
 
     def entropy(self, *given: Any) -> list[float]:
         """Return the entropy over the paths of each sequence, in nats."""
-        self._need_paths("uncertainty")
-        graphs = self.layer.graphs(*self._constrained(given, None), given[1])
+        self.need_paths("uncertainty")
+        graphs = self.layer.graphs(*self.constrained_scores(given, None), given[1])
         return [graph.entropy() for _, graph in graphs]
 
-    def _need_paths(self, question: str) -> None:
+    def need_paths(self, question: str) -> None:
+        """Raise if the model of paths was not trained."""
         if not self.layer.global_loss:
             raise InvalidInput(
                 f"{question}: got a filtered model without a global loss, which has no "

@@ -58,7 +58,9 @@ class LayerHead(Head):
     layer: SegmentalLayer
     states: list[str]  # names of the labels of the layer
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def network_scores(
+        self, states: Tensor, extra: Tensor | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores that the layer takes, and its further arguments."""
         raise NotImplementedError
 
@@ -72,7 +74,7 @@ class LayerHead(Head):
         Of a sequence that is labelled in part, it is that of all segmentations that agree with what
         is known: ln Z less the ln Z under constraints.
         """
-        scores, parts = self._scores(states, extra)
+        scores, parts = self.network_scores(states, extra)
         found = scores.new_zeros(len(lengths))
         full = [b for b, one in enumerate(gold) if not isinstance(one, Partial)]
         some = [b for b, one in enumerate(gold) if isinstance(one, Partial)]
@@ -112,7 +114,7 @@ class LayerHead(Head):
 
     def predict(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[list[Segment]]:
         """Return the best segments."""
-        scores, parts = self._scores(states, extra)
+        scores, parts = self.network_scores(states, extra)
         return [self._read(cut) for cut in self.layer.decode(scores, lengths, **parts)]
 
     def probabilities(
@@ -123,7 +125,7 @@ class LayerHead(Head):
 
     def n_best(self, states: Tensor, lengths: Any, extra: Tensor | None, n: int) -> Ranked:
         """Return the n best lists of segments of each sequence, with their probabilities."""
-        scores, parts = self._scores(states, extra)
+        scores, parts = self.network_scores(states, extra)
         log_z = self.layer.log_partition(scores, lengths, **parts).double().tolist()
         ranked = self.layer.n_best(scores, lengths, n, **parts)
         return [
@@ -135,13 +137,13 @@ class LayerHead(Head):
         self, states: Tensor, lengths: Any, extra: Tensor | None, n: int, seed: int
     ) -> list[list[list[Segment]]]:
         """Draw n lists of segments of each sequence; sequence b uses the seed plus b."""
-        scores, parts = self._scores(states, extra)
+        scores, parts = self.network_scores(states, extra)
         drawn = self.layer.sample(scores, lengths, n, seed, **parts)
         return [[self._read(cut) for cut in some] for some in drawn]
 
     def entropy(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[float]:
         """Return the entropy of each sequence, in nats."""
-        scores, parts = self._scores(states, extra)
+        scores, parts = self.network_scores(states, extra)
         found: list[float] = self.layer.entropy(scores, lengths, **parts).double().tolist()
         return found
 
@@ -152,8 +154,8 @@ class LayerHead(Head):
 
     def potentials(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[Potentials]:
         """Return the potentials of each sequence; their labels are `states` of this head."""
-        scores, parts = self._scores(states, extra)
-        return potentials_of(*self.layer._prepare(scores, lengths, None, **parts), self.states)
+        scores, parts = self.network_scores(states, extra)
+        return potentials_of(*self.layer.prepared(scores, lengths, None, **parts), self.states)
 
     def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
         """Constrain potentials by rules about segments."""
@@ -200,7 +202,9 @@ class ChainHead(LayerHead):
         """What the states say about segments."""
         return tag_set(tuple(self.states), SCHEME, self.outside)
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def network_scores(
+        self, states: Tensor, extra: Tensor | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of tags."""
         scores: Tensor = self.out(states)
         return (scores if extra is None else scores + extra), {}
@@ -229,7 +233,7 @@ class ChainHead(LayerHead):
         owner = [b for b, cut in enumerate(found) for _ in cut]
         if not owner:
             return [[] for _ in found]
-        scores, _ = self._scores(states, extra)
+        scores, _ = self.network_scores(states, extra)
         fixed = []
         for b, segment in ((b, s) for b, cut in enumerate(found) for s in cut):
             tags = to_tags([segment], SCHEME, lengths[b], self.outside)
@@ -291,7 +295,9 @@ class SemiHead(LayerHead):
         bounds = [1] + [max_length] * (Y - 1)
         self.layer = SemiCRFLayer(Y, bounds, order, transitions=transitions)
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def network_scores(
+        self, states: Tensor, extra: Tensor | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of segments."""
         scores: Tensor = self.out(self.spans(states))
         return (scores if extra is None else scores + summed(extra, scores.shape[2])), {}
@@ -300,7 +306,7 @@ class SemiHead(LayerHead):
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
     ) -> list[list[float]]:
         """Return the probability of each segment."""
-        likely = self.layer.marginals(self._scores(states, extra)[0], lengths)
+        likely = self.layer.marginals(self.network_scores(states, extra)[0], lengths)
         return [
             [float(likely[b, s.start, s.end - s.start - 1, self.index[s.label]]) for s in cut]
             for b, cut in enumerate(found)
@@ -321,7 +327,9 @@ class OverlappingHead(LayerHead):
         bounds: list[int | None] = [1, *[None] * (Y - 1)]
         self.layer = OverlappingSemiCRFLayer(Y, order, max_length=bounds, transitions=transitions)
 
-    def _scores(self, states: Tensor, extra: Tensor | None) -> tuple[Tensor, dict[str, Tensor]]:
+    def network_scores(
+        self, states: Tensor, extra: Tensor | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of tokens, and of starts and ends."""
         tokens, starts, ends = self.out(states).chunk(3, -1)
         parts = {"starts": starts, "ends": ends}
@@ -331,7 +339,7 @@ class OverlappingHead(LayerHead):
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
     ) -> list[list[float]]:
         """Return the probability of each segment."""
-        tokens, parts = self._scores(states, extra)
+        tokens, parts = self.network_scores(states, extra)
         rows = [
             (b, s.start, s.end, self.index[s.label]) for b, cut in enumerate(found) for s in cut
         ]

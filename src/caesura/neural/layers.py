@@ -65,9 +65,10 @@ class ChainCRFLayer(SegmentalLayer):
     def __init__(self, n_labels: int, order: int = 1, **options: Any) -> None:
         super().__init__(n_labels, 1, order, **options)
 
-    def _prepare(
+    def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
+        """Return what is possible, and the scores by their names, checked."""
         _refuse(parts)
         B, T, _ = checked_shape("scores", scores, ("B", "T", self.n_labels))
         structure = self._structure(lengths, B, T, constraints)
@@ -128,9 +129,10 @@ class SemiCRFLayer(SegmentalLayer):
             )
         self.longest = max(one for one in listed if one is not None)
 
-    def _prepare(
+    def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
+        """Return what is possible, and the scores by their names, checked."""
         _refuse(parts)
         B, T, *_ = checked_shape("scores", scores, ("B", "T", self.longest, self.n_labels))
         structure = self._structure(lengths, B, T, constraints)
@@ -201,9 +203,10 @@ class OverlappingSemiCRFLayer(SegmentalLayer):
     ) -> None:
         super().__init__(n_labels, max_length, order, **options)
 
-    def _prepare(
+    def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
+        """Return what is possible, and the scores by their names, checked."""
         B, T, Y = checked_shape("scores", scores, ("B", "T", self.n_labels))
         structure = self._structure(lengths, B, T, constraints)
         tensors = {"tokens": scores}

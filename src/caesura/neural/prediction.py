@@ -46,7 +46,8 @@ class Predictor(Model):
 
     _network: Network | None = None
 
-    def _fitted_network(self) -> Network:
+    def fitted_network(self) -> Network:
+        """Return the network, or raise if the model is not fitted."""
         if self._network is None:
             raise InvalidInput("model: it is not fitted; call fit first")
         return self._network
@@ -64,7 +65,7 @@ class Predictor(Model):
         by_length: bool = True,
     ) -> Iterator[T]:
         """Yield an answer for each sequence; batches hold sequences of similar lengths."""
-        network = self._fitted_network()
+        network = self.fitted_network()
         rules = None if constraints is None else self._checked_rules(X, constraints)
         for first, documents in chunks(X, self.tokeniser):
             check_words(documents, first)
@@ -101,7 +102,7 @@ class Predictor(Model):
 
     def _by_filter(self) -> bool:
         """Whether the head is a filtered one, which answers for kept spans only."""
-        return isinstance(self._fitted_network().head, FilteredHead)
+        return isinstance(self.fitted_network().head, FilteredHead)
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
         """Yield the potentials of one sequence after the other."""
@@ -110,12 +111,12 @@ class Predictor(Model):
                 "model: got 'filtered', which has no distribution over all segmentations; choose "
                 "another model, or ask predict_confident, predict_n_best or sample"
             )
-        head: Any = self._fitted_network().head
+        head: Any = self.fitted_network().head
         yield from self._each(X, None, lambda some: head.potentials(*some.given))
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
         """Yield the constrained potentials of some sequences at a time."""
-        head: Any = self._fitted_network().head
+        head: Any = self.fitted_network().head
         labels = (self._rule_labels, self.outside)
         return constrained(
             self._potentials(X),
@@ -129,7 +130,7 @@ class Predictor(Model):
         self, X: Any, constraints: Constraints, likely: bool
     ) -> Iterator[tuple[list[Segment], list[float]]]:
         """Yield the segments of each sequence, with their probabilities where asked for."""
-        head: Any = self._fitted_network().head
+        head: Any = self.fitted_network().head
         if constraints is None or self._by_filter():
 
             def ask(some: _Some) -> list[tuple[list[Segment], list[float]]]:
@@ -268,7 +269,7 @@ class Predictor(Model):
 
     @property
     def _head(self) -> Any:
-        return self._fitted_network().head
+        return self.fitted_network().head
 
     # -- probabilities ---------------------------------------------------------------------------
 

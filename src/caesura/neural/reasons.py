@@ -68,8 +68,8 @@ class NetworkReasons(PathReasons):
         self.features = _Features(network, document)
         with torch.no_grad():
             states, _, _ = network.states([document])
-            scores, parts = head._scores(states, None)  # the network's own
-            _, given = head.layer._prepare(scores, [len(document)], None, **parts)
+            scores, parts = head.network_scores(states, None)  # the network's own
+            _, given = head.layer.prepared(scores, [len(document)], None, **parts)
         self.arrays = {name: x.detach().cpu().double().numpy() for name, x in given.items()}
 
     def _added(self, segments: Sequence[Segment], at: int) -> Added:
@@ -116,7 +116,7 @@ class _Paths:
         with torch.no_grad():
             given = network.states([document])
             self.plain = head.layer.span_scores(*given[:2])[1][0].cpu().double().numpy()
-            local, path = head._constrained(given, rules)
+            local, path = head.constrained_scores(given, rules)
         [(self.rows, self.graph)] = head.layer.graphs(local, path, given[1])
         s, e, self.labels = self.rows.T
         self.scores = path[0].cpu().double().numpy()[s, e - s - 1, self.labels]
@@ -146,7 +146,7 @@ def explain_filtered(network: Network, document: Document, rules: Any) -> list[E
     The other path is one through the same graph: the spans that the filter has kept stay.
     """
     head: Any = network.head
-    head._need_paths("explain")
+    head.need_paths("explain")
     paths = _Paths(network, document, rules)
     if not paths.segments:
         return []

@@ -150,7 +150,7 @@ class NeuralSegmenter(Answers):
     clip: float
     weight_decay: float
     device: str
-    _longest: int
+    longest_: int
 
     def __init__(
         self,
@@ -287,7 +287,7 @@ class NeuralSegmenter(Answers):
             network = self._built(documents, gold, labels)
             head: Any = network.head
         if self.model in ("semi", "filtered"):
-            check_longest(gold, self._longest)
+            check_longest(gold, self.longest_)
 
         def score() -> float:
             assert development is not None
@@ -315,13 +315,17 @@ class NeuralSegmenter(Answers):
             shown_by: list[Callable[[Progress], bool | None]] = [*callbacks, line]
             data = Data(documents, gold, weights)
             run, status = train(network, data, schedule, asked, checkpoint, shown_by, settings)
-        self._network, self.labels_, self.history_ = network, labels, run.history
-        self.status_, self.calibration_ = status, None
+        self.take_network(network, labels)
+        self.history_, self.status_, self.calibration_ = run.history, status, None
         self.graph_sizes_ = run.sizes
-        self._order = ()
+        self._order = ()  # an earlier fit may have had others
         self._order = self._first_seen(gold)
-        self.n_features_ = sum(p.numel() for p in network.parameters())
         return self
+
+    def take_network(self, network: Network, labels: list[str]) -> None:
+        """Become a fitted model with a network for some labels."""
+        self._network, self.labels_ = network, labels
+        self.n_features_ = sum(p.numel() for p in network.parameters())
 
     def _built(
         self, documents: Sequence[Document], gold: Sequence[Target], labels: list[str]
@@ -341,11 +345,12 @@ class NeuralSegmenter(Answers):
             Vocabulary.of(map(shape_of, words)),
         )
         vectors = None if self.vectors is None else read_vectors(self.vectors)
-        return self._network_of(vocabularies, vectors, features, labels, longest)
+        return self.network_of(vocabularies, vectors, features, labels, longest)
 
-    def _network_of(
+    def network_of(
         self, vocabularies: Any, vectors: Any, features: Encoder | None, labels: list[str], L: int
     ) -> Network:
+        """Return a network with fresh weights, for these words, features and labels."""
         sizes = Sizes(
             *(self.word_size, self.character_size, self.shape_size, self.hidden),
             *(self.characters, self.context, self.dropout),
@@ -381,7 +386,7 @@ class NeuralSegmenter(Answers):
         if self.hybrid > 0.0:
             chain = heads.ChainHead(*common, 1, True)
         network = Network(encoder, head, features, chain, self.hybrid).to(self.device)
-        self._longest = L
+        self.longest_ = L
         return network.eval()
 
     def save(self, path: str | os.PathLike[str]) -> None:
