@@ -89,11 +89,12 @@ class Answers(Predictor):
                 yield segments, chances[ends[i] : ends[i + 1]], free
 
     def _extracted(self, X: Any, constraints: Constraints) -> Iterator[Extracted]:
-        self._warn_of_margin("extract")
         constraints, calibration = spoken(constraints, X), self._calibration_of_now
         names, reading = self.coding.reading(self._known)
         for some in self._encoded(X, constraints):
             sums = some.has_sums
+            if sums and not some.first:
+                self._warn_of_margin("extract")
             ask = some.scorer.confident if sums else some.scorer.best
             found = some.ask(ask, reading, some.threads, some.conditions)
             raw, ends = found.probabilities, found.ptr.tolist()

@@ -132,7 +132,7 @@ class Extractor(Estimator):
 
     def _first_seen(self, targets: Sequence[Target | Sequence[Segment]]) -> list[str]:
         """Return the labels in the order in which the training data first has them."""
-        order = dict.fromkeys(self._order)
+        order = dict.fromkeys(label for label in self._order if label in self.labels_)
         rest = set(self.labels_) - set(order)
         for target in targets:
             if not rest:

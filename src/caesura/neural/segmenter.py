@@ -296,11 +296,8 @@ class NeuralSegmenter(Answers):
             )
             return segment_counts(development[1], found, self.outside).f1
 
-        shown = {
-            k: v
-            for k, v in self.get_params().items()
-            if k not in ("verbose", "device", "n_threads", "decoder")
-        }
+        own = ("verbose", "device", "n_threads", "decoder")  # that the result does not depend on
+        shown = {k: v for k, v in self.get_params().items() if k not in own}
         settings = repr((shown, None if development is None else development[1]))
         names = ("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip")
         schedule = Schedule(
