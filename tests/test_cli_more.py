@@ -298,7 +298,8 @@ def test_learning_curve_for_people_and_as_a_picture(folder: Path, tmp_path: Path
     assert "● semi" in out
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
     assert "1 to 24" in bad("learning-curve", folder / "train.jsonl", "--sizes", "99")
-    assert "semi, chain or both" in bad("learning-curve", folder / "train.jsonl", "--models", "x")
+    wrong = bad("learning-curve", folder / "train.jsonl", "--models", "x")
+    assert "some of semi, chain and neural" in wrong
 
 
 # -- parts ---------------------------------------------------------------------------------------

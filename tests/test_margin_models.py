@@ -139,7 +139,7 @@ def test_a_gap_that_is_left_is_told_of() -> None:
         caesura.ChainCRF(learner="cutting-plane", c2=0.01, max_iterations=2).fit(X, Y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        short.set_params(max_iterations=None).fit(X, Y)  # converges
+        short.set_params(max_iterations=None, c2=0.1).fit(X, Y)  # converges
         short.set_params(max_iterations=2, delta=1.0).fit(X, Y)  # so it was asked for
         short.set_params(delta=None)
         short.fit(X, Y, callbacks=[lambda progress: True])  # and so it was here

@@ -241,7 +241,10 @@ def test_models_keep_the_constraints_of_each_sequence(
         return
     [asked] = model._asked(X, constraints)
     paths = asked.of(caesura.viterbi)
-    assert model.predict(X, constraints) == [model._named(path.segments) for path in paths]
+    for found, path, p in zip(model.predict(X, constraints), paths, asked.potentials, strict=True):
+        if found != model._named(path.segments):  # equal but for rounding, and so either is best
+            ties = [one for one in caesura.n_best(p, 50) if model._named(one.segments) == found]
+            assert ties[0].score == pytest.approx(path.score, rel=1e-12, abs=1e-12)
     marginals = model.predict_marginals(X, constraints)
     confident = model.predict_confident(X, constraints=constraints)
     ranked = model.predict_n_best(X, 3, constraints)

@@ -30,7 +30,7 @@ COMMANDS = {
     "tune": "Try settings by cross-validation, and write down the best.",
     "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
     "table": "Extend a table by rows that are found in the lists of pages.",
-    "demo": "Learn to cut references into fields, and load ten new ones into a database.",
+    "demo": "Learn to cut references into fields, and load new ones into a database.",
 }
 
 

@@ -13,6 +13,7 @@ import decimal
 import io
 import json
 import pickle
+import re
 import shutil
 import tempfile
 import zipfile
@@ -283,6 +284,8 @@ class _Parquet:
 
 # ---- Excel ---------------------------------------------------------------------------------------
 
+_SOME_DAY = rb"\g<1>1980-01-01T00:00:00Z"
+_MODIFIED = re.compile(rb"(<dcterms:modified[^>]*>)[^<]*")
 _NEVER = datetime.datetime(1980, 1, 1)
 _OF_SHEETS = (str, int, float, bool, datetime.datetime, datetime.date, datetime.time)
 
@@ -358,6 +361,11 @@ class _Sheet:
                         entry = zipfile.ZipInfo(part.filename, _NEVER.timetuple()[:6])
                         entry.compress_type = zipfile.ZIP_DEFLATED
                         with old.open(part) as read, new.open(entry, "w") as written:
-                            shutil.copyfileobj(read, written)
+                            if part.filename == "docProps/core.xml":  # openpyxl puts the time in
+                                written.write(
+                                    _MODIFIED.sub(rb"\g<1>2000-01-01T00:00:00Z", read.read())
+                                )
+                            else:
+                                shutil.copyfileobj(read, written)
                 fixed.seek(0)
                 shutil.copyfileobj(fixed, self.file)
