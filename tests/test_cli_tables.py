@@ -321,6 +321,9 @@ def test_also_needs_the_labels_of_the_training_data(folder: Path, tmp_path: Path
     other = put(tmp_path / "a.csv", [{"text": "a b", "x": "a"}], ["text", "x"])
     ran = run("train", folder / "train.csv", "--also", other, "-o", tmp_path / "m", "-q")
     assert f"expected columns of labels that TRAIN has: {', '.join(LABELS)}; rename" in ran.err
+    checked = put(tmp_path / "checked.csv", products(3), ["title", *LABELS])
+    streamed = ["--learner", "sgd", "--stream", "--max-iterations", 1, "-q"]
+    good("train", folder / "train.csv", "--also", checked, "-o", tmp_path / "m", *streamed)
     good("convert", folder / "train.csv", tmp_path / "more.jsonl")
     options = ["--also", tmp_path / "more.jsonl", "--max-iterations", 2, "--json"]
     ran = good("train", folder / "train.csv", "-o", tmp_path / "m", *options)
