@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def test_tables_that_cannot_be_learnt_from(folder: Path, tmp_path: Path) -> None
     assert ran.code == 1
     assert "got no column whose cells stand in the text 'title'" in ran.err
     wrong = ["--text-column", "name"]
-    assert "text: got 'name', expected a column of the file" in bad(
+    assert "--text-column: got 'name', expected a column of the file" in bad(
         "train", folder / "train.csv", "-o", tmp_path / "m", *wrong
     )
     model, out = folder / "model", tmp_path / "o.csv"
@@ -319,7 +320,10 @@ def test_formulas_stay_text(folder: Path, tmp_path: Path) -> None:
 def test_also_needs_the_labels_of_the_training_data(folder: Path, tmp_path: Path) -> None:
     other = put(tmp_path / "a.csv", [{"text": "a b", "x": "a"}], ["text", "x"])
     ran = run("train", folder / "train.csv", "--also", other, "-o", tmp_path / "m", "-q")
-    assert "expected columns of labels that TRAIN has: brand, model" in ran.err
+    assert f"expected columns of labels that TRAIN has: {', '.join(LABELS)}; rename" in ran.err
+    checked = put(tmp_path / "checked.csv", products(3), ["title", *LABELS])
+    streamed = ["--learner", "sgd", "--stream", "--max-iterations", 1, "-q"]
+    good("train", folder / "train.csv", "--also", checked, "-o", tmp_path / "m", *streamed)
     good("convert", folder / "train.csv", tmp_path / "more.jsonl")
     options = ["--also", tmp_path / "more.jsonl", "--max-iterations", 2, "--json"]
     ran = good("train", folder / "train.csv", "-o", tmp_path / "m", *options)
@@ -356,3 +360,43 @@ def test_rows_are_named_where_cells_have_line_ends(folder: Path, tmp_path: Path)
     options = ["-o", tmp_path / "m", "-q", "--labels", "brand"]
     ran = run("train", tmp_path / "a.csv", "--text-column", "title", *options)
     assert "a.csv, line 4 (row 3): brand: got 'Apple'" in ran.err
+
+
+def test_json_lines_with_any_keys_are_tables(folder: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [*products(20), *products(100), {"title": "Nokia A12", "later": 5}]
+    for name, some in (("train.jsonl", rows[:20]), ("new.jsonl", rows[20:])):
+        keys = {"sku", "title", "price", "later", *(LABELS if name == "train.jsonl" else ())}
+        kept = [{key: value for key, value in row.items() if key in keys} for row in some]
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in kept))
+    model, out = tmp_path / "a.model", tmp_path / "out.csv"
+    said = good("train", tmp_path / "train.jsonl", "-o", model).err
+    assert f"text: title (guessed); labels: {', '.join(LABELS)}; carried along: sku" in said
+    said = good("segment", model, tmp_path / "new.jsonl", "-o", out).err
+    assert "text: title (guessed); carried along: sku, price" in said
+    *_, last = table(out)
+    assert (last["title"], last["brand"], last["later"]) == ("Nokia A12", "Nokia", "5")
+
+
+def test_tabs_with_line_ends_in_quotes(folder: Path, tmp_path: Path) -> None:
+    rows = [row | {"note": "two\nlines" if i % 3 else ""} for i, row in enumerate(products(20))]
+    path = put(tmp_path / "new.tsv", rows, ["sku", "title", "note"], "\t")
+    assert corpora.detect(path) == "csv"
+    assert [document.carried["note"] for document in corpora.read(path, labels=[])] == [
+        row["note"] for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"sku,title\n1,Gr\xf6\xdfe 64 GB\n", "line 2: got bytes that are not utf-8"),
+        (b'sku,title\n1,"Nokia A12\n2,x\n', "line 2: got a row that ends wrong"),
+        (b"sku,title\n1,Nokia A12,64 GB\n", "line 2: got 3 cells, expected 2"),
+    ],
+)
+def test_a_broken_row_is_the_error_not_the_columns(
+    folder: Path, tmp_path: Path, content: bytes, problem: str
+) -> None:
+    (tmp_path / "new.csv").write_bytes(content)
+    output = tmp_path / "out.csv"
+    assert problem in bad("segment", folder / "model", tmp_path / "new.csv", "-o", output)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import gc
 import gzip
 import io
 import itertools
@@ -22,6 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from caesura.corpora import FORMATS, Notes, detect, read, write
+from caesura.corpora.files import Source
 from caesura.documents import Document, Tokeniser
 from caesura.documents.tokenisers import _marks
 from caesura.errors import InvalidInput
@@ -247,6 +249,19 @@ def test_the_scheme_of_most_tags(tmp_path: Path, tags: str, scheme: str) -> None
     with refused(f"{path}: tags: got"):
         read(path)
     assert read(path, on_error="skip").scheme == scheme
+
+
+def test_utf_16_that_is_not_read_to_its_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caught: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", caught.append)
+    (tmp_path / "a.txt").write_bytes("a\nb\n".encode("utf-16"))
+    lines = Source(tmp_path / "a.txt", "utf-16").lines()
+    assert next(lines) == (1, "a")
+    lines.close()  # type: ignore[attr-defined]
+    gc.collect()
+    assert not caught
 
 
 def test_utf_16(tmp_path: Path) -> None:

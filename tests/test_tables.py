@@ -192,8 +192,12 @@ def test_json_lines_with_a_text_under_another_key(tmp_path: Path) -> None:
     [document] = read(path, text="title", labels=["brand"])
     assert fields(document) == {"brand": "Fairphone"}
     assert document.carried == {"id": 7}
+    [again] = (guessed := read(path))
+    assert (again.segments, again.carried) == (document.segments, {"id": 7})
+    assert str(guessed.columns) == "text: title (guessed); labels: brand; carried along: id"
+    unclear = put(tmp_path, '{"id": 7, "title": "Fairphone", "brand": "Apple"}\n', "b.jsonl")
     with pytest.raises(InvalidInput, match="line 1: text: got the keys 'id', 'title', 'brand'"):
-        list(read(path))
+        list(read(unclear))
     with pytest.raises(InvalidInput, match="line 1: text: got 'name', expected one of"):
         list(read_jsonl(path, text="name"))
 

@@ -326,6 +326,8 @@ def _said(error: Exception) -> str:
         from caesura.corpora.columns import NAME_LABELS, NAME_TEXT
 
         text = str(_with_options(error)).replace(NAME_TEXT, "name it with --text-column")
+        for name, option in (("text", "--text-column"), ("labels", "--labels")):
+            text = text.replace(f", line 1: {name}: got", f", line 1: {option}: got")
         return text.replace(NAME_LABELS, "name the labels with --labels")
     if isinstance(error, OSError):
         return str(error)

@@ -22,10 +22,11 @@ def table_names(
     """Return the columns of a table of answers, None if not known yet, and those at its end.
 
     They are those of the input in their order, if that is a table, then the labels and `own`.
+    Lines of JSON may have other keys later.
     """
     text = style.text_name(columns)
     last = [*style.labels, *own]
-    if columns is not None and columns.text is not None:
+    if columns is not None and columns.text is not None and not columns.more:
         taken = [*first, text, *last]
         names = [
             text if name == columns.text else next(iter(renamed({name: None}, taken)))

@@ -63,7 +63,7 @@ def read_training(
         counts.append((path, len(some)))
     known = dict.fromkeys(s.label for d in documents for s in d.segments or ())
     for path in also:
-        some = _corrected(path, reading, tokeniser, [*order, *known])
+        some = _corrected(path, reading, tokeniser, list(order | known))
         documents += some
         counts.append((path, len(some)))
     return Training(documents, documents, counts, list(order), [])
@@ -150,7 +150,9 @@ def _streamed(
     columns = streams[0][1].columns
     order = list(columns.labels) if columns is not None else []
     known = dict.fromkeys(s.label for d in first for s in d.segments or ())
-    extra = [_corrected(path, reading, tokeniser, [*order, *known]) for path in also]
+    extra = [
+        _corrected(path, reading, tokeniser, list(dict.fromkeys([*order, *known]))) for path in also
+    ]
     parts = [corpus for _, corpus in streams] + extra
     whole = parts[0] if len(parts) == 1 else _Chained(parts)
     counts = [(path, 0) for path in paths[:1]]

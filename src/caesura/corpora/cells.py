@@ -20,7 +20,7 @@ from caesura.corpora.spans import Span, labelled, spans_of, text_of
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 
-__all__ = ["cells_of", "document_of", "row_of"]
+__all__ = ["cells_of", "document_of", "row_of", "wrong_width"]
 
 _PLACED = re.compile(r"(.*) @([0-9]{1,15}):([0-9]{1,15})", re.DOTALL)
 
@@ -47,9 +47,7 @@ def document_of(
     ((Segment(start=2, end=3, label='year'),), {'id': '7'})
     """
     if len(row) != len(columns.names):
-        expected = f"{len(columns.names)}, as in the first line"
-        remedy = "quote cells that contain the separator"
-        raise InvalidInput(f"got {len(row)} cells, expected {expected}; {remedy}")
+        raise wrong_width(len(row), len(columns.names))
     cells = [(name, part) for name in columns.labels for part in parts_of(row[place[name]])]
     carried = {name: row[place[name]] for name in columns.carried}
     if columns.text is None:
@@ -65,6 +63,19 @@ def document_of(
         if _elsewhere(document, span, found):
             tally.repeated(text[span.start : span.end], span.label)
     return labelled(document, found, tally, [span.label for span in found])
+
+
+def wrong_width(got: int, expected: int) -> InvalidInput:
+    """Return the error of a row with too few or too many cells.
+
+    Examples
+    --------
+    >>> wrong_width(3, 2)
+    InvalidInput('got 3 cells, expected 2, as in the first line; quote cells that contain the
+    separator')
+    """
+    remedy = "quote cells that contain the separator"
+    return InvalidInput(f"got {got} cells, expected {expected}, as in the first line; {remedy}")
 
 
 def _joined(cells: Sequence[tuple[str, str]], tokeniser: Tokeniser, tally: Tally) -> Document:

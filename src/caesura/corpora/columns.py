@@ -62,6 +62,7 @@ class Columns(NamedTuple):
     guessed: bool = False  # whether neither a name nor an argument told which column is the text
     types: Mapping[str, Any] | None = None  # of Arrow, as far as known; None: all are strings
     partly: Mapping[str, float] = {}  # columns that are carried though some cells are in the text
+    more: bool = False  # whether later rows may have other columns
 
     @property
     def carried(self) -> tuple[str, ...]:

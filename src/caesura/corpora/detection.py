@@ -110,14 +110,29 @@ def _cells(line: str, separator: str) -> list[str]:
 def _is_tabbed(text: str) -> bool:
     """Say whether lines have as many tabs each, and cells of several words."""
     lines = text.rstrip("\r\n").split("\n")
-    lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
     rows = [line.split("\t") for line in lines]
-    if len({len(row) for row in rows}) > 1 or len(rows[0]) < 2:
+    if _is_ragged(rows):  # unless line ends are in quotes
+        rows = _quoted(lines)
+    rows = rows[:-1] if len(rows) > 2 else rows  # the last may be cut
+    if _is_ragged(rows) or not rows or len(rows[0]) < 2:
         return False
     columns = zip(*rows[1:], strict=True)
     return any(
         sum(" " in cell.strip() for cell in column) * 2 > len(rows) - 1 for column in columns
     )
+
+
+def _is_ragged(rows: list[list[str]]) -> bool:
+    """Say whether rows differ in their number of cells; the last of several may be cut."""
+    return len({len(row) for row in (rows[:-1] if len(rows) > 2 else rows)}) > 1
+
+
+def _quoted(lines: list[str]) -> list[list[str]]:
+    """Return the cells of lines with tabs, where cells in quotes may have line ends."""
+    try:
+        return list(csv.reader((f"{line}\n" for line in lines), delimiter="\t"))
+    except csv.Error:
+        return []
 
 
 def _is_columns(text: str) -> bool:

@@ -99,7 +99,8 @@ class Source:
         try:
             yield from text
         finally:
-            text.detach()
+            if not file.closed:  # the reading may have been given up
+                text.detach()
 
     def _undecodable(self, number: int, error: UnicodeDecodeError) -> InvalidInput:
         problem = f"got bytes that are not {self._encoding}, {error.reason}"

@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 from caesura.corpora.cells import document_of
-from caesura.corpora.columns import NAME_TEXT, Columns, renamed, text_cell
+from caesura.corpora.columns import NAME_TEXT, SAMPLE, Columns, choose, renamed, text_cell
 from caesura.corpora.corpus import Align, Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.spans import labelled, spans_of
@@ -26,6 +28,7 @@ from caesura.errors import InvalidInput, message
 __all__ = ["read_jsonl", "write_jsonl"]
 
 RESERVED = {*FIELDS, "spans"}  # keys that are no columns
+OWN = {"text", "tokens", "attributes", "dense"}  # keys that hold the sequence
 
 
 def read_jsonl(
@@ -33,7 +36,7 @@ def read_jsonl(
     *,
     tokeniser: Tokeniser | str | Mapping[str, str] = "words",
     text: str | None = None,
-    labels: Iterable[str] = (),
+    labels: Iterable[str] | None = None,
     align: Align = "strict",
     on_error: OnError = "raise",
     encoding: str = "utf-8",
@@ -53,10 +56,11 @@ def read_jsonl(
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens where there are none.
     text : str, optional
-        The key of the text, if it is not ``text``.
-    labels : iterable of str
-        Keys whose values are segments, strings or lists of them; each is looked for in the text,
-        see `read_csv`.
+        The key of the text. By default ``text``, or where objects have neither that nor tokens,
+        the key that clearly is it, see `read_csv`.
+    labels : iterable of str, optional
+        Keys whose values are segments, strings or lists of them; each is looked for in the text.
+        By default none, or where the key of the text is guessed, those whose values stand in it.
     align : {"strict", "expand", "contract"}
         What to do with a span that begins or ends inside a token: raise, take the whole token, or
         leave it out. They are counted in the notes of the corpus.
@@ -87,10 +91,16 @@ def read_jsonl(
     """
     cutter = Tokeniser.of(tokeniser)
     source = Source(path, encoding)
-    keys = _Keys(text, [labels] if isinstance(labels, str) else list(labels))
+    given = [labels] if isinstance(labels, str) else None if labels is None else list(labels)
 
     def documents(tally: Tally) -> Iterator[Document]:
-        for number, line in source.lines():
+        numbered = source.lines()
+        first = list(itertools.islice(numbered, SAMPLE if text is None else 0))
+        keys = _Keys(text, given or [])
+        if columns := _guessed(first, given, cutter if align == "strict" else None):
+            keys = _Keys(columns.text, list(columns.labels))
+            corpus.found(columns)
+        for number, line in itertools.chain(first, numbered):
             if isinstance(line, InvalidInput):
                 tally.refuse(line)
             elif line.strip():
@@ -104,7 +114,29 @@ def read_jsonl(
                 else:
                     yield document
 
-    return Corpus(path, "jsonl", documents, on_error=on_error, align=align)
+    corpus = Corpus(path, "jsonl", documents, on_error=on_error, align=align)
+    return corpus
+
+
+def _guessed(
+    lines: Iterable[tuple[int, str | InvalidInput]],
+    labels: list[str] | None,
+    tokeniser: Tokeniser | None,
+) -> Columns | None:
+    """Return what the keys of the first objects are if they do not say it, but it is clear."""
+    records = []
+    for _, line in lines:
+        with contextlib.suppress(InvalidInput):
+            if isinstance(line, str) and line.strip():
+                records.append(_loaded(line))
+    if not records or not all(isinstance(one, dict) and not one.keys() & OWN for one in records):
+        return None
+    names = list(dict.fromkeys(key for record in records for key in record))
+    rows = [[record.get(name) for name in names] for record in records]
+    try:
+        return choose(names, rows, None, labels, tokeniser)._replace(types={}, more=True)
+    except InvalidInput:
+        return None  # the first object is then an error
 
 
 class _Keys(NamedTuple):
@@ -118,7 +150,7 @@ class _Keys(NamedTuple):
         if not isinstance(record, dict):
             return record
         if self.text is None or self.text == "text":
-            if not record.keys() & {"text", "tokens", "attributes", "dense"} and record:
+            if not record.keys() & OWN and record:
                 listed = ", ".join(map(repr, list(record)[:12]))
                 expected = "the key of the text: none is named text or tokens"
                 raise InvalidInput(f"text: got the keys {listed}, expected {expected}; {NAME_TEXT}")

@@ -15,9 +15,10 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from caesura.corpora.cells import document_of, row_of
+from caesura.corpora.cells import document_of, row_of, wrong_width
 from caesura.corpora.columns import (
     BETWEEN,
+    NAME_TEXT,
     SAMPLE,
     TEXT,
     checked_names,
@@ -159,6 +160,8 @@ def table_corpus(
             good = [row for _, row in first if not isinstance(row, InvalidInput)]
             columns = choose(names, good, text, labels, whole)._replace(types=types())
         except InvalidInput as error:
+            if error.remedy == NAME_TEXT:  # perhaps as rows are broken, which is then the error
+                _check_rows(first, len(names), place)
             raise place(number, error) from None
         corpus.found(columns)
         at = {name: i for i, name in enumerate(names)}
@@ -175,6 +178,17 @@ def table_corpus(
 
     corpus = Corpus(path, format, documents, on_error=on_error, align=align)
     return corpus
+
+
+def _check_rows(
+    rows: Iterable[Numbered], width: int, place: Callable[[int, str | Exception], InvalidInput]
+) -> None:
+    """Raise at the first row that cannot be read, or has too few or too many cells."""
+    for number, row in rows:
+        if isinstance(row, InvalidInput):
+            raise row from None
+        if len(row) != width:
+            raise place(number, wrong_width(len(row), width)) from None
 
 
 def _check_separator(separator: object) -> None:
