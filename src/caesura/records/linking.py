@@ -18,6 +18,7 @@ so that a segmentation that fits an entity can win over one that is a little mor
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -107,7 +108,9 @@ class Linker:
             raise InvalidInput(message("fields", fields, expected, 'pass ["title", "year"]'))
         self.fields = [str(name) for name in fields]
         self.candidates = whole("candidates", candidates, 1)
-        self.c2 = c2
+        if not isinstance(c2, int | float) or not 0 <= c2 < math.inf:
+            raise InvalidInput(message("c2", c2, "a finite number, at least 0", "try 1.0"))
+        self.c2 = float(c2)
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -175,6 +178,8 @@ class Linker:
         one_to_one : bool
             Whether a record matches one other at most; the likeliest pairs are taken first.
         """
+        if not isinstance(at_least, int | float) or not 0 <= at_least <= 1:
+            raise InvalidInput(message("at_least", at_least, "a number from 0 to 1", "try 0.5"))
         mine = self._prepared(records, "records")
         theirs = None if others is None else self._prepared(others, "others")
         pairs = sorted(self._candidates(mine, theirs))
@@ -227,6 +232,8 @@ class Linker:
         """
         from caesura.records.alternatives import alternatives
 
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            raise InvalidInput(message("texts", texts, "a list of texts", "pass [text]"))
         theirs, weights = self._prepared(known, "known"), self._known
         index = WordIndex(record.whole for record in theirs)
         out = []
@@ -256,6 +263,8 @@ class Linker:
         return self.weights_
 
     def _prepared(self, records: Sequence[Fields], name: str) -> list[_Prepared]:
+        if not isinstance(records, Iterable):
+            raise InvalidInput(message(name, records, "a list of records", "pass dicts of fields"))
         return [_prepared(record, self.fields, f"{name}[{i}]") for i, record in enumerate(records)]
 
     def _candidates(self, mine: list[_Prepared], theirs: list[_Prepared] | None) -> set[Pair]:
@@ -317,12 +326,19 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
 
 
 def _checked(matches: Iterable[Pair], mine: int, theirs: int, same: bool) -> set[Pair]:
+    if not isinstance(matches, Iterable):
+        expected = "a list of pairs of places"
+        raise InvalidInput(message("matches", matches, expected, "pass [(0, 1), ...]"))
     known = set()
-    for k, (i, j) in enumerate(matches):
+    for k, pair in enumerate(matches):
+        try:
+            i, j = map(operator.index, pair)
+        except (TypeError, ValueError):
+            i = j = -1
         if not (0 <= i < mine and 0 <= j < theirs) or (same and i == j):
             expected = f"places of two records, below {mine} and {theirs}"
-            raise InvalidInput(message(f"matches[{k}]", (i, j), expected, "number them from 0"))
-        known.add((min(i, j), max(i, j)) if same else (int(i), int(j)))
+            raise InvalidInput(message(f"matches[{k}]", pair, expected, "number them from 0"))
+        known.add((min(i, j), max(i, j)) if same else (i, j))
     return known
 
 

@@ -30,6 +30,7 @@ from caesura.records.seeding import OUTSIDE, Known, Labels, Row, folded, labels_
 
 __all__ = ["ListTable", "Round", "read_seeds", "table_from_lists"]
 
+ADDED = ("confidence", "sources", "alternatives")  # columns of the output
 FEWEST = 2  # items of a list that known rows must match before it is used
 RELIABLE = 0.7  # confidence of values that are matched in the next round
 MOST_ONCE = 8  # columns; with more, the model does not hold that each occurs at most once
@@ -164,8 +165,11 @@ def read_seeds(
         header = list(dict.fromkeys(column for row in rows for column in row))
     if not rows or not header:
         raise InvalidInput(f"{name}: got no rows, expected at least two seed rows under a header")
-    if OUTSIDE in header:
-        raise InvalidInput(f"{name}: got a column called {OUTSIDE!r}, which is reserved; rename it")
+    for taken in (OUTSIDE, *ADDED):
+        if taken in header:
+            raise InvalidInput(
+                f"{name}: got a column called {taken!r}, which is reserved; rename it"
+            )
     filled = [
         {c: str(row[c]).strip() for c in header if folded(str(row.get(c) or ""))} for row in rows
     ]

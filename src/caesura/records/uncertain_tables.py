@@ -83,7 +83,7 @@ class Answers(NamedTuple):
         """Probability that at least one text matches; texts are independent of each other."""
         if any(chance >= 1 for chance in self.probabilities.values()):
             return 1.0
-        return -math.expm1(math.fsum(math.log1p(-x) for x in self.probabilities.values()))
+        return abs(math.expm1(math.fsum(math.log1p(-x) for x in self.probabilities.values())))
 
 
 def store_uncertain(
@@ -131,6 +131,9 @@ def store_uncertain(
     [('7', 1.0), (None, 0.1), ('York', 0.9)]
     """
     names = _names(name)
+    for argument, given in (("records", records), ("ids", () if ids is None else ids)):
+        if not isinstance(given, Iterable):
+            raise InvalidInput(message(argument, given, "a list", "put it into a list"))
     listed = list(records)
     keys = [str(one) for one in (range(len(listed)) if ids is None else ids)]
     if len(keys) != len(listed):
@@ -268,7 +271,8 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not type(error).__module__.startswith(("sqlite3", "duckdb", "_duckdb")):
+        of_database = type(error).__module__.startswith(("sqlite3", "duckdb", "_duckdb"))
+        if not of_database and not isinstance(error, UnicodeEncodeError):
             raise
         line = " ".join(str(error).split())
         raise InvalidInput(f"{name}: the database refused: {line}") from error
