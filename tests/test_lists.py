@@ -295,8 +295,8 @@ def test_lists_that_contradict_the_seeds() -> None:
         ("country,country\na,b\n", "expected a different name for each column"),
         ("country,capital\na,b,c\n", "row 2: got more cells than the 2 columns"),
         ("country,capital\n,Paris\n", "the first column, 'country', is empty"),
-        ("O,capital\na,b\n", "got a column called 'O', which is taken"),
-        ("country,sources\na,b\n", "got a column called 'sources', which is taken"),
+        ("O,capital\na,b\n", "got a column called 'O', which is reserved"),
+        ("country,sources\na,b\n", "got a column called 'sources', which is reserved"),
         ('country,capital\n"a,b\n', "is not a table that can be read"),
     ],
 )

@@ -37,7 +37,13 @@ MOST_ONCE = 8  # columns; with more, the model does not hold that each occurs at
 
 
 class Round(NamedTuple):
-    """What one round did."""
+    """What one round did.
+
+    Examples
+    --------
+    >>> Round(lists=2, labelled=6, extracted=29, rows=25).rows
+    25
+    """
 
     lists: int  #: lists that were used
     labelled: int  #: items that known rows matched
@@ -46,7 +52,14 @@ class Round(NamedTuple):
 
 
 class ListTable(NamedTuple):
-    """The merged table, and how it came about."""
+    """The merged table, and how it came about.
+
+    Examples
+    --------
+    >>> row = TableRow({"town": "York"}, 0.9, {"town": 0.9}, {}, (Source("a.html", 1, 2),))
+    >>> ListTable(("town",), (row,), (), ()).to_dicts()
+    [{'town': 'York', 'confidence': 0.9, 'sources': 'a.html:1:2', 'alternatives': ''}]
+    """
 
     columns: tuple[str, ...]  #: the columns of the seeds
     rows: tuple[TableRow, ...]  #: the most reliable first

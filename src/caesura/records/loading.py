@@ -37,7 +37,13 @@ BATCH = 5000  # records that are stored in one transaction
 
 
 class Progress(NamedTuple):
-    """How far a load is."""
+    """How far a load is.
+
+    Examples
+    --------
+    >>> Progress(records=100, total=400, rows=100, seconds=2.0).left
+    6.0
+    """
 
     records: int  # of the input that are done, with those of earlier loads
     total: int | None  # that the input has, at least roughly

@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 LEAST_FALL = 1e-9  # nats; a split that promises less is not made
-MOST_EVENTS = 1000  # values by which listed rows may be split where EM starts
+MOST_EVENTS = 100  # values by which listed rows may be split where EM starts
 
 
 class _Leaf:
@@ -297,17 +297,16 @@ def _sums(weights: Floats, codes: Ints) -> Floats:
 def _partition(codes: Ints, p: Floats, k: int) -> Floats:
     """Split listed rows greedily by one value of one column; return who belongs where, (N, k)."""
     leaves = [np.arange(len(codes))]
-    splits = [_split_by_value(codes, p)]
+    splits: list[tuple[Bools, float]] = []
     while len(leaves) < k:
+        splits += [_split_by_value(codes[rows], p[rows]) for rows in leaves[len(splits) :]]
         best = max(range(len(leaves)), key=lambda i: splits[i][1])
         inside, fall = splits[best]
         if fall <= LEAST_FALL:
             break
         rows = leaves.pop(best)
         del splits[best]
-        for half in (rows[inside], rows[~inside]):
-            leaves.append(half)
-            splits.append(_split_by_value(codes[half], p[half]))
+        leaves += [rows[inside], rows[~inside]]
     out = np.zeros((len(codes), len(leaves)))
     for i, rows in enumerate(leaves):
         out[rows, i] = 1.0

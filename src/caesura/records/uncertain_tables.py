@@ -69,7 +69,14 @@ _VIEWS = {
 
 
 class Answers(NamedTuple):
-    """The texts that may match a question, with the probability that they do."""
+    """The texts that may match a question, with the probability that they do.
+
+    Examples
+    --------
+    >>> found = Answers({"a": 0.5, "b": 0.5})
+    >>> found.expected_count, found.any
+    (1.0, 0.75)
+    """
 
     probabilities: dict[str, float]  #: text_id -> probability, the most probable first
 
@@ -171,7 +178,14 @@ def answers(database: Any, name: str, query: Mapping[str, Value]) -> Answers:
 
     Examples
     --------
-    See `store_uncertain`.
+    >>> import sqlite3
+    >>> from caesura.records import UncertainRecord, UncertainRow
+    >>> row = UncertainRow(1.0, {"town": {"York": 0.9, None: 0.1}})
+    >>> connection = sqlite3.connect(":memory:")
+    >>> store_uncertain(connection, "places", [UncertainRecord("7 York", (row,), 0.0, 0.0)])
+    1
+    >>> answers(connection, "places", {"town": None}).probabilities
+    {'0': 0.1}
     """
     names = _names(name)
     with _opened(database, new=False) as connection:
