@@ -18,7 +18,6 @@ so that a segmentation that fits an entity can win over one that is a little mor
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -29,12 +28,12 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.extraction import Record
 from caesura.records.blocking import WordIndex, folded
+from caesura.records.pairs import Pair, checked_matches, strangers
 
 __all__ = ["Link", "Linker", "ReadRecord"]
 
 Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
-Pair = tuple[int, int]
 PER_FIELD = 5  # similarities of each field
 STEPS = 30  # of Newton's method at most
 
@@ -139,8 +138,8 @@ class Linker:
         mine = self._prepared(records, "records")
         theirs = None if others is None else self._prepared(others, "others")
         n_theirs = len(mine if theirs is None else theirs)
-        known = _checked(matches, len(mine), n_theirs, theirs is None)
-        easy = _strangers(len(mine), n_theirs, theirs is None)
+        known = checked_matches(matches, len(mine), n_theirs, theirs is None)
+        easy = strangers(len(mine), n_theirs, theirs is None)
         pairs = sorted({*self._candidates(mine, theirs), *known, *easy})
         right = np.array([pair in known for pair in pairs], np.float64)
         if not right.any() or right.all():
@@ -323,29 +322,6 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
     first, second = set(a.split()), set(b.split())
     shared = len(first & second) / min(len(first), len(second))
     return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
-
-
-def _checked(matches: Iterable[Pair], mine: int, theirs: int, same: bool) -> set[Pair]:
-    if not isinstance(matches, Iterable):
-        expected = "a list of pairs of places"
-        raise InvalidInput(message("matches", matches, expected, "pass [(0, 1), ...]"))
-    known = set()
-    for k, pair in enumerate(matches):
-        try:
-            i, j = map(operator.index, pair)
-        except (TypeError, ValueError):
-            i = j = -1
-        if not (0 <= i < mine and 0 <= j < theirs) or (same and i == j):
-            expected = f"places of two records, below {mine} and {theirs}"
-            raise InvalidInput(message(f"matches[{k}]", pair, expected, "number them from 0"))
-        known.add((min(i, j), max(i, j)) if same else (i, j))
-    return known
-
-
-def _strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
-    """Return a pair for each record that most probably has nothing in common."""
-    pairs = {(i, (i + theirs // 2 + 1) % theirs) for i in range(mine)} if theirs else set()
-    return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
 
 
 # ---- learning and grouping -----------------------------------------------------------------------
