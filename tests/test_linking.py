@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 import caesura
 from caesura import InvalidInput
-from caesura.features import Dictionary, Lexicon, bias, lower, window
+from caesura.features import Dictionary, Lexicon, bias, first, lower, window
 from caesura.models.lexicons import with_lexicons
-from caesura.records import KnownValues, Linker, Schema, Stored, split_names, store_entities
+from caesura.records import (
+    KnownValues,
+    Linker,
+    Schema,
+    Stored,
+    load,
+    split_names,
+    store_entities,
+)
 from caesura.records.alternatives import alternatives
 from caesura.records.blocking import WordIndex, words_of
 from caesura.records.linking import _logistic, _merged
@@ -95,6 +103,30 @@ def test_values_that_arrive_later_count_without_fitting_again() -> None:
     assert later.predict(text) == [[(1, 4, "town")]]
     assert model.predict(text) == before != later.predict(text)
     assert sorted(later.weights_) == sorted(model.weights_)
+
+
+def test_a_load_keeps_known_values_current(tmp_path: Path) -> None:
+    known = KnownValues({"town": ["York", "Stoke on Trent"]})
+    texts = ["lives in York", "lives in Hull", "York is old", "nothing is old", "it is old"]
+    segments = [[(2, 3, "town")], [(2, 3, "town")], [(0, 1, "town")], [], []]
+    features = [bias, first(lower[-1]), first(lower[0]), *known.features()]
+    model = caesura.SemiCRF(features, c2=0.01).fit(texts, segments)
+    new = ["lives in Leeds", "Leeds is old"]
+
+    def towns(name: str, **options: Any) -> list[Any]:
+        options = {"threshold": 0.3, "batch": 1, "known": known, **options}
+        load(model, new, tmp_path / name, **options)
+        connection = sqlite3.connect(tmp_path / name)
+        return [town for (town,) in connection.execute("SELECT town FROM records ORDER BY record")]
+
+    assert towns("none.db", known=None) == ["Leeds", None]
+    assert towns("review.db", threshold=1.0) == ["Leeds", None]  # nothing is sure enough to add
+    assert repr(known) == "KnownValues(town: 2)"
+    assert towns("known.db") == ["Leeds", "Leeds"]
+    assert repr(known) == "KnownValues(town: 3)"
+    assert towns("known.db") == ["Leeds", "Leeds"]  # the version is that of the model as given
+    with pytest.raises(InvalidInput, match="known: got 5, expected KnownValues"):
+        towns("known.db", known=5)
 
 
 def test_a_model_with_known_values_is_saved_with_them(tmp_path: Path) -> None:
@@ -194,6 +226,29 @@ def test_groups_are_consistent(scores: dict[tuple[int, int], float]) -> None:
         assert not others or held
 
 
+@pytest.mark.parametrize("matches", [None, [(0, 1, 2)], [("a", "b")], [5], [(0.5, 1)]])
+def test_wrong_matches(matches: Any) -> None:
+    with pytest.raises(InvalidInput, match="matches"):
+        Linker(["a"]).fit([{"a": "x"}, {"a": "y"}], matches=matches)
+
+
+@pytest.mark.parametrize("c2", ["x", -1.0, math.nan, math.inf])
+def test_wrong_penalties(c2: Any) -> None:
+    with pytest.raises(InvalidInput, match="c2: got"):
+        Linker(["a"], c2=c2)
+
+
+def test_wrong_questions_to_a_linker(model: caesura.SemiCRF, linker: Linker) -> None:
+    with pytest.raises(InvalidInput, match="records: got 5"):
+        linker.link(5)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="at_least: got 2"):
+        linker.link([], at_least=2)
+    with pytest.raises(InvalidInput, match=r"texts: got 'Codd'.*pass \[text\]"):
+        linker.read(model, "Codd", [])
+    with pytest.raises(InvalidInput, match="model: got 'm'"):
+        linker.read("m", ["Codd"], [])
+
+
 def test_linkers_that_cannot_answer() -> None:
     rows = [{"a": "x y"}, {"a": "x z"}, {"a": "x"}]
     with pytest.raises(InvalidInput, match="fields"):
@@ -275,6 +330,38 @@ def test_entities_and_mentions(
     connection.execute("BEGIN TRANSACTION")
     with pytest.raises(InvalidInput, match="one without an open transaction"):
         store_entities(connection, SCHEMA, linker, model, ["Gray, 1972. On time."])
+
+
+@pytest.mark.parametrize("connect", [sqlite3.connect, duckdb.connect])
+def test_tables_of_others_are_left_alone(
+    model: caesura.SemiCRF, linker: Linker, connect: Callable[[str], Any]
+) -> None:
+    connection = connect(":memory:")
+    schema = Schema("papers", many={"author": "authors"})
+    connection.execute("CREATE TABLE Authors (id INTEGER, name VARCHAR)")
+    connection.execute("INSERT INTO Authors VALUES (7, 'mine')")
+    connection.commit()
+    with pytest.raises(InvalidInput, match="schema: got 'authors', expected names of tables"):
+        store_entities(connection, schema, linker, model, X)
+    assert connection.execute("SELECT * FROM Authors").fetchall() == [(7, "mine")]
+
+
+def test_names_that_cannot_be_tables_or_columns(model: caesura.SemiCRF, linker: Linker) -> None:
+    connection = sqlite3.connect(":memory:")
+    with pytest.raises(InvalidInput, match="expected different tables"):
+        store_entities(connection, Schema("a", many={"author": "A"}), linker, model, X)
+    taken = caesura.SemiCRF(c2=0.01).fit(["a b"], [[(0, 1, "id"), (1, 2, "mentions")]])
+    with pytest.raises(InvalidInput, match="model: got 'id', expected labels"):
+        store_entities(connection, Schema("a"), linker, taken, X)
+    wrong: list[tuple[Any, ...]] = [
+        ("papers", linker, model, X),
+        (Schema("a"), None, model, X),
+        (Schema("a"), linker, "m", X),
+        (Schema("a"), linker, model, "Codd"),
+    ]
+    for schema, one, other, texts in wrong:
+        with pytest.raises(InvalidInput, match=r"(schema|linker|model|texts): got"):
+            store_entities(connection, schema, one, other, texts)
 
 
 def test_nothing_is_stored_if_something_fails(model: caesura.SemiCRF, linker: Linker) -> None:

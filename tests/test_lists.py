@@ -296,6 +296,7 @@ def test_lists_that_contradict_the_seeds() -> None:
         ("country,capital\na,b,c\n", "row 2: got more cells than the 2 columns"),
         ("country,capital\n,Paris\n", "the first column, 'country', is empty"),
         ("O,capital\na,b\n", "got a column called 'O', which is reserved"),
+        ("country,sources\na,b\n", "got a column called 'sources', which is reserved"),
         ('country,capital\n"a,b\n', "is not a table that can be read"),
     ],
 )

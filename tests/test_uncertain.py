@@ -335,11 +335,38 @@ def test_at_most_once_gives_single_values(model: caesura.SemiCRF, texts: list[li
 
 def test_em_is_over_the_n_best(model: caesura.SemiCRF, texts: list[list[str]]) -> None:
     for x in texts:
-        one, four = (uncertain_rows(model, [x], form="em", k=k)[0] for k in (1, 4))
+        one, four = (uncertain_rows(model, [x], form="em", k=k, mass=0)[0] for k in (1, 4))
         assert four.kl < one.kl
         listed = uncertain_rows(model, [x], form="n-best")[0]
         assert four.mass == pytest.approx(listed.mass)
         assert math.isinf(listed.kl)
+
+
+def test_em_lists_as_many_as_hold_the_mass(
+    model: caesura.SemiCRF, texts: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = uncertain_rows(model, texts, form="em", n_best=2, mass=0)
+    more = uncertain_rows(model, texts, form="em", n_best=2, mass=0.9)
+    assert all(one.mass < 0.9 for one in few)
+    assert all(one.mass >= 0.9 for one in more)
+    monkeypatch.setattr("caesura.records.uncertain.MOST_LISTED", 8)
+    eight = uncertain_rows(model, texts, form="n-best", n_best=8)
+    limited = uncertain_rows(model, texts, form="em", n_best=2, mass=0.9999)
+    assert [one.mass for one in limited] == pytest.approx([one.mass for one in eight])
+
+
+def test_the_divergence_of_em_is_over_rows_and_not_segmentations(model: caesura.SemiCRF) -> None:
+    x, same = "12 High High Street", dict.fromkeys(model.labels_, lambda text: text[:1])
+    listed = uncertain_rows(model, [x], form="n-best", n_best=500, normalisers=same)[0]
+    options = {"n_best": 500, "mass": 0, "min_probability": 0, "normalisers": same}
+    found = uncertain_rows(model, [x], form="em", k=2, **options)[0]  # type: ignore[arg-type]
+    assert len(listed.rows) < 400
+    divergence = 0.0
+    for row in listed.rows:
+        query = {label: next(iter(cell)) for label, cell in row.cells.items()}
+        divergence += row.weight * math.log(row.weight / found.probability(query))
+    assert found.kl == pytest.approx(divergence / listed.mass, abs=1e-9)
+    assert found.kl > 0
 
 
 def test_a_chain_has_n_best_rows_and_em() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from caesura.documents import as_document
+from caesura.errors import InvalidInput, message
 from caesura.extraction import BETWEEN
 from caesura.normalisers import normaliser
 
@@ -30,6 +31,9 @@ def alternatives(
     {'author': 'Gray', 'year': '1978'}
     """
     texts = list(texts)
+    if not hasattr(model, "predict_n_best"):
+        expected = "a fitted SemiCRF or ChainCRF"
+        raise InvalidInput(message("model", model, expected, "load one with caesura.load"))
     functions = {label: normaliser(one) for label, one in model.normalisers_.items()}
     for text, ranked in zip(texts, model.predict_n_best(texts, n), strict=True):
         document = as_document(text, model.tokeniser, "texts")

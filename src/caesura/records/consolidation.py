@@ -17,7 +17,13 @@ SHORTEST = 6  # letters of keys that may be misspelt
 
 
 class Source(NamedTuple):
-    """Where a row was found."""
+    """Where a row was found.
+
+    Examples
+    --------
+    >>> str(Source("page.html", 1, 3)), str(Source("seeds", 0, 0))
+    ('page.html:1:3', 'seeds')
+    """
 
     page: str  #: the name of the page, or "seeds"
     number: int  #: of the list in the page
@@ -36,7 +42,14 @@ class Extracted(NamedTuple):
 
 
 class TableRow(NamedTuple):
-    """A row of the merged table."""
+    """A row of the merged table.
+
+    Examples
+    --------
+    >>> row = TableRow({"town": "York"}, 0.9, {"town": 0.9}, {}, (Source("a.html", 1, 2),))
+    >>> row.values, str(row.sources[0])
+    ({'town': 'York'}, 'a.html:1:2')
+    """
 
     values: dict[str, str]  #: column -> value, where there is one
     confidence: float  #: mean of the confidences of its values

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -94,7 +95,7 @@ def store_entities(
     ----------
     connection
         A connection of DuckDB or sqlite3 without an open transaction.  Everything is written in one
-        transaction.
+        transaction.  Tables that this function has not made are never written to.
     schema : Schema
         Which fields make which tables; all other labels of the model are columns of the entities.
     linker : Linker
@@ -126,6 +127,15 @@ def store_entities(
     >>> connection.execute("SELECT id, year, mentions FROM papers ORDER BY id").fetchall()
     [(1, '1970', 2), (2, '1976', 1)]
     """
+    if not isinstance(schema, Schema):
+        raise InvalidInput(message("schema", schema, "a Schema", 'pass Schema("papers")'))
+    if not isinstance(linker, Linker):
+        raise InvalidInput(message("linker", linker, "a fitted Linker", "see Linker.fit"))
+    if isinstance(texts, str) or not isinstance(texts, Iterable):
+        raise InvalidInput(message("texts", texts, "a list of texts", "pass [text]"))
+    if not hasattr(model, "labels_"):
+        expected = "a fitted SemiCRF or ChainCRF"
+        raise InvalidInput(message("model", model, expected, "load one with caesura.load"))
     labels = list(model.labels_)
     for field in (*schema.many, *schema.one):
         if field not in labels:
@@ -203,6 +213,7 @@ class _Store:
         self.connection, self.schema, self.labels = connection, schema, labels
         self.plain = [x for x in labels if x not in schema.many and x not in schema.one]
         self.mentions = f"{schema.table}_mentions"
+        self.things = list(dict.fromkeys((*schema.many.values(), *schema.one.values())))
 
     def _run(self, statement: str, rows: Sequence[Sequence[Any]] = ()) -> Any:
         if rows:
@@ -219,22 +230,53 @@ class _Store:
             raise InvalidInput(message("connection", self.connection, expected, remedy)) from error
 
     def create(self) -> None:
-        """Create the tables that are not there."""
-        columns = [f"{quoted(x)} VARCHAR" for x in self.plain]
-        columns += [f"{quoted(f'{x}_id')} INTEGER" for x in self.schema.one]
-        self._table(self.schema.table, ["id INTEGER", *columns, "mentions INTEGER"])
-        mention = ["id INTEGER", "text VARCHAR", "fields VARCHAR", "entity_id INTEGER"]
-        self._table(self.mentions, [*mention, "probability DOUBLE", "log_odds DOUBLE"])
-        for name in {*self.schema.many.values(), *self.schema.one.values()}:
-            self._table(name, ["id INTEGER", "name VARCHAR"])
-        for name in self.schema.many.values():
-            self._table(self._pairs(name), ["entity_id INTEGER", "position INTEGER", "id INTEGER"])
+        """Create the tables that are not there; those that are must be ours."""
+        tables = self._tables()
+        found = {name: self._columns(name) for name in tables}
+        for name, columns in tables.items():
+            if found[name] and (not found[self.mentions] or found[name] != list(columns)):
+                expected = "names of tables that are not there, or that store_entities has made"
+                remedy = f"choose another name; it has the columns {', '.join(found[name])}"
+                raise InvalidInput(message("schema", name, expected, remedy))
+            inner = ", ".join(f"{quoted(column)} {kind}" for column, kind in columns.items())
+            self._run(f"CREATE TABLE IF NOT EXISTS {quoted(name)} ({inner})")
+
+    def _tables(self) -> dict[str, dict[str, str]]:
+        """Return the columns of each table with their types, or raise if two names are the same."""
+        number, text = "INTEGER", "VARCHAR"
+        columns = [*self.plain, *(f"{x}_id" for x in self.schema.one)]
+        names = [name.casefold() for name in columns]
+        for name, column in zip(names, columns, strict=True):
+            if name in ("id", "mentions") or names.count(name) > 1:
+                expected = "labels that are no other column: id, mentions, LABEL_id"
+                raise InvalidInput(message("model", column, expected, "rename the label"))
+        kinds = [text] * len(self.plain) + [number] * len(self.schema.one)
+        own = {"id": number, **dict(zip(columns, kinds, strict=True)), "mentions": number}
+        mention = {"id": number, "text": text, "fields": text, "entity_id": number}
+        pair = {"entity_id": number, "position": number, "id": number}
+        many = list(dict.fromkeys(self.schema.many.values()))
+        tables = [
+            (self.schema.table, own),
+            (self.mentions, mention | {"probability": "DOUBLE", "log_odds": "DOUBLE"}),
+            *((name, {"id": number, "name": text}) for name in self.things),
+            *((self._pairs(name), pair) for name in many),
+        ]
+        if len({name.casefold() for name, _ in tables}) < len(tables):
+            came = ", ".join(name for name, _ in tables)
+            raise InvalidInput(message("schema", came, "different tables", "rename some"))
+        return dict(tables)
+
+    def _columns(self, table: str) -> list[str]:
+        """Return the columns of a table, none if it is not there."""
+        query = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
+        if not isinstance(self.connection, sqlite3.Connection):
+            query = """SELECT column_name FROM information_schema.columns
+                       WHERE lower(table_name) = lower(?) AND table_schema = current_schema()
+                       AND table_catalog = current_database() ORDER BY ordinal_position"""
+        return [name for (name,) in self.connection.execute(query, [table]).fetchall()]
 
     def _pairs(self, name: str) -> str:
         return f"{self.schema.table}_{name}"
-
-    def _table(self, name: str, columns: Iterable[str]) -> None:
-        self._run(f"CREATE TABLE IF NOT EXISTS {quoted(name)} ({', '.join(columns)})")
 
     def read(self) -> _Known:
         """Return what is stored."""
@@ -257,7 +299,7 @@ class _Store:
 
     def write(self, known: _Known) -> None:
         """Write everything anew."""
-        names = {*self.schema.many.values(), *self.schema.one.values()}
+        names = self.things
         tables = [self.schema.table, self.mentions, *names]
         for name in (*tables, *map(self._pairs, self.schema.many.values())):
             self._run(f"DELETE FROM {quoted(name)}")

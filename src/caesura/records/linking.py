@@ -28,12 +28,12 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.extraction import Record
 from caesura.records.blocking import WordIndex, folded
+from caesura.records.pairs import Pair, checked_matches, strangers
 
 __all__ = ["Link", "Linker", "ReadRecord"]
 
 Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
-Pair = tuple[int, int]
 PER_FIELD = 5  # similarities of each field
 STEPS = 30  # of Newton's method at most
 
@@ -107,7 +107,9 @@ class Linker:
             raise InvalidInput(message("fields", fields, expected, 'pass ["title", "year"]'))
         self.fields = [str(name) for name in fields]
         self.candidates = whole("candidates", candidates, 1)
-        self.c2 = c2
+        if not isinstance(c2, int | float) or not 0 <= c2 < math.inf:
+            raise InvalidInput(message("c2", c2, "a finite number, at least 0", "try 1.0"))
+        self.c2 = float(c2)
 
     # -- learning -----------------------------------------------------------------------------
 
@@ -136,8 +138,8 @@ class Linker:
         mine = self._prepared(records, "records")
         theirs = None if others is None else self._prepared(others, "others")
         n_theirs = len(mine if theirs is None else theirs)
-        known = _checked(matches, len(mine), n_theirs, theirs is None)
-        easy = _strangers(len(mine), n_theirs, theirs is None)
+        known = checked_matches(matches, len(mine), n_theirs, theirs is None)
+        easy = strangers(len(mine), n_theirs, theirs is None)
         pairs = sorted({*self._candidates(mine, theirs), *known, *easy})
         right = np.array([pair in known for pair in pairs], np.float64)
         if not right.any() or right.all():
@@ -175,6 +177,8 @@ class Linker:
         one_to_one : bool
             Whether a record matches one other at most; the likeliest pairs are taken first.
         """
+        if not isinstance(at_least, int | float) or not 0 <= at_least <= 1:
+            raise InvalidInput(message("at_least", at_least, "a number from 0 to 1", "try 0.5"))
         mine = self._prepared(records, "records")
         theirs = None if others is None else self._prepared(others, "others")
         pairs = sorted(self._candidates(mine, theirs))
@@ -227,6 +231,8 @@ class Linker:
         """
         from caesura.records.alternatives import alternatives
 
+        if isinstance(texts, str) or not isinstance(texts, Sequence):
+            raise InvalidInput(message("texts", texts, "a list of texts", "pass [text]"))
         theirs, weights = self._prepared(known, "known"), self._known
         index = WordIndex(record.whole for record in theirs)
         out = []
@@ -256,6 +262,8 @@ class Linker:
         return self.weights_
 
     def _prepared(self, records: Sequence[Fields], name: str) -> list[_Prepared]:
+        if not isinstance(records, Iterable):
+            raise InvalidInput(message(name, records, "a list of records", "pass dicts of fields"))
         return [_prepared(record, self.fields, f"{name}[{i}]") for i, record in enumerate(records)]
 
     def _candidates(self, mine: list[_Prepared], theirs: list[_Prepared] | None) -> set[Pair]:
@@ -314,22 +322,6 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
     first, second = set(a.split()), set(b.split())
     shared = len(first & second) / min(len(first), len(second))
     return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
-
-
-def _checked(matches: Iterable[Pair], mine: int, theirs: int, same: bool) -> set[Pair]:
-    known = set()
-    for k, (i, j) in enumerate(matches):
-        if not (0 <= i < mine and 0 <= j < theirs) or (same and i == j):
-            expected = f"places of two records, below {mine} and {theirs}"
-            raise InvalidInput(message(f"matches[{k}]", (i, j), expected, "number them from 0"))
-        known.add((min(i, j), max(i, j)) if same else (int(i), int(j)))
-    return known
-
-
-def _strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
-    """Return a pair for each record that most probably has nothing in common."""
-    pairs = {(i, (i + theirs // 2 + 1) % theirs) for i in range(mine)} if theirs else set()
-    return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
 
 
 # ---- learning and grouping -----------------------------------------------------------------------

@@ -30,13 +30,20 @@ from caesura.records.seeding import OUTSIDE, Known, Labels, Row, folded, labels_
 
 __all__ = ["ListTable", "Round", "read_seeds", "table_from_lists"]
 
+ADDED = ("confidence", "sources", "alternatives")  # columns of the output
 FEWEST = 2  # items of a list that known rows must match before it is used
 RELIABLE = 0.7  # confidence of values that are matched in the next round
 MOST_ONCE = 8  # columns; with more, the model does not hold that each occurs at most once
 
 
 class Round(NamedTuple):
-    """What one round did."""
+    """What one round did.
+
+    Examples
+    --------
+    >>> Round(lists=2, labelled=6, extracted=29, rows=25).rows
+    25
+    """
 
     lists: int  #: lists that were used
     labelled: int  #: items that known rows matched
@@ -45,7 +52,14 @@ class Round(NamedTuple):
 
 
 class ListTable(NamedTuple):
-    """The merged table, and how it came about."""
+    """The merged table, and how it came about.
+
+    Examples
+    --------
+    >>> row = TableRow({"town": "York"}, 0.9, {"town": 0.9}, {}, (Source("a.html", 1, 2),))
+    >>> ListTable(("town",), (row,), (), ()).to_dicts()
+    [{'town': 'York', 'confidence': 0.9, 'sources': 'a.html:1:2', 'alternatives': ''}]
+    """
 
     columns: tuple[str, ...]  #: the columns of the seeds
     rows: tuple[TableRow, ...]  #: the most reliable first
@@ -164,8 +178,11 @@ def read_seeds(
         header = list(dict.fromkeys(column for row in rows for column in row))
     if not rows or not header:
         raise InvalidInput(f"{name}: got no rows, expected at least two seed rows under a header")
-    if OUTSIDE in header:
-        raise InvalidInput(f"{name}: got a column called {OUTSIDE!r}, which is reserved; rename it")
+    for taken in (OUTSIDE, *ADDED):
+        if taken in header:
+            raise InvalidInput(
+                f"{name}: got a column called {taken!r}, which is reserved; rename it"
+            )
     filled = [
         {c: str(row[c]).strip() for c in header if folded(str(row.get(c) or ""))} for row in rows
     ]

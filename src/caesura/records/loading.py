@@ -23,8 +23,10 @@ from typing import Any, Literal, NamedTuple
 
 from caesura.checks import whole
 from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.extraction import Record
 from caesura.records.inputs import Entry, Input, Reading, input_of
 from caesura.records.layout import Item, Layout, Stamp, layout_of, row_id, rows_of, storable
+from caesura.records.matching import KnownValues
 from caesura.records.sinks import Mark, Sink, sink_for
 from caesura.records.splitting import Split, splitter
 from caesura.records.versions import labels_of, model_of, version_of
@@ -35,7 +37,13 @@ BATCH = 5000  # records that are stored in one transaction
 
 
 class Progress(NamedTuple):
-    """How far a load is."""
+    """How far a load is.
+
+    Examples
+    --------
+    >>> Progress(records=100, total=400, rows=100, seconds=2.0).left
+    6.0
+    """
 
     records: int  # of the input that are done, with those of earlier loads
     total: int | None  # that the input has, at least roughly
@@ -89,6 +97,7 @@ def load(
     verbatim: bool = False,
     replace: bool = False,
     constraints: Any = None,
+    known: KnownValues | None = None,
     model_name: str | None = None,
     source_name: str | None = None,
     format: Literal["text", "csv", "jsonl", "parquet", "xlsx"] | None = None,
@@ -133,6 +142,9 @@ def load(
         Delete the rows of this input and load it again, for example with a better model.
     constraints : dict, optional
         What every answer must keep; as in `predict`.
+    known : KnownValues, optional
+        Values that the model sees, if it was fitted with their `features`. The fields of rows that
+        are not marked for review are added to them after each batch, for the batches that follow.
     model_name, source_name : str, optional
         Names for the model and the input in the table; by default those of the files.
     format : {"text", "csv", "jsonl", "parquet", "xlsx"}, optional
@@ -159,6 +171,10 @@ def load(
     string in a record that was split, and the text: equal strings are different rows. What is
     stored is never changed, unless `replace` is True; without it, a load of the same input with
     another model is refused.
+
+    With `known`, what a row becomes depends on the rows before it, so on `batch` too. Values are
+    held in memory. A load that was killed goes on with the values that `known` has then: read those
+    of the stored rows with `KnownValues.read` first.
 
     Examples
     --------
@@ -187,8 +203,13 @@ def load(
     given = input_of(source, reading)
     layout = layout_of(table, labels_of(loaded), given.columns, verbatim)
     stamp = Stamp(given.name, storable(name), version_of(loaded), threshold)
+    if known is not None:
+        if not isinstance(known, KnownValues):
+            remedy = "see KnownValues.read"
+            raise InvalidInput(message("known", known, "KnownValues", remedy))
+        loaded = known.attach(loaded)
     sink = sink_for(into, wait) if isinstance(into, str | os.PathLike) else into
-    run = _Run(loaded, given, layout, stamp, constraints, splitter(split), sink)
+    run = _Run(loaded, given, layout, stamp, constraints, splitter(split), sink, known)
     with contextlib.closing(sink):
         sink.begin(layout.table)
         run.start(replace)
@@ -242,9 +263,10 @@ class _Run:
         constraints: Any,
         split: Callable[[str], list[str]],
         sink: Sink,
+        known: KnownValues | None = None,
     ) -> None:
         self.model, self.given, self.layout, self.stamp = model, given, layout, stamp
-        self.constraints, self.split, self.sink = constraints, split, sink
+        self.constraints, self.split, self.sink, self.known = constraints, split, sink, known
         self.mark = Mark(given.name, model_name=stamp.model_name, model_version=stamp.model_version)
         self.stored: Mark | None = None
         self.written = self.review = self.skipped = 0
@@ -333,6 +355,19 @@ class _Run:
         cells = rows_of(self.layout, items, records, self.stamp)
         self.written += self.sink.write(cells, self.mark)
         self.review += sum(cells["review"])
+        if self.known is not None:
+            sure = [one for one, doubt in zip(records, cells["review"], strict=True) if not doubt]
+            self._learn(self.known, sure)
+
+    def _learn(self, known: KnownValues, records: list[Record]) -> None:
+        """Add the fields of records to the known values, and show them to the model."""
+        values = {
+            label: [value.text if value.value is None else str(value.value) for value in some]
+            for label in known.labels
+            if (some := [value for record in records for value in record.get(label, ())])
+        }
+        if known.add(values):
+            self.model = known.attach(self.model)
 
     def _extracted(self, items: list[Item]) -> Any:
         """Ask the model; an error names the record."""

@@ -146,15 +146,21 @@ class KnownValues:
             Labels that are not known here are an error; values that are empty or None are left out.
         """
         new = 0
+        if not isinstance(values, Mapping):
+            expected = "a dict of label to values"
+            raise InvalidInput(message("values", values, expected, 'pass {"author": [...]}'))
         for label, some in values.items():
             if label not in self._values:
                 expected = f"one of {', '.join(self._values)}"
                 remedy = "give it, even without values, when KnownValues is made"
                 raise InvalidInput(message("values", label, expected, remedy))
-            if isinstance(some, str):
+            if isinstance(some, str) or not isinstance(some, Iterable):
                 raise InvalidInput(message("values", {label: some}, "a list", "put it into a list"))
             mine = self._values[label]
             for value in some:
+                if value is not None and not isinstance(value, str):
+                    name = f"values[{label!r}]"
+                    raise InvalidInput(message(name, value, "texts", "write numbers as text"))
                 if value and value not in mine:
                     mine[value] = None
                     self._entries[label].append(value)
@@ -221,6 +227,10 @@ class KnownValues:
         if label not in self._values:
             expected = f"one of {', '.join(self._values)}"
             raise InvalidInput(message("label", label, expected, "pass one of them"))
+        if not isinstance(text, str):
+            raise InvalidInput(message("text", text, "the text of a field", "pass a string"))
+        if not isinstance(at_least, int | float) or not 0 <= at_least <= 1:
+            raise InvalidInput(message("at_least", at_least, "a number from 0 to 1", "try 0.8"))
         entries, best, asked = self._entries[label], None, folded(text)
         for number, _ in self._indexes[label].nearest(text, CANDIDATES):
             value = folded(entries[number])

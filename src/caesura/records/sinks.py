@@ -30,21 +30,39 @@ LOADS = "caesura_loads"  # the table of watermarks
 
 
 class Column(NamedTuple):
-    """A column of a table."""
+    """A column of a table.
+
+    Examples
+    --------
+    >>> Column("title", "text").kind
+    'text'
+    """
 
     name: str
     kind: Kind
 
 
 class Table(NamedTuple):
-    """A table to write."""
+    """A table to write.
+
+    Examples
+    --------
+    >>> Table("papers", (Column("row_id", "text"), Column("title", "text"))).columns[0].name
+    'row_id'
+    """
 
     name: str
     columns: tuple[Column, ...]  # the first is the key
 
 
 class Mark(NamedTuple):
-    """How much of an input is stored, by which model: the watermark of a load."""
+    """How much of an input is stored, by which model: the watermark of a load.
+
+    Examples
+    --------
+    >>> Mark("refs.txt", records=10)._replace(finished=True).finished
+    True
+    """
 
     source: str  # the input
     records: int = 0  # of the input that are stored

@@ -12,7 +12,7 @@ whose columns are independent given the row (Gupta and Sarawagi, 2006):
     k such rows: the segmentations are partitioned by the presence or absence of a segment, and each
     part is a row of its exact constrained marginals.
 ``"em"``
-    k rows fitted by EM to the n best segmentations.
+    k rows fitted by EM to the n best segmentations that hold 99.9 % of the probability.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ __all__ = ["answer_probability", "constrained_potentials", "listings", "uncertai
 
 FORMS = ("n-best", "independent", "mixture", "em")
 CHUNK = 64  # texts that are worked on together
+MOST_LISTED = 3200  # segmentations to which EM is fitted, unless n_best is larger
 ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
 MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
 
@@ -50,6 +51,7 @@ def uncertain_rows(
     form: str = "mixture",
     k: int = 4,
     n_best: int = 200,
+    mass: float = 0.999,
     min_probability: float = 1e-4,
     normalisers: Mapping[str, str | Normaliser] | None = None,
     constraints: Mapping[str, Any] | None = None,
@@ -69,8 +71,13 @@ def uncertain_rows(
     k : int
         Number of rows in "mixture" and "em", at most.
     n_best : int
-        Number of segmentations that "n-best" and "em" keep.  In "mixture" and "independent" they
-        guide the choice of parts and give the values of labels that occur several times.
+        Number of segmentations that "n-best" keeps, and with which "em" begins.  In "mixture" and
+        "independent" they guide the choice of parts and give the values of labels that occur
+        several times.
+    mass : float
+        Probability that the segmentations of "em" should hold: their number is doubled until they
+        do, or until there are 3,200.  `UncertainRecord.mass` is what they hold; with ``mass=0`` the
+        number is `n_best`.
     min_probability : float
         Values with less probability are left out.
     normalisers : dict of label to name or function, optional
@@ -94,7 +101,7 @@ def uncertain_rows(
       entropies of the columns - entropy of the part).  Values that are not listed count as one
       value of their column, so that the divergence may be larger by `slack` at most.  Over
       normalised values it is no larger than over segments.
-    - "em": the divergence from the model's distribution over the n best rows; what lies beyond them
+    - "em": the divergence from the model's distribution over the listed rows; what lies beyond them
       has the probability ``1 - mass`` and is not counted.
     - "n-best": infinite, unless the listed segmentations are all there are.
 
@@ -113,17 +120,19 @@ def uncertain_rows(
         raise InvalidInput(message("form", form, ", ".join(FORMS), "pass one of these"))
     whole("k", k, 1)
     whole("n_best", n_best, 1)
-    if not 0 <= min_probability < 1:
-        expected = "a number from 0 to below 1"
-        raise InvalidInput(message("min_probability", min_probability, expected, "try 1e-4"))
+    _check_share("min_probability", min_probability, "try 1e-4")
+    _check_share("mass", mass, "try 0.999")
     labels = _labels_of(model)
     functions = _functions(model, normalisers)
     if isinstance(X, str):
         raise InvalidInput("X: got a string, expected a list of texts; pass [text]")
+    if not isinstance(X, Iterable):
+        raise InvalidInput(message("X", X, "a list of texts", "pass [text]"))
     records: list[UncertainRecord] = []
     for documents in _chunks(X, model.tokeniser):
         if form in ("n-best", "em"):
-            ranked = model.predict_n_best(documents, n_best, constraints)
+            least = mass if form == "em" else 0.0
+            ranked = _ranked(model, documents, n_best, least, constraints)
             for document, found in zip(documents, ranked, strict=True):
                 value = Values(document, labels, functions)
                 some = (found, value, k, min_probability)
@@ -216,6 +225,24 @@ def _spellings(
     return found
 
 
+def _ranked(
+    model: Any, documents: Sequence[Document], n: int, mass: float, constraints: Any
+) -> list[Any]:
+    """Return the n best segmentations of each document, more where they hold less than mass."""
+    ranked = list(model.predict_n_best(documents, n, constraints))
+    short = list(range(len(documents)))
+    while n < MOST_LISTED:
+        full = [i for i in short if len(ranked[i]) == n]  # of the others, these are all
+        short = [i for i in full if math.fsum(chance for _, chance in ranked[i]) < mass]
+        if not short:
+            break
+        n = min(2 * n, MOST_LISTED)
+        more = model.predict_n_best([documents[i] for i in short], n, constraints)
+        for i, found in zip(short, more, strict=True):
+            ranked[i] = found
+    return ranked
+
+
 # ---- from a model to lists and parts -------------------------------------------------------------
 
 
@@ -264,6 +291,11 @@ def listings(
 
 
 # ---- what callers give ---------------------------------------------------------------------------
+
+
+def _check_share(name: str, value: Any, remedy: str) -> None:
+    if not isinstance(value, int | float) or not 0 <= value < 1:
+        raise InvalidInput(message(name, value, "a number from 0 to below 1", remedy))
 
 
 def _labels_of(model: Any) -> list[str]:

@@ -233,7 +233,9 @@ def _bound(column: Column, single: Mapping[Spans, float], expected: float, T: in
 
 
 def _binary_entropy(chance: float) -> float:
-    return -sum(x * math.log(x) for x in (chance, 1.0 - chance) if x > 0)
+    if not 0.0 < chance < 1.0:
+        return 0.0
+    return -chance * math.log(chance) - (1.0 - chance) * math.log1p(-chance)
 
 
 def _listed(values: dict[Spans, float]) -> Column:

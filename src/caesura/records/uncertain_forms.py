@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,12 +44,9 @@ class Values:
 
 def n_best_record(found: Sequence[tuple[Any, float]], value: Values) -> UncertainRecord:
     """Return a row for each listed segmentation; rows with equal values are one."""
-    sums: dict[tuple[Value, ...], list[float]] = {}
-    for row, chance in _listed_rows(found, value):
-        sums.setdefault(row, []).append(chance)
     rows = [
         UncertainRow(weight, {label: {v: 1.0} for label, v in zip(value.labels, row, strict=True)})
-        for row, weight in ranked({row: math.fsum(some) for row, some in sums.items()}).items()
+        for row, weight in _listed_rows(found, value).items()
     ]
     record = UncertainRecord(value.text, tuple(rows), math.inf, 0.0)
     return record._replace(kl=0.0) if record.mass > 1 - 1e-12 else record
@@ -59,10 +56,9 @@ def em_record(
     found: Sequence[tuple[Any, float]], value: Values, k: int, min_probability: float
 ) -> UncertainRecord:
     """Return up to k rows that EM fits to listed segmentations."""
-    listed = list(_listed_rows(found, value))
-    weights = np.array([chance for _, chance in listed])
-    mixture, values, kl = by_em([row for row, _ in listed], weights, k)
-    mass = min(1.0, float(weights.sum()))
+    listed = _listed_rows(found, value)
+    mixture, values, kl = by_em(list(listed), np.array(list(listed.values())), k)
+    mass = min(1.0, math.fsum(listed.values()))
     rows = []
     for i in np.argsort(-mixture.weights, kind="stable"):
         cells: dict[str, dict[Any, float]] = {}
@@ -76,11 +72,14 @@ def em_record(
 
 def _listed_rows(
     found: Sequence[tuple[Any, float]], value: Values
-) -> Iterator[tuple[tuple[Value, ...], float]]:
-    """Yield the row of each listed segmentation."""
+) -> dict[tuple[Value, ...], float]:
+    """Return the rows of listed segmentations with their probabilities, equal rows as one."""
+    sums: dict[tuple[Value, ...], list[float]] = {}
     for segments, chance in found:
         spans = choices(segments, value.labels)
-        yield tuple(value.tuple_of(label, spans[label]) for label in value.labels), chance
+        row = tuple(value.tuple_of(label, spans[label]) for label in value.labels)
+        sums.setdefault(row, []).append(chance)
+    return ranked({row: math.fsum(some) for row, some in sums.items()})
 
 
 def mixture_record(

@@ -27,6 +27,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 LEAST_FALL = 1e-9  # nats; a split that promises less is not made
+MOST_EVENTS = 100  # values by which listed rows may be split where EM starts
 
 
 class _Leaf:
@@ -169,11 +170,10 @@ def _most_informative(
     event = _plogp(chances) + _plogp(1.0 - chances)
     fall = np.zeros(len(inside))
     for j in range(codes.shape[1]):
-        places = _one_hot(codes[:, j])
-        value = p @ places  # (values,)
+        value = _sums(p[None], codes[:, j])[0]  # (values,)
         if np.count_nonzero(value) < 2:
             continue
-        joint = mine @ places  # (events, values)
+        joint = _sums(mine, codes[:, j])  # (events, values)
         both = _plogp(joint).sum(axis=1) + _plogp(value - joint).sum(axis=1)
         fall += np.where(own == j, 0.0, np.maximum(0.0, both - event - _plogp(value).sum()))
     fall[(chances <= 0) | (chances >= 1)] = 0.0
@@ -249,17 +249,16 @@ def by_em(
     columns = len(rows[0]) if rows else 0
     values: list[list[Hashable]] = [list(dict.fromkeys(r[j] for r in rows)) for j in range(columns)]
     codes = _codes(rows, columns)
-    places = [_one_hot(codes[:, j]) for j in range(columns)]
     hard = _partition(codes, p, k)
     soft = 0.8 * hard + 0.2 / hard.shape[1]
     best, least = None, math.inf
     for start in (hard, soft):
-        found = _maximised(places, p, start)
+        found = _maximised(codes, p, start)
         kl = divergence(found, codes, p)
         for _ in range(max_iterations):
             q = found.densities(codes)
             total = q.sum(axis=1, keepdims=True)
-            found = _maximised(places, p, q / total)
+            found = _maximised(codes, p, q / total)
             before, kl = kl, divergence(found, codes, p)
             if before - kl < tolerance:
                 break
@@ -277,33 +276,37 @@ def divergence(mixture: Mixture, codes: Ints, p: Floats) -> float:
     return float((p[some] * (np.log(p[some]) - log_q[some])).sum())
 
 
-def _maximised(places: Sequence[Floats], p: Floats, shares: Floats) -> Mixture:
+def _maximised(codes: Ints, p: Floats, shares: Floats) -> Mixture:
     """Return the mixture that fits best if each listed row belongs to the rows by these shares."""
     counts = p[:, None] * shares  # (N, k)
     counts = counts[:, counts.sum(axis=0) > 0]
     weights = counts.sum(axis=0)
-    return Mixture(weights, [counts.T @ place / weights[:, None] for place in places])
+    sums = [_sums(counts.T, column) for column in codes.T]
+    return Mixture(weights, [some / weights[:, None] for some in sums])
 
 
-def _one_hot(codes: Ints) -> Floats:
-    """Return which value each listed row has, of shape (N, values)."""
-    return np.eye(int(codes.max(initial=-1)) + 1)[codes]
+def _sums(weights: Floats, codes: Ints) -> Floats:
+    """Return the sum of weights of shape (M, N) over the rows with each value, (M, values)."""
+    size = int(codes.max(initial=-1)) + 1
+    out = np.zeros((len(weights), size))
+    for one, row in zip(out, weights, strict=True):
+        one[:] = np.bincount(codes, row, size)
+    return out
 
 
 def _partition(codes: Ints, p: Floats, k: int) -> Floats:
     """Split listed rows greedily by one value of one column; return who belongs where, (N, k)."""
     leaves = [np.arange(len(codes))]
-    splits = [_split_by_value(codes, p)]
+    splits: list[tuple[Bools, float]] = []
     while len(leaves) < k:
+        splits += [_split_by_value(codes[rows], p[rows]) for rows in leaves[len(splits) :]]
         best = max(range(len(leaves)), key=lambda i: splits[i][1])
         inside, fall = splits[best]
         if fall <= LEAST_FALL:
             break
         rows = leaves.pop(best)
         del splits[best]
-        for half in (rows[inside], rows[~inside]):
-            leaves.append(half)
-            splits.append(_split_by_value(codes[half], p[half]))
+        leaves += [rows[inside], rows[~inside]]
     out = np.zeros((len(codes), len(leaves)))
     for i, rows in enumerate(leaves):
         out[rows, i] = 1.0
@@ -314,8 +317,12 @@ def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
     """Return the rows with the value that says most about the other columns, and how much."""
     values = [np.unique(codes[:, j]) for j in range(codes.shape[1])]
     own = np.repeat(np.arange(len(values)), [len(some) for some in values])
+    which = np.concatenate([*values, np.zeros(0, np.int64)])
+    if len(which) > MOST_EVENTS:  # values are numbered by their first, most probable row
+        few = np.sort(np.argsort(which, kind="stable")[:MOST_EVENTS])
+        own, which = own[few], which[few]
     inside = np.zeros((len(own), len(codes)), bool)
-    for k, (j, value) in enumerate(zip(own, (v for some in values for v in some), strict=True)):
+    for k, (j, value) in enumerate(zip(own, which, strict=True)):
         inside[k] = codes[:, j] == value
     best, fall = _most_informative(inside, own, codes, p) if len(own) else (None, 0.0)
     if best is None:

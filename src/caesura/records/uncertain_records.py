@@ -16,7 +16,14 @@ Value = (
 
 
 class UncertainRow(NamedTuple):
-    """A row whose columns are independent of each other."""
+    """A row whose columns are independent of each other.
+
+    Examples
+    --------
+    >>> row = UncertainRow(0.5, {"town": {"York": 0.5, None: 0.5}, "number": {"7": 1.0}})
+    >>> row.probability({"town": "York", "number": "7"})
+    0.5
+    """
 
     weight: float  #: its probability
     cells: dict[str, dict[Value, float]]  #: label -> value -> probability

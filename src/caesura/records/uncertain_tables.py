@@ -69,7 +69,14 @@ _VIEWS = {
 
 
 class Answers(NamedTuple):
-    """The texts that may match a question, with the probability that they do."""
+    """The texts that may match a question, with the probability that they do.
+
+    Examples
+    --------
+    >>> found = Answers({"a": 0.5, "b": 0.5})
+    >>> found.expected_count, found.any
+    (1.0, 0.75)
+    """
 
     probabilities: dict[str, float]  #: text_id -> probability, the most probable first
 
@@ -83,7 +90,7 @@ class Answers(NamedTuple):
         """Probability that at least one text matches; texts are independent of each other."""
         if any(chance >= 1 for chance in self.probabilities.values()):
             return 1.0
-        return -math.expm1(math.fsum(math.log1p(-x) for x in self.probabilities.values()))
+        return abs(math.expm1(math.fsum(math.log1p(-x) for x in self.probabilities.values())))
 
 
 def store_uncertain(
@@ -131,6 +138,9 @@ def store_uncertain(
     [('7', 1.0), (None, 0.1), ('York', 0.9)]
     """
     names = _names(name)
+    for argument, given in (("records", records), ("ids", () if ids is None else ids)):
+        if not isinstance(given, Iterable):
+            raise InvalidInput(message(argument, given, "a list", "put it into a list"))
     listed = list(records)
     keys = [str(one) for one in (range(len(listed)) if ids is None else ids)]
     if len(keys) != len(listed):
@@ -168,7 +178,14 @@ def answers(database: Any, name: str, query: Mapping[str, Value]) -> Answers:
 
     Examples
     --------
-    See `store_uncertain`.
+    >>> import sqlite3
+    >>> from caesura.records import UncertainRecord, UncertainRow
+    >>> row = UncertainRow(1.0, {"town": {"York": 0.9, None: 0.1}})
+    >>> connection = sqlite3.connect(":memory:")
+    >>> store_uncertain(connection, "places", [UncertainRecord("7 York", (row,), 0.0, 0.0)])
+    1
+    >>> answers(connection, "places", {"town": None}).probabilities
+    {'0': 0.1}
     """
     names = _names(name)
     with _opened(database, new=False) as connection:
@@ -268,7 +285,8 @@ def _explained(name: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if not type(error).__module__.startswith(("sqlite3", "duckdb", "_duckdb")):
+        of_database = type(error).__module__.startswith(("sqlite3", "duckdb", "_duckdb"))
+        if not of_database and not isinstance(error, UnicodeEncodeError):
             raise
         line = " ".join(str(error).split())
         raise InvalidInput(f"{name}: the database refused: {line}") from error
