@@ -1,6 +1,6 @@
 # make demo   install, learn from references that are made here, load new ones into a database
 # make test   everything: tests, doctests, lint, types, the kernels under sanitizers
-# make test-all   the same with the slow campaigns
+# make test-all   the same, and loads into databases that are killed 200 times
 # The rest is for developers.  .venv holds all that is installed.
 
 VENV := .venv
@@ -22,7 +22,7 @@ test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 	$(PYTHON) -m pytest -q -n auto
 
 test-all: test
-	$(PYTHON) -m pytest -q -m slow
+	$(PYTHON) -W ignore bench/kill.py --moments 50
 
 setup: $(VENV)/.installed-$(NAMES) $(VENV)/.tested $(VENV)/.documented
 
