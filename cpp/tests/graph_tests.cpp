@@ -117,7 +117,13 @@ void test_batch(int seed) {
   out.log_z = counted.data();
   out.tokens = counts.data();
   batch.posterior(2, out);
-  check(counted == log_z, "ln Z of a batch", seed);
+  // Two kernels may have found them: the same but for rounding.
+  const double rounding = sizeof(Real) == 4 ? 1e-6 : 1e-12;
+  for (int b = 0; b < in.B; ++b) {
+    const double one = log_z[b], other = counted[b];
+    const bool near = std::fabs(one - other) <= rounding * (1.0 + std::fabs(one));
+    check(one == other || near, "ln Z of a batch", seed);
+  }
   const BatchPaths paths = batch.n_best(100000, 2), drawn = batch.samples(2, seed, 2);
   for (int b = 0; b < in.B; ++b) {
     const std::vector<double> scores(paths.scores.begin() + paths.sequences[b],

@@ -202,8 +202,8 @@ void check_margins(int seed, int order) {
     objective->set_loss(loss);
     std::vector<double> w(size, 0.0), theta(DualPass::n_scores(*objective), 0.0), m(n, 0.0),
         eta(n, 0.5);
-    DualPass pass(objective, {log, {0.5}}, w.data(), {theta.data(), m.data(), eta.data()}, nullptr,
-                  true);
+    DualPass pass(objective, {log, 1.0, {0.5}}, w.data(), {theta.data(), m.data(), eta.data()},
+                  nullptr, true);
     for (int k = 0; k < 2; ++k) pass.run(order_of.data(), n, 0, 1e9);
     pass.finish(w.data(), {theta.data(), m.data(), eta.data()});
     const double value = log ? objective->evaluate(w.data(), nullptr, n, false, 1, nullptr)
