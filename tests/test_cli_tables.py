@@ -400,3 +400,22 @@ def test_a_broken_row_is_the_error_not_the_columns(
     (tmp_path / "new.csv").write_bytes(content)
     output = tmp_path / "out.csv"
     assert problem in bad("segment", folder / "model", tmp_path / "new.csv", "-o", output)
+
+
+@pytest.mark.parametrize(
+    ("first", "form"),
+    [
+        ("id,Text", "csv"),
+        ("id;text;price", "csv"),
+        ('{"title": "x"}', "jsonl"),
+        ("Acme, red", None),
+    ],
+)
+def test_tables_on_the_standard_input_are_not_taken_for_text_silently(
+    folder: Path, first: str, form: str | None
+) -> None:
+    ran = good("segment", folder / "model", "-", stdin=f"{first}\n1,Acme\n")
+    assert ("is read as text" in ran.err) == (form is not None)
+    assert form is None or f"pass --format {form}" in ran.err
+    asked = good("segment", folder / "model", "-", "-f", "text", stdin=f"{first}\n")
+    assert "is read as text" not in asked.err
