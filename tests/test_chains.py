@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracle import close
-from toys import addresses, tag_paths
+from toys import addresses, chances_of, tag_paths
 
 import caesura
 from caesura import ChainCRF, Segment, SemiCRF, fill_gaps, to_tags
@@ -57,13 +57,12 @@ def test_segments_of_a_chain_sum_over_all_tags(scheme: str, forbid: str) -> None
     assert all(close(total[tuple(segments)], chance) for segments, chance in best)
     for segment, chance, *_ in model.predict_confident([x])[0]:
         assert close(chance, sum(p for some, p in total.items() if segment in some))
-    m = caesura.marginals(p)
     for start in range(3):
         for stop in range(start + 1, 4):
             for label in model.labels_:
                 segment = Segment(start, stop, label)
                 expected = sum(p for some, p in total.items() if segment in some)
-                assert close(model.coding.chances(m, p, [segment], model._known)[0], expected)
+                assert close(chances_of(model, p, [segment])[0], expected)
 
 
 # -- the same model twice --------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from learning_cases import Case
+from toys import chances_of
 
 import caesura
 from caesura import Potentials, _kernels
@@ -254,7 +255,7 @@ def test_models_keep_the_constraints_of_each_sequence(
             found, expected = getattr(marginals[i], name), getattr(m, name)
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-10)
         said = [one.segment for one in confident[i]]
-        chances = model.coding.chances(m, p, said, model._known)
+        chances = chances_of(model, p, said)
         assert [one.probability for one in confident[i]] == pytest.approx(chances, abs=1e-10)
         expected = [math.exp(path.score - m.log_partition) for path in caesura.n_best(p, 3)]
         assert [chance for _, chance in ranked[i]] == pytest.approx(expected, abs=1e-9)

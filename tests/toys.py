@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from caesura import Segment
+from caesura import Potentials, Segment, _kernels, marginals
+from caesura.inference.problems import problem_of
 
 STREETS = ["High", "Park", "Mill", "Low", "Church", "Station"]
 KINDS = ["Street", "Road", "Lane"]
@@ -68,3 +69,13 @@ def numbers_of(tokens: list[str]) -> Any:
 def tag_paths(length: int, states: int) -> Any:
     """Yield all sequences of tags, by number."""
     return np.ndindex(*[states] * length) if length else iter([()])
+
+
+def chances_of(model: Any, p: Potentials, segments: list[Segment]) -> list[float]:
+    """Return the probabilities of segments, asked of the engine about a model's potentials."""
+    if model.kind == "semi":
+        m = marginals(p)
+        return [m.segment(*segment) for segment in segments]
+    tags, lookup = model.coding.tag_set(model._known), _kernels.Lookup(problem_of(p), 0)
+    joined = tags.joined.astype(np.uint8)
+    return [lookup.run(s, e, tags.states_of(label), joined) for s, e, label in segments]

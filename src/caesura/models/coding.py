@@ -17,7 +17,6 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Partial
 from caesura.features import SegmentFeature, Template
-from caesura.inference.results import Marginals
 from caesura.models.rules import Rules, StateRules, state_rules
 from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target
@@ -74,12 +73,6 @@ class Coding(ABC):
         """Return the segments of a path over states that are given by name."""
         index = {state: k for k, state in enumerate(fitted.structure.states)}
         return self.segments([(s, e, index[state]) for s, e, state in path], fitted)
-
-    @abstractmethod
-    def chances(
-        self, m: Marginals, p: Potentials, segments: list[Segment], fitted: Fitted
-    ) -> list[float]:
-        """Return the probabilities of segments."""
 
     @abstractmethod
     def labels_of(self, states: Sequence[str], scheme: str | None) -> list[str]:

@@ -14,7 +14,6 @@ from caesura import _kernels
 from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.inference.results import Marginals
 from caesura.models.coding import Coding
 from caesura.models.rules import Rules, told_of
 from caesura.models.structure import Fitted, Labelling, Structure
@@ -132,12 +131,6 @@ class SegmentCoding(Coding):
         """Constrain potentials over states by rules about segments."""
         with told_of(name):
             p.constrain(**rules._asdict())
-
-    def chances(
-        self, m: Marginals, p: Potentials, segments: list[Segment], fitted: Fitted
-    ) -> list[float]:
-        """Return the probabilities of segments."""
-        return [m.segment(*segment) for segment in segments]
 
 
 def _is_observed(bound: Any) -> bool:

@@ -11,8 +11,6 @@ from caesura import _kernels
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import Incremental, SegmentFeature, SegmentTemplate
-from caesura.inference.problems import problem_of
-from caesura.inference.results import Marginals
 from caesura.models.coding import Bools, Coding, Features
 from caesura.models.rules import Rules
 from caesura.models.schemes import TagSet, tag_set, tags_of
@@ -159,18 +157,6 @@ class TagCoding(Coding):
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
         """Constrain potentials over states by rules about segments."""
         constrain_tags(p, self.tag_set(fitted), rules, name)
-
-    def chances(
-        self, m: Marginals, p: Potentials, segments: list[Segment], fitted: Fitted
-    ) -> list[float]:
-        """Return the probabilities of segments."""
-        if not segments:
-            return []
-        tags, lookup = self.tag_set(fitted), _kernels.Lookup(problem_of(p), 0)
-        joined = tags.joined.astype(np.uint8)
-        return [
-            lookup.run(start, end, tags.states_of(label), joined) for start, end, label in segments
-        ]
 
 
 def _unbarred(structure: Structure) -> Structure:
