@@ -29,7 +29,7 @@ from accuracy import TASKS, Documents, Task, f1, folds
 
 CORPORA = {"conll": "chain, BIOES", "cora": "semi", "ncbi": "chain, BIOES"}
 SHARE = {"conll": 10, "cora": 1, "ncbi": 7}  # settings are chosen on every n-th sequence
-MOST = {"cora": 30, "conll": 10, "ncbi": 10}  # passes of svm and eg, which are slow
+MOST = {"cora": 60, "conll": 10, "ncbi": 15}  # passes of svm and eg, which are slow
 PLANES = 10  # times as many iterations of cutting-plane, each of which takes less
 
 LIKELIHOOD = {"c2": (0.03, 0.3, 1.0)}
