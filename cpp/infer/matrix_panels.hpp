@@ -8,7 +8,9 @@
 
 namespace caesura::CAESURA_ISA {
 
-// y = x' m over one panel of B vectors, held in registers; two sums each, so that none waits.
+// y[j] = sum over i of x[i] m[i][j] for the columns j of one panel of B vectors, which are held in
+// registers; two sums for each, so that no addition waits for the last.  Only the rows that the
+// panel lists are not zero; a dense panel lists them all, in order, and need not be asked.
 template <int B>
 inline void panel_product(const Panel& panel, const real* x, const real* m, int stride, real* y) {
   vec even[B], odd[B];
@@ -22,6 +24,7 @@ inline void panel_product(const Panel& panel, const real* x, const real* m, int 
       odd[b] += xj * load(columns + stride + b * W);
     }
   }
+  // The rows that are listed one by one; of a dense panel, the last row where their number is odd.
   columns = m + panel.begin * W;
   for (; k + 2 <= panel.count; k += 2) {
     const int i = panel.sources[k], j = panel.sources[k + 1];
@@ -84,6 +87,7 @@ inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p
     panel_product<B>(p2, f2.x, f2.m, stride, f2.y);
     return;
   }
+  // Both panels have the same rows, i = 0, ..., count - 1.
   vec first[B], second[B];
   for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
   const real *m1 = f1.m + p1.begin * W, *m2 = f2.m + p2.begin * W;
@@ -109,7 +113,8 @@ inline void two_products(const Factor& f1, const Factor& f2, int n_panels, int s
   }
 }
 
-// out[i][j] += sum over t of left[t][i] right[t][j], over the panels of a matrix.
+// out[i][j] += sum over t of left[t][i] right[t][j] for the rows i of one panel and its columns j:
+// two rows at a time, so that each vector of `right` is loaded once for both.
 template <int B>
 inline void panel_outer(const Panel& panel, const real* left, const real* right, int count,
                         int stride, real* out) {
@@ -128,12 +133,14 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
     }
     real* to = out + i * stride + panel.begin * W;
     for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + first[b]);
+    // The number of rows is odd: the last one was taken twice, and is written once.
     if (j == i) continue;
     to = out + j * stride + panel.begin * W;
     for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + second[b]);
   }
 }
 
+// The same over all panels of a matrix.
 inline void outer(const Panel* panels, int n_panels, const real* left, const real* right, int count,
                   int stride, real* out) {
   for (int p = 0; p < n_panels; ++p) {
