@@ -14,11 +14,16 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
   const int T = keys.T, L = keys.L;
   Y = features.n_labels;
   const std::size_t G = features.groups.size();
+  // groups[g][t][y] = sum over the attributes of group g at token t of value times weight,
+  // [G][T][Y]
   groups_.assign(G * T * Y, 0.0);
   for (const SpanKeys::At& one : keys.at) {
     double* to = groups_.data() + (static_cast<std::size_t>(one.group) * T + one.t) * Y;
     for (int y = 0; y < Y; ++y) to[y] += one.value * w[static_cast<std::size_t>(one.row) * Y + y];
   }
+  // spans[b, e][y] = running[y] + what counts for [b, e) alone, [T L][Y].  Each group says which of
+  // its tokens joins at e, the anchor t: one of a range inside the segment, its first or its last
+  // token, or the only one.
   spans.assign(static_cast<std::size_t>(T) * L * Y, 0.0);
   running_.resize(Y);
   for (int b = 0; b < T; ++b) {
@@ -48,28 +53,29 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
       for (int y = 0; y < Y; ++y) to[y] += running_[y];
     }
   }
+  // Features of segments that fire on [start, end), with open ends (flags): every span to which
+  // they apply, as `applies` of lattice.hpp says.
   for (const SpanKeys::Fire& one : keys.fires) {
     const SpanCorpus::Fired& fired = corpus.fired[one.fired];
-    for (int b = fired.flags & 1 ? std::max(0, fired.end - L) : fired.start; b <= fired.start;
-         ++b) {
-      const int last = fired.flags & 2 ? std::min(b + L, T) : std::min(fired.end, b + L);
-      for (int e = fired.end; e <= last; ++e) {
-        double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
-        for (int y = 0; y < Y; ++y)
-          to[y] += fired.value * w[static_cast<std::size_t>(one.row) * Y + y];
-      }
-    }
+    fired.for_spans(T, L, [&](int b, int e) {
+      double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
+      for (int y = 0; y < Y; ++y)
+        to[y] += fired.value * w[static_cast<std::size_t>(one.row) * Y + y];
+    });
   }
+  // What is looked up by the text of the span itself.
   for (const SpanKeys::Of& one : keys.of) {
     double* to = spans.data() + static_cast<std::size_t>(one.span) * Y;
     for (int y = 0; y < Y; ++y) to[y] += w[static_cast<std::size_t>(one.row) * Y + y];
   }
+  // Spans that are too long for a label cannot be.
   for (int y = 0; y < Y; ++y) {
     if (rules.bounds[y] >= L) continue;
     for (int b = 0; b < T; ++b)
       for (int e = b + rules.bounds[y] + 1; e <= std::min(b + L, T); ++e)
         spans[static_cast<std::size_t>(keys.span(b, e)) * Y + y] = kMinusInfinity;
   }
+  // transition[y0][y], row Y: of the first segment; ending[y]: of the last.
   transition.assign(static_cast<std::size_t>(Y + 1) * Y, 0.0);
   ending.assign(Y, 0.0);
   for (int y0 = 0; y0 <= Y; ++y0) {
@@ -84,6 +90,7 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
     if (last >= 0) ending[y0] = w[static_cast<std::size_t>(last) * Y];
     if (rules.barred_end[y0]) ending[y0] = kMinusInfinity;
   }
+  // edges[t][y0][y]: attributes at the boundary t, [T][Y][Y]
   edges.assign(keys.edges.empty() ? 0 : static_cast<std::size_t>(T) * Y * Y, 0.0);
   for (const SpanKeys::Edge& one : keys.edges) {
     double* to = edges.data() + (static_cast<std::size_t>(one.t) * Y + one.previous) * Y;
@@ -91,9 +98,9 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
   }
 }
 
-// -- the agenda
-// ----------------------------------------------------------------------------------
+// -- the agenda ----------------------------------------------------------------------------------
 
+// The agenda of boundary 0 is the empty prefix.  depth_: segments back that features look at.
 void SpanSearch::start(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
                        const double* w, int k, Incremental* own, int sequence) {
   model_ = &model;
@@ -177,6 +184,7 @@ void SpanSearch::add_pairs(int b, int e) {
     for (std::size_t k = 0; k < n; ++k) add_own(static_cast<std::int32_t>(k), b, e);
 }
 
+// row(item, y) += weights of the keys that a user's own function gives for the next segment
 void SpanSearch::add_own(std::int32_t k, int b, int e) {
   const int Y = scores_->Y;
   const std::vector<LabelledSegment> before = path(agenda_[b][k]);
@@ -191,8 +199,10 @@ void SpanSearch::add_own(std::int32_t k, int b, int e) {
   }
 }
 
-// group[item]: the same for items of agenda[b] that are alike for all that comes after the next
-// segment, the place of the first of them.
+// groups[item]: the place of the first item of agenda[b] that is like it for all that comes after
+// the next segment.  With features that look one segment back all items are alike then, and with
+// those that look two back the ones with the same last segment.  Only the best of each group need
+// be kept.
 void SpanSearch::group(int b) {
   const auto& from = agenda_[b];
   const int n = static_cast<int>(from.size());
@@ -232,6 +242,7 @@ void SpanSearch::extend(int b, int e) {
   }
 }
 
+// What the end of the sequence adds to a prefix whose last segment is `span`.
 double SpanSearch::ending(int span, int label, int previous, int previous_label) const {
   double sum = scores_->ending[label];
   keys_->for_ends(span, label, previous, previous_label, [&](std::uint64_t key) {
@@ -253,7 +264,11 @@ bool SpanSearch::is_before(const Item& a, const Item& c) const {
   return false;
 }
 
-// agenda[e]: the best k.
+// agenda[e]: the best k of
+//
+//   score(item) + joined(item, y) + pairs(item, b, e, y) + span(b, e, y),  item of agenda[b]
+//
+// over all starts b and labels y.  It is exact where k is so large that no group is cut.
 void SpanSearch::fill(int e) {
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
@@ -313,6 +328,12 @@ double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size
   return sum;
 }
 
+// The answer that the weights are corrected against.  At each boundary where a gold segment ends,
+// the gold prefix is looked for in the agenda:
+//
+//   kEarly         where it has fallen out for the first time, or at the end if the answer is wrong
+//   kMaxViolation  where the best prefix is farthest ahead of it
+//   kStandard      at the end
 SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& keys,
                                       const SpanScores& scores, const double* w, int k,
                                       Incremental* own, int sequence,
@@ -355,6 +376,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
   return against;
 }
 
+// The segments of an item, by its back-pointers.
 std::vector<LabelledSegment> SpanSearch::path(std::int32_t item) const {
   std::vector<LabelledSegment> out;
   for (std::int32_t i = item; i >= 0 && items_[i].span >= 0; i = items_[i].back)
