@@ -63,6 +63,7 @@ class Without {
   int label(int q) const { return g_.order[g_.rank[q]]; }
   bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
   bool has_label(int q, int i) const { return reading_.label[label(q)] == segments_[i].label; }
+  // The least loss of any way on from a node to the end, [nodes]; kNever: not found yet.
   double& rest(const Node& node) { return rest_[walk_->key(node)]; }
 
   // Terms of a node into terms_; returns the largest.
@@ -76,6 +77,7 @@ class Without {
     if (loss < best_[i].loss) best_[i] = {loss, from, to, inside};
   }
 
+  // The segments of the best path, and its state at each boundary where one of them ends.
   void read_best_path() {
     path_ = trace(g_, back_, last_);
     on_path_.assign(g_.T + 1, -1);
@@ -97,7 +99,9 @@ class Without {
     for (std::int64_t step = 1; !heap.empty(); ++step) {
       const auto [loss, node] = heap.top();
       heap.pop();
+      // A way with less loss was found after this one had been put on the heap.
       if (loss > rest(node)) continue;
+      // No answer can become better by terms that lose more than the worst of them.
       if (step % period == 0) {
         check_interrupt();
         worst = 0.0;
@@ -106,6 +110,7 @@ class Without {
       if (loss >= worst) return;
       const double most = list(node);
       for (const Term& term : terms_) {
+        // rest(from) = min over terms to `node` of loss(term) + rest(node)
         const double total = loss + (most - term.value);
         if (total >= worst) continue;
         avoid(term.from, node, total);
@@ -151,6 +156,7 @@ class Without {
       double open = kNever;
       for (int e = s + 1; e <= g_.T; ++e) {
         if (e % 64 == 0) check_interrupt();
+        // open(e) = least loss of the ways from the start of the segment to kOpen(e, q), inside it
         const double before = open;
         // The least loss of the terms of a node that come from inside the segment.
         auto from_inside = [&](const Node& node) {
@@ -164,6 +170,7 @@ class Without {
           }
           return least;
         };
+        // The segment ends at e: every end but its own avoids it.
         const Node closed{NodeKind::kClosed, e, q}, going_on{NodeKind::kOpen, e, q};
         if (e != end) offer(i, from_inside(closed) + rest(closed), begun, closed);
         open = q < g_.unbounded && e < g_.T ? from_inside(going_on) : kNever;
@@ -182,6 +189,8 @@ class Without {
     const auto [s, end, y] = segments_[i];
     std::vector<double> inside(g_.Q, kNever), before;
     std::vector<std::int32_t> parent(g_.Q, -1);
+    // inside[q] at t = min over p of inside[p] at t - 1 + loss of the arc (p, q) at t; an arc that
+    // does not go on with the segment before its end, or goes on beyond it, leaves it.
     for (int t = s; t <= std::min(end, g_.T - 1); ++t) {
       check_interrupt();
       before.swap(inside);
@@ -217,6 +226,7 @@ class Without {
   void make_detour(int i, Detour& out) {
     const Way& way = best_[i];
     std::vector<Node> nodes;  // from the end to the start
+    // A node of the best path: from there on, the way is that of the best path.
     auto is_best = [&](const Node& node) {
       return node.kind == NodeKind::kClosed && on_path_[node.at] == node.state;
     };
@@ -236,6 +246,7 @@ class Without {
       nodes.push_back(node);
       if (!walk_->is_start(node)) node = before(node);
     }
+    // From the first segment that differs to the last one.
     const bool from_start = walk_->is_start(nodes.back());
     const int start = from_start ? 0 : node.at;
     out.possible = true;
@@ -333,11 +344,12 @@ void within_limits(const Problem& problem, Method method, Workspace& work, const
     }
     left = std::move(broken);
   };
-  if (relax_limits(problem, method, most, solve)) return;
+  if (relax_limits(problem, method, most, asked.size() == 1, solve)) return;
   if (asked.size() == 1) {
     throw TooLarge("constrain: the best segmentation without a segment breaks more than " +
                    std::to_string(kMostTracked) +
-                   " limits to one occurrence; limit at most so many labels");
+                   " limits to one occurrence, and the sets of labels that can have occurred are "
+                   "too many to track; limit fewer labels");
   }
   for (const int i : left) within_limits(problem, method, work, reading, path, segments, {i}, out);
 }

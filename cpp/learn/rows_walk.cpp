@@ -88,10 +88,10 @@ std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Conditio
 
 std::vector<Answer> rows_n_best(const RowsWalk& walk, int n) {
   std::vector<Answer> out;
-  for (auto& segments : ranked_segments(walk, walk.length(), n)) {
-    const double score = walk.score(segments);
-    out.push_back({true, score, std::move(segments)});
-  }
+  auto add = [&](const std::vector<LabelledSegment>& segments, const SegmentCount&) {
+    out.push_back({true, walk.score(segments), segments});
+  };
+  rank_segments(walk, walk.length(), n, add);
   std::stable_sort(out.begin(), out.end(), comes_first);
   return out;
 }

@@ -26,6 +26,7 @@ from caesura.models.estimator import fitted_of
 from caesura.models.files import load
 from caesura.models.prediction import MOST_PATHS
 from caesura.models.structure import Fitted
+from caesura.persistence import refuse_devices
 from caesura.segments import Segment
 
 __all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities", "usable"]
@@ -88,6 +89,7 @@ class Tagger:
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; files that CRFsuite wrote cannot be read."""
+        refuse_devices(name)
         with Path(name).open("rb") as file:
             _refuse_foreign("name", file.read(4))
         self.use(load(name), Path(name).stat().st_size)

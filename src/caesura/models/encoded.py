@@ -98,8 +98,8 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
     """Return the kernels' answers about sequences from ``X[first]`` on, or raise an error that
     names one of them.
 
-    Probabilities of scores beyond 1e10 are refused.  The best path needs no such limit: it is
-    answered for all scores that are finite.
+    Probabilities of scores beyond 1e10 are refused.  The best path is answered for scores up to
+    1e300, whose sums are finite.
     """
     try:
         return called(question, *arguments)
