@@ -64,7 +64,11 @@ class Priced {
     g.start = start_.data();
   }
 
-  // The best segmentation at the current prices, and its score less the prices; false: none.
+  // The best segmentation at the current prices, and its score less the prices,
+  //
+  //   max over x of score(x) - sum over y of lambda_y n_y(x)
+  //
+  // by the general sweep over the priced transitions.  False: none is possible.
   bool sweep(std::vector<LabelledSegment>& segments, double* score) {
     Back back{back_start_.data(), back_previous_.data()};
     int state = 0;
@@ -83,7 +87,7 @@ class Priced {
   Workspace work_;
 };
 
-// How often a segmentation uses each bit.
+// n_y(x): how often a segmentation uses each bit.
 std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& segments) {
   std::vector<int> out(priced.price.size(), 0);
   int previous = -1;
@@ -94,8 +98,9 @@ std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& 
   return out;
 }
 
-// A segmentation that keeps the limits, by following the best terms that break none; -inf: this
-// way leads to none.  Its score is a lower bound of the best.
+// A segmentation that keeps the limits: from the end back to the start, each node takes its best
+// term that uses no symbol again.  Its score is a lower bound of the best; -inf: this way leads to
+// none.
 double dive(const Problem& problem, const Priced& priced) {
   const Walk walk(problem, priced.g, priced.tables);
   std::vector<Term> terms;
@@ -150,6 +155,7 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
     const std::vector<int> used = uses(priced, segments);
     double norm = 0.0;
     for (std::size_t b = 0; b < limit.size(); ++b) {
+      // A price of 0 stays so where its label is not used: it cannot fall.
       const bool at_zero = limit[b] == kAtMostOnce && priced.price[b] == 0.0 && used[b] == 0;
       direction[b] = 0.7 * (at_zero ? 0 : used[b] - 1) + 0.3 * direction[b];
       norm += direction[b] * direction[b];
@@ -250,7 +256,8 @@ class Search {
   bool uses(std::int32_t entry, int bit) const {
     return (used_[entry * words_ + bit / 64] >> (bit % 64)) & 1;
   }
-  // The prices of what a whole segmentation leaves out; -inf: it must not.
+  // The prices of the symbols that a whole segmentation leaves out, which U has counted and it has
+  // not paid; -inf: a symbol is missing that must occur.
   double unused(std::int32_t entry) const {
     double total = 0.0;
     for (int b = 0; b < static_cast<int>(limit_.size()); ++b) {
@@ -278,7 +285,9 @@ class Search {
     const std::vector<Term>& all = terms(entries_[entry].node);
     return all[0].value - all[choice].value;
   }
-  // The first child from `choice` on that breaks no limit.
+  // Puts the first child from `choice` on that breaks no limit on the heap, with its loss
+  //
+  //   loss(child) = loss(parent) + most(node) - value(term)
   void push(std::int32_t parent, int choice, double loss) {
     const Node node = entries_[parent].node;
     const std::vector<Term>& all = terms(node);

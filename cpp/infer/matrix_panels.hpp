@@ -61,7 +61,7 @@ inline void with_width(int width, Use use) {
   }
 }
 
-// y[j] = sum over i of x[i] m[i][j]
+// y[j] = sum over i of x[i] m[i][j] over all panels.  x: [rows], m: [rows][stride], y: [stride]
 inline void product(const Panel* panels, int n_panels, const real* x, const real* m, int stride,
                     real* y) {
   for (int p = 0; p < n_panels; ++p) {
@@ -70,15 +70,16 @@ inline void product(const Panel* panels, int n_panels, const real* x, const real
   }
 }
 
-// A row, a matrix with its panels, and where their product goes.
+// A row x, a matrix m with its panels, and the row y where x' m goes.
 struct Factor {
   const Panel* panels;
   const real *x, *m;
   real* y;
 };
 
-// Two products at once, y = x' m each.  Neither waits for the other, so that one sum for each
-// vector is enough where both panels have all rows.
+// Two products at once, y1 = x1' m1 and y2 = x2' m2, over panels of the same width B.  Neither
+// waits for the other, so that one sum for each vector is enough where both panels have all rows;
+// other panels are multiplied one after the other.
 template <int B>
 inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p2, const Factor& f2,
                                int stride) {
@@ -91,6 +92,7 @@ inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p
   vec first[B], second[B];
   for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
   const real *m1 = f1.m + p1.begin * W, *m2 = f2.m + p2.begin * W;
+  // y1[j] += x1[i] m1[i][j],  y2[j] += x2[i] m2[i][j]
   for (int i = 0; i < p1.count; ++i, m1 += stride, m2 += stride) {
     const vec u = splat(f1.x[i]), v = splat(f2.x[i]);
     for (int b = 0; b < B; ++b) {

@@ -35,6 +35,7 @@ double log_count(const Problem& problem, Method method) {
   ProblemInput in = problem.input();
   auto flat = [](double score) { return score == kMinusInfinity ? score : 0.0; };
   std::vector<std::vector<double>> kept;
+  // The kernels read scores where they are, so that the flat ones are kept as long as the sweep.
   auto flatten = [&](const double*& scores, std::ptrdiff_t count) {
     if (scores == nullptr) return;
     kept.emplace_back(count);
@@ -59,6 +60,8 @@ double log_count(const Problem& problem, Method method) {
 // Refuses n answers early, where those so far say that all of them would have far too many
 // segments and there are as many.
 void check_expected(const Problem& problem, Method method, const SegmentCount& count, int n) {
+  // Later answers have about as many segments as earlier ones; twice the limit leaves room for
+  // doubt.
   const double most = 2.0 * kMostSegments;
   if (count.expected(n) <= most) return;
   if (count.expected(std::min<double>(n, std::exp(log_count(problem, method)))) > most)
@@ -77,6 +80,8 @@ PackedAnswers packed_plain_n_best(const Problem& problem, Method method, Workspa
   int state = 0;
   if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return answers;
   const Walk walk(problem, g, tables);
+  // The enumeration ranks by sums of losses.  Scores are summed anew, and equal ones may then be in
+  // another order than the rounding of the losses left them in.
   rank_segments(BackWalk{walk, back}, g.T, n,
                 [&](const std::vector<LabelledSegment>& segments, const SegmentCount& count) {
                   answers.add(segments, problem.score(segments));
@@ -97,6 +102,7 @@ PackedAnswers packed_n_best(const Problem& problem, Method method, Workspace& wo
   const ProblemInput& in = problem.input();
   if (in.T > 0 && in.rules.limits() == 0) return packed_plain_n_best(problem, method, work, n);
   PackedAnswers answers;
+  // The empty sequence has one segmentation, unless a rule wants a label.
   if (in.T == 0) {
     if (in.rules.kept_by({}, in.Y)) answers.add({}, 0.0);
     return answers;

@@ -4,6 +4,8 @@
 
 namespace caesura {
 
+// Seven bits of a number in each byte, the lowest first; all but the last byte have the eighth bit
+// set.
 void PackedAnswers::add(const std::vector<LabelledSegment>& segments, double score) {
   auto put = [&](std::uint32_t number) {
     for (; number >= 128; number /= 128)
@@ -12,6 +14,7 @@ void PackedAnswers::add(const std::vector<LabelledSegment>& segments, double sco
   };
   places_.push_back({score, static_cast<std::int64_t>(bytes_.size()),
                      static_cast<std::int32_t>(segments.size())});
+  // A segment starts where the one before it ends, so that starts need not be kept.
   for (const LabelledSegment& segment : segments) {
     put(static_cast<std::uint32_t>(segment.end - segment.start));
     put(static_cast<std::uint32_t>(segment.label));
@@ -58,6 +61,7 @@ void PackedAnswers::sort() {
     unpack(j, b.segments);
     return comes_first(a, b);
   });
+  // The bytes stay where they are: only the places move.
   std::vector<Place> places;
   places.reserve(size());
   for (const std::int32_t k : order) places.push_back(places_[k]);

@@ -12,7 +12,8 @@
 namespace caesura {
 namespace {
 
-// ln of a sum of exponentials, one term after the other.
+// ln of a sum of exponentials, one term after the other: total = exp(most) rest, where most is the
+// largest term so far.
 struct LogTotal {
   double most = kMinusInfinity, rest = 0.0;  // the sum is exp(most) * rest
   void add(double value) {
@@ -58,6 +59,7 @@ class SpelledSearch {
     SegmentCount count;
     root();
     while (!heap_.empty() && static_cast<int>(found.size()) < n_) {
+      // The best candidate becomes a part; its sister and its first child are the next candidates.
       const Candidate best = heap_.top();
       heap_.pop();
       check_size();
@@ -79,7 +81,9 @@ class SpelledSearch {
   }
 
  private:
-  // A belief, relative to its largest entry, after the token that ends at `end`.
+  // A belief, relative to its largest entry, after the token that ends at `end`:
+  //
+  //   belief[q] = ln sum over the tag sequences of the prefix that end in state q of exp(score)
   struct Belief {
     std::int32_t end, symbol;
     std::size_t first, count;  // entries
@@ -181,6 +185,7 @@ class SpelledSearch {
   // Adds the beliefs whose entries are in acc_ to the graph, the best bound first; returns how many
   // children that makes.  touched: 2 q, or 2 q + 1 where q continues a segment.
   int make_children(int end, std::vector<std::int32_t>& touched) {
+    // Tags of one symbol are one continuation: sorted by symbol, their states become one belief.
     auto symbol_of = [&](std::int32_t k) {
       return reading_.label[label(k / 2)] < 0 ? kOutside : first_symbol(k / 2) + k % 2;
     };

@@ -76,6 +76,7 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
 // The score of the arc (p, q) at boundary t: transition[y0, y], the edges at t, and what entering
 // state q gains.  It costs O(log edges) for the edges at t.
 double Walk::transition(int t, int p, int q) const {
+  // Edges and labels are by rank here (Lattice::order).
   const int i = g_.rank[p], j = g_.rank[q];
   if (i == j && !g_.same_label_adjacent) return kMinusInfinity;
   double value = g_.transition[g_.order[i] * g_.Y + g_.order[j]];
@@ -157,6 +158,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   }
   std::vector<Theta> scores;
   thetas(e, q, low, scores);
+  // One term for each start in the window, later ones first.
   for (const Theta& theta : scores) {
     // A start later than A(e) may still be told from others beyond e, and is not part of O[e].
     if (!closing && theta.start > g_.reach[e]) continue;

@@ -60,6 +60,8 @@ class Without {
     bool operator<(const Candidate& other) const { return loss > other.loss; }
   };
 
+  // The label of a state; whether the second of two tags goes on with the segment of the first;
+  // whether a state has the label of segment i, as the reading says it.
   int label(int q) const { return g_.order[g_.rank[q]]; }
   bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
   bool has_label(int q, int i) const { return reading_.label[label(q)] == segments_[i].label; }
@@ -73,6 +75,7 @@ class Without {
     for (const Term& term : terms_) most = std::max(most, term.value);
     return most;
   }
+  // A way that avoids segment i: through the term from `from` to `to`, with this loss in all.
   void offer(int i, double loss, const Node& from, const Node& to, bool inside = false) {
     if (loss < best_[i].loss) best_[i] = {loss, from, to, inside};
   }
@@ -124,6 +127,7 @@ class Without {
 
   // Case 1: offers a term to the segments that no path through it contains.
   void avoid(const Node& from, const Node& to, double loss) {
+    // The first segment that starts at t or later; segments are sorted and disjoint.
     auto first_from = [&](int t) {
       return static_cast<int>(
           std::lower_bound(segments_.begin(), segments_.end(), t,
@@ -132,6 +136,8 @@ class Without {
     };
     const int count = static_cast<int>(segments_.size());
     if (reading_.tags()) {
+      // A term into kBegun(t) is a pair of tags; at the start of the sequence there is only the
+      // first tag.
       const bool pair = to.kind == NodeKind::kBegun;  // of the tags before and after a boundary
       if (!pair && !walk_->is_start(from)) return;
       const int at = pair ? to.at : 0, i = first_from(at);
@@ -141,6 +147,7 @@ class Without {
       return;
     }
     if (from.kind != NodeKind::kBegun && from.kind != NodeKind::kOpen) return;
+    // The term passes over the tokens from.at .. to.at, and so over the starts of these segments.
     for (int i = first_from(from.at); i < count && segments_[i].start < to.at; ++i) {
       const bool begins = from.kind == NodeKind::kBegun && segments_[i].start == from.at;
       if (!begins || !has_label(from.state, i)) offer(i, loss, from, to);
@@ -163,6 +170,7 @@ class Without {
           double least = kNever;
           const double most = list(node);
           for (const Term& term : terms_) {
+            // Terms from other starts belong to other segments.
             const bool starts = term.from.kind == NodeKind::kBegun && term.from.at == s;
             const bool goes_on = term.from.kind == NodeKind::kOpen;
             if (starts || goes_on)
@@ -230,6 +238,7 @@ class Without {
     auto is_best = [&](const Node& node) {
       return node.kind == NodeKind::kClosed && on_path_[node.at] == node.state;
     };
+    // From the term on to the end, as far as the way differs from the best path,
     for (Node node = way.to; node.kind != NodeKind::kFinal; node = next_[walk_->key(node)]) {
       nodes.push_back(node);
       if (is_best(node)) break;
@@ -237,11 +246,13 @@ class Without {
     const int end = nodes.empty() ? g_.T : nodes.back().at;
     std::reverse(nodes.begin(), nodes.end());
     Node node = way.from;
+    // back through the tags of the segment that was left,
     for (int t = node.at - 1; way.inside && t >= segments_[i].start; --t) {
       nodes.push_back({NodeKind::kClosed, t + 1, node.state});
       nodes.push_back({NodeKind::kBegun, t, node.state});
       if (t > 0) node = {NodeKind::kClosed, t, parents_[t - segments_[i].start][node.state]};
     }
+    // and back to the start, or to where it joins the best path.
     while (!walk_->is_start(nodes.back()) && !is_best(node)) {
       nodes.push_back(node);
       if (!walk_->is_start(node)) node = before(node);
@@ -264,7 +275,8 @@ class Without {
     out.same_first = static_cast<int>(first_from(start) - path_.begin());
     out.same_last = static_cast<int>(path_.end() - first_from(end));
   }
-  // The node before a node, on the best way to it.
+  // The node before a node, on the best way to it: back-pointers, and for an open node its best
+  // term.
   Node before(const Node& node) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(node.at) * g_.stride + node.state;
     if (node.kind == NodeKind::kBegun) return {NodeKind::kClosed, node.at, back_.previous[at]};

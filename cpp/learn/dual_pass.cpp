@@ -69,6 +69,7 @@ void mix(SequenceCounts& theta, double a, double b, const SequenceCounts& scores
 
 }  // namespace
 
+// The number of scores of all distributions, which is the size of the dual as an array.
 std::int64_t DualPass::n_scores(const Objective& objective) {
   std::int64_t total = 0;
   for (int i = 0; i < objective.design().n_sequences(); ++i) {
@@ -80,6 +81,7 @@ std::int64_t DualPass::n_scores(const Objective& objective) {
   return total;
 }
 
+// Takes up a dual that was written before, or begins near the gold labels (fresh).
 DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double* w,
                    const State& state, const double* centre, bool fresh)
     : SparseWeights(std::move(objective), w, centre, rule.c2), rule_(std::move(rule)) {
@@ -251,6 +253,7 @@ void DualPass::step(int i) {
   const double weight = objective_->weight_of(i);
   if (d.length(i) == 0 || weight == 0.0) return;
   Block& block = blocks_[i];
+  // A longer step would take more than all of the old scores away.
   block.eta = std::min(block.eta, 1.0 / rule_.mu);
   const SequenceCounts scores = sequence_scores(layout_, d, unpacked_, i, work_);
   // E_old[d]: what the step promises to the first order.
@@ -277,6 +280,7 @@ void DualPass::step(int i) {
     }
     // promise = weight KL(P_old || P_new) = weight (ln Z_new - ln Z - eta E_old[d])
     const double promise = weight * (next.log_z - block.log_z - block.eta * expected);
+    // The top of the parabola through the gain of this step, in steps of eta.
     const double top = promise / std::max(2.0 * promise - gain, 1e-3 * promise);  // in etas
     // What is lost to rounding is no reason for shorter steps.
     const bool good = gain >= -1e-12 * size;
@@ -295,6 +299,7 @@ void DualPass::step(int i) {
   apply_labels();
 }
 
+// Steps in the given order until the time is over; one step is never cut.
 int DualPass::run(const std::int32_t* order, int count, int begin, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto held = objective_->hold();
@@ -306,6 +311,7 @@ int DualPass::run(const std::int32_t* order, int count, int begin, double second
   return begin;
 }
 
+// The weights and the dual as arrays; what is barred is written as 0, and barred again when read.
 void DualPass::finish(double* w, const State& state) {
   write(w);
   double* to = state.theta;

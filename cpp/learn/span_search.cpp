@@ -211,6 +211,8 @@ void SpanSearch::group(int b) {
   for (int k = 0; k < n; ++k) groups[k] = depth_ <= 1 ? 0 : k;
   if (depth_ != 2) return;
   order_.assign(groups.begin(), groups.end());
+  // Sorted by last segment, equal ones are neighbours; the sort is stable, so that the first stays
+  // first.
   auto key = [&](int k) { return std::make_pair(items_[from[k]].span, items_[from[k]].label); };
   std::stable_sort(order_.begin(), order_.end(), [&](int p, int q) { return key(p) < key(q); });
   for (int p = 1; p < n; ++p)
@@ -219,6 +221,7 @@ void SpanSearch::group(int b) {
 
 // The candidates [b, e) after the items of agenda[b]: for each label the best of each group.
 void SpanSearch::extend(int b, int e) {
+  // candidate(item, y) = row(item, y) + span(b, e, y)
   if (agenda_[b].empty()) return;
   const int Y = scores_->Y, span = keys_->span(b, e);
   add_pairs(b, e);
@@ -272,6 +275,7 @@ bool SpanSearch::is_before(const Item& a, const Item& c) const {
 void SpanSearch::fill(int e) {
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
+  // At the end, what the last segment adds by being the last.
   if (e == keys_->T) {
     for (Item& one : candidates_) {
       const Item& back = items_[one.back];
@@ -281,6 +285,7 @@ void SpanSearch::fill(int e) {
                                      [](const Item& i) { return i.score == kMinusInfinity; }),
                       candidates_.end());
   }
+  // The best k of all candidates that end at e, in order.
   const int n = static_cast<int>(candidates_.size()), kept = std::min(k_, n);
   order_.resize(n);
   for (int p = 0; p < n; ++p) order_[p] = p;
@@ -305,6 +310,7 @@ void SpanSearch::run(const SpanModel& model, const SpanKeys& keys, const SpanSco
 double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size_t j) {
   const int Y = scores_->Y, y = gold[j].label;
   const int span = keys_->span(gold[j].start, gold[j].end);
+  // The two segments before it, which features may look at; -1: there is none.
   const int y0 = j > 0 ? gold[j - 1].label : -1, y1 = j > 1 ? gold[j - 2].label : -1;
   const int before = j > 0 ? keys_->span(gold[j - 1].start, gold[j - 1].end) : -1;
   const int earlier = j > 1 ? keys_->span(gold[j - 2].start, gold[j - 2].end) : -1;
@@ -350,6 +356,8 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     if (gold[j].end != e) continue;
     if (update == Update::kMaxViolation) gold_score += gold_step(gold, j);
     const int span = keys.span(gold[j].start, e);
+    // The gold prefix is in the agenda where an item continues the one before with the gold
+    // segment.
     std::int32_t found = -1;
     for (const std::int32_t i : agenda_[e]) {
       const Item& one = items_[i];
@@ -365,6 +373,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     }
     const std::int32_t top = agenda_[e][0];
     const double violation = update == Update::kMaxViolation ? items_[top].score - gold_score : 0.0;
+    // violation = score of the best prefix - score of the gold prefix
     const bool worst = against.item < 0 || violation > against.violation;
     const bool take = update == Update::kMaxViolation ? worst
                       : update == Update::kEarly      ? found < 0 || e == keys.T
