@@ -27,7 +27,7 @@ from caesura.inference.batch import (
 from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LEARNERS
 from caesura.models.calibration import calibrate
-from caesura.models.structure import blocks_of
+from caesura.models.fitted import blocks_of
 from caesura.persistence import read, write
 
 X, Y = addresses(30, seed=1)

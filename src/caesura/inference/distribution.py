@@ -10,7 +10,7 @@ import numpy as np
 from caesura import _kernels
 from caesura.errors import InvalidInput
 from caesura.inference import divergence, reference
-from caesura.inference.door import (
+from caesura.inference.kernel_calls import (
     as_indices,
     as_list,
     called,

@@ -10,7 +10,7 @@ import numpy as np
 from caesura import _kernels
 from caesura.errors import InvalidInput
 from caesura.inference import reference, risk
-from caesura.inference.door import (
+from caesura.inference.kernel_calls import (
     answer_count,
     answer_path,
     as_list,

@@ -9,7 +9,7 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import InvalidInput, message
-from caesura.models.answers import Answers
+from caesura.models.questions import Answers
 from caesura.models.tag_coding import TagCoding
 from caesura.segments import SCHEMES_BY_NAME, TAG_SCHEMES
 

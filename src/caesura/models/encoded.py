@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import Impossible
-from caesura.inference.door import called
+from caesura.inference.kernel_calls import called
 from caesura.inference.results import Marginals
+from caesura.models.fitted import Fitted, unscaled
 from caesura.models.lookback import refuse
 from caesura.models.reading import documents_of
 from caesura.models.rules import Rules
 from caesura.models.scores import potentials_of
 from caesura.models.span_marginals import PairMarginals
-from caesura.models.structure import Fitted, unscaled
 from caesura.potentials import Potentials
 
 __all__ = ["Encoded", "asked", "impossible"]

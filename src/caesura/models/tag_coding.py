@@ -12,9 +12,9 @@ from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.models.coding import Bools, Coding, Features
+from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.rules import Rules
 from caesura.models.schemes import TagSet, tag_set, tags_of
-from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import (
     Hint,
