@@ -8,9 +8,9 @@ A batch of B out of N sequences sees the penalty times B / N.  A step is one epo
 the random generator's state too, so that going on from one gives the same numbers bit by bit.
 
 Every batch moves every weight, because every weight has a penalty.  An `OnlineObjective` does so
-only when a weight is used (see cpp/optimise/online_weights.hpp), so that an epoch costs about as much as
-one evaluation of the whole objective.  For other objectives the updates below change whole vectors;
-they are also the reference that the kernels are tested against.
+only when a weight is used (see cpp/optimise/online_weights.hpp), so that an epoch costs about as
+much as one evaluation of the whole objective.  For other objectives the updates below change whole
+vectors; they are also the reference that the kernels are tested against.
 """
 
 from __future__ import annotations
