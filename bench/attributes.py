@@ -28,7 +28,7 @@ from crfsuite import alone, corpus, weights_of
 from timing import table
 
 from caesura.compat import ItemSequence, Tagger, Trainer
-from caesura.models.structure import scorer_of
+from caesura.models.fitted import scorer_of
 
 Labelled = tuple[list[Any], list[list[str]]]
 

@@ -30,7 +30,7 @@ import caesura
 from caesura.compat import Tagger
 from caesura.features import attributes
 from caesura.learning import LBFGS, SGD, minimise
-from caesura.models.structure import Fitted
+from caesura.models.fitted import Fitted
 from caesura.models.training import Corpora, Training
 
 Bags = list[list[list[str]]]

@@ -16,7 +16,7 @@ from caesura.corpora import write
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput
 from caesura.features import Incremental, earlier, previous, this, word, word_templates
-from caesura.models.structure import Labelling
+from caesura.models.fitted import Labelling
 
 DOCUMENTS, HELD_OUT = demo.addresses(40, seed=0), demo.addresses(30, seed=1)
 OPTIONS: dict[str, Any] = {"max_length": "observed", "learner": "perceptron", "max_iterations": 6}

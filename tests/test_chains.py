@@ -14,8 +14,8 @@ from toys import addresses, chances_of, tag_paths
 import caesura
 from caesura import ChainCRF, Segment, SemiCRF, fill_gaps, to_tags
 from caesura.features import first, last, lower, shape, single, window
+from caesura.models.fitted import Fitted, blocks_of
 from caesura.models.schemes import bars_of
-from caesura.models.structure import Fitted, blocks_of
 from caesura.segments import TAG_SCHEMES, from_tags
 
 X, Y = addresses(40, seed=1)

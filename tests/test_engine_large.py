@@ -15,6 +15,7 @@ from caesura import Potentials
 from caesura.errors import TooLarge
 from caesura.inference import reference
 from caesura.inference.definition import Model
+from caesura.inference.problems import problem_of
 from caesura.inference.recursions import Lattice
 from caesura.inference.reference import Enumeration
 
@@ -237,9 +238,86 @@ def test_more_labels_than_subsets_can_track(method: str, seed: int) -> None:
     drawn = caesura.sample(p, 50, seed=1, method=method)
     assert all(reference.score(p, segments) > -np.inf for segments in drawn)
     assert caesura.sample(p, 50, seed=1, method=method) == drawn
-    for question in (caesura.log_partition, caesura.marginals):
-        with pytest.raises(TooLarge, match="16"):
-            question(p, method=method)
+    assert close(caesura.log_partition(p, method=method), every.log_partition)
+    m = caesura.marginals(p, method=method)
+    assert close(m.tokens, every.marginals().tokens)
+    assert close(caesura.entropy(p, method=method), every.entropy())
+
+
+# -- sums with more limits than subsets, where few states are reached ------------------------------
+
+
+def choices(T: int, Y: int) -> int:
+    """Count the segmentations of T tokens whose labels rise."""
+    return sum(math.comb(Y, k) * math.comb(T - 1, k - 1) for k in range(1, T + 1))
+
+
+@methods
+def test_forty_ordered_labels_at_most_once(method: str) -> None:
+    p = Potentials(12, 40).constrain(at_most_once=range(40), ordered=range(40))
+    count = choices(12, 40)
+    assert close(caesura.log_partition(p, method=method), math.log(count))
+    assert close(caesura.entropy(p, method=method), math.log(count))
+    assert problem_of(p).tally(0)["states"] <= 80
+    p.constrain(exactly_once=[39])  # the last segment is the last label
+    assert close(caesura.log_partition(p, method=method), math.log(count - choices(12, 39)))
+
+
+@methods
+def test_forty_labels_whose_pairs_only_rise(method: str) -> None:
+    p = Potentials(12, 40).constrain(at_most_once=range(40))
+    p.transition[np.tril_indices(40)] = -np.inf
+    assert close(caesura.log_partition(p, method=method), math.log(choices(12, 40)))
+    assert problem_of(p).tally(0)["states"] == 40
+
+
+def test_what_scores_forbid_may_change_in_place() -> None:
+    p = Potentials(3, 20).constrain(at_most_once=range(20))
+    p.transition[:] = -np.inf
+    m = caesura.marginals(p)
+    assert close(caesura.log_partition(p), math.log(20))
+    assert close(m.segment(0, 3, 0), 0.05)
+    p.transition[:] = 0.0
+    free = 20 + 2 * 20 * 19 + 20 * 19 * 18
+    assert close(caesura.log_partition(p), math.log(free))
+    assert close(caesura.marginals(p).segment(0, 3, 0), 1 / free)
+    p.emission[:, 10:] = -np.inf
+    assert close(caesura.log_partition(p), math.log(10 + 2 * 10 * 9 + 10 * 9 * 8))
+    assert close(m.segment(0, 3, 0), 0.05)  # as it was asked first
+
+
+@pytest.mark.parametrize("Y", [20, 40, 200])
+def test_too_many_sets_of_labels_are_refused(Y: int) -> None:
+    p = Potentials(60, Y).constrain(at_most_once=range(Y))
+    limit = rf"sets of the {Y} labels .* more than {50_000_000 // Y:,} states .* 50,000,000 arcs"
+    for question in (caesura.log_partition, caesura.marginals, caesura.entropy):
+        with pytest.raises(TooLarge, match=limit):
+            question(p)
+
+
+@methods
+@pytest.mark.parametrize("seed", range(8))
+def test_states_of_possible_labels_only(method: str, seed: int) -> None:
+    """Labels once or exactly once, orders, forbidden pairs and tokens: against enumeration."""
+    rng = np.random.default_rng(seed)
+    Y = 18
+    p = random_model(seed, 3, Y, n_added=4)
+    some = rng.permutation(Y)
+    p.constrain(at_most_once=range(Y), exactly_once=some[: seed % 3])
+    p.constrain(ordered=some[2 : 2 + 2 * seed])
+    p.transition[rng.random((Y, Y)) < 0.4] = -np.inf
+    p.start[rng.random(Y) < 0.3] = -np.inf
+    p.emission[rng.random((3, Y)) < 0.2] = -np.inf
+    if seed % 2:
+        p.add_pattern(some[:3].tolist(), 2.0)
+    every = Enumeration(p)
+    assert close(caesura.log_partition(p, method=method), every.log_partition)
+    if every.log_partition == -np.inf:
+        return
+    check_marginals(caesura.marginals(p, method=method), every.marginals())
+    assert close(caesura.viterbi(p, method=method).score, every.n_best(1)[0][1])
+    drawn = Counter(tuple(one) for one in caesura.sample(p, 200, seed=1, method=method))
+    assert all(reference.score(p, segments) > -np.inf for segments in drawn)
 
 
 def test_four_tokens_and_seventeen_labels_at_most_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from toys import addresses
 
 import caesura
 import caesura.compat
-from caesura import ChainCRF, InvalidInput, Potentials, SemiCRF, TooLarge
+from caesura import ChainCRF, InvalidInput, Potentials, Segment, SemiCRF, TooLarge
 from caesura.features import edge, history, lower, shape
 from caesura.inference.batch import (
     Batch,
@@ -26,7 +27,7 @@ from caesura.inference.batch import (
 from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LEARNERS
 from caesura.models.calibration import calibrate
-from caesura.models.structure import blocks_of
+from caesura.models.fitted import blocks_of
 from caesura.persistence import read, write
 
 X, Y = addresses(30, seed=1)
@@ -353,6 +354,26 @@ def _pair(code: int, n: int, patterns: list[list[int]]) -> list[int]:
     return list(divmod(code, n)) if code < n * n else patterns[code - n * n]
 
 
+# -- values near the largest number ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("value", [1e308, -1e308, 1.7e308])
+@pytest.mark.parametrize("constraints", [None, {"at_most_once": ["B"]}])
+def test_predict_refuses_values_whose_sums_overflow(
+    kind: Any, value: float, constraints: Any
+) -> None:
+    xs = [[{"a": 1.0}, {"b": 1.0}], [{"a": 1.0}, {"b": 2.0}, {"c": 1.0}]] * 3
+    ys = [[(0, 1, "A"), (1, 2, "B")], [(0, 1, "A"), (1, 3, "B")]] * 3
+    model = kind(max_iterations=20).fit(xs, ys)
+    for x in ([{"a": value, "b": value}, {"c": value}], [{"a": value}, {"b": -value}]):
+        for ask in (model.predict, model.predict_tags):
+            with pytest.raises(InvalidInput, match=r"^X\[1\]: got values that score beyond.*1e300"):
+                ask([xs[0], x], constraints=constraints)
+    small = [[{"a": value * 1e-20}, {"b": 1.0}]]  # its sums are finite
+    assert len(model.predict(small, constraints=constraints)) == 1
+
+
 # -- numbers of answers ----------------------------------------------------------------------------
 
 MANY = 2**31 - 1
@@ -391,6 +412,27 @@ def test_too_many_answers_of_the_engine_are_refused_at_once() -> None:
             ask(*arguments)
 
 
+def test_too_many_answers_are_refused_early() -> None:
+    """After some answers their segments can be told; far too many are not enumerated."""
+    p = Potentials(50, 5)
+    p.emission[:] = np.random.default_rng(0).normal(size=(50, 5))
+    for n in (10**7, 10**8):
+        with pytest.raises(TooLarge, match=r"^n: .*100,000,000 segments.*ask for fewer"):
+            caesura.n_best(p, n)
+    few = Potentials(18, 1)  # 2^17 segmentations
+    assert len(caesura.n_best(few, 10**8)) == 2**17
+
+
+def test_long_segments_and_many_labels_are_packed() -> None:
+    p = Potentials(70_000, 300)
+    p.transition[:] = -40.0
+    p.emission[:, 299] = 1e-3
+    p.emission[:, 298] = 0.5e-3
+    first, second = caesura.n_best(p, 2)
+    assert first.segments == [Segment(0, 70_000, p.labels[299])]
+    assert second.segments == [Segment(0, 70_000, p.labels[298])]
+
+
 @pytest.mark.parametrize("max_length", [None, 2, 1])
 def test_as_many_as_there_are_may_be_asked_for(max_length: int | None) -> None:
     """Only what is possible counts: a large n alone is no reason to refuse."""
@@ -416,6 +458,14 @@ def test_weights_of_a_batch_are_finite(weight: float) -> None:
 def test_a_batch_names_the_same_limit_as_all_others() -> None:
     with pytest.raises(InvalidInput, match=r"^tokens of sequence 1: .* beyond 1e10"):
         batch_log_partition(Batch(np.array([[[0.0]], [[1e11]]])))
+
+
+def test_a_pipe_is_not_a_model(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        for open_ in (caesura.load, caesura.compat.Tagger().open):
+            with pytest.raises(InvalidInput, match="got a pipe or a device, expected a file"):
+                open_(path)
 
 
 @pytest.mark.parametrize("trust", ["yes", 1, None])

@@ -24,9 +24,9 @@ LONG = {
         ask = lambda: caesura.sample(p, 10**5)
     """,
     "n_best": """
-        p = caesura.Potentials(300, 3)
-        p.emission[:] = rng.normal(size=(300, 3))
-        ask = lambda: caesura.n_best(p, 3 * 10**6)
+        p = caesura.Potentials(60, 3)
+        p.emission[:] = rng.normal(size=(60, 3))
+        ask = lambda: caesura.n_best(p, 13 * 10**5)  # as many as are not refused
     """,
     "marginals": """
         p = caesura.Potentials(20_000, 3, max_length=20_000)

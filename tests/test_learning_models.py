@@ -27,7 +27,7 @@ from caesura.features import (
     word,
 )
 from caesura.learning import SGD, Progress, ProgressLine
-from caesura.models.structure import Fitted, blocks_of
+from caesura.models.fitted import Fitted, blocks_of
 
 X, Y = addresses(30, seed=1)
 X_NEW, Y_NEW = addresses(30, seed=2)

@@ -13,7 +13,7 @@ from caesura import Partial
 from caesura.errors import InvalidInput, MissingPackage
 from caesura.features import attributes
 from caesura.learning.learners import LEARNERS
-from caesura.models.structure import Labelling
+from caesura.models.fitted import Labelling
 from caesura.models.temperature import cooled
 
 MARGIN = [name for name, one in LEARNERS.items() if one.losses]

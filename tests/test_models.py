@@ -37,7 +37,7 @@ from caesura.features import (
     within,
     word,
 )
-from caesura.models.structure import Fitted, blocks_of
+from caesura.models.fitted import Fitted, blocks_of
 from caesura.segments import TAG_SCHEMES, from_tags
 
 X, Y = addresses(40, seed=1)

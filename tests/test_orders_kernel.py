@@ -11,7 +11,7 @@ from learning_cases import Case, Floats, numeric_gradient
 import caesura
 from caesura import _kernels
 from caesura.features import word
-from caesura.models.structure import blocks_of
+from caesura.models.fitted import blocks_of
 
 SEEDS = st.integers(0, 10**6)
 

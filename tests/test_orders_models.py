@@ -31,9 +31,9 @@ from caesura.features import (
     word,
 )
 from caesura.inference.problems import problem_of
+from caesura.models.fitted import blocks_of
 from caesura.models.penalties import penalties
-from caesura.models.structure import blocks_of
-from caesura.models.warm import carried, merged
+from caesura.models.warm_start import carried, merged
 
 X, Y = addresses(40, seed=1)
 X_NEW, Y_NEW = addresses(20, seed=2)

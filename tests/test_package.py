@@ -161,11 +161,8 @@ def test_folders_have_no_cycle(part: str) -> None:
 
 
 def test_files_are_short() -> None:
-    """Some grew before this was counted; none may join them."""
-    long = {"potentials.py", "segments.py", "inference/__init__.py"}
     for file in SOURCE.rglob("*.py"):
-        name = file.relative_to(SOURCE).as_posix()
-        assert len(file.read_text().splitlines()) <= 400 or name in long, name
+        assert len(file.read_text().splitlines()) <= 400, file
 
 
 # -- importing -----------------------------------------------------------------------------------
@@ -282,4 +279,16 @@ def test_no_module_reads_private_fields_of_the_classes_of_another() -> None:
             elif base not in ("self", "cls", "super()") and not node.attr.startswith("__"):
                 reads.append((path.name, node.lineno, ast.unparse(node)))
         found += [one for one in reads if one[2].rsplit(".", 1)[1] not in own | of_others]
+    assert found == []
+
+
+def test_no_module_imports_private_names_of_another() -> None:
+    found = [
+        (path.name, alias.name)
+        for path in sorted(SOURCE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("caesura")
+        for alias in node.names
+        if alias.name.startswith("_") and alias.name not in ("_kernels", "__version__")
+    ]
     assert found == []

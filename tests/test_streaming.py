@@ -93,7 +93,7 @@ def test_blocks_are_a_run_in_memory_in_the_same_order(
     """Several blocks give the weights that a run in memory gives with their order of sequences."""
     data = documents(60)
     settings: dict[str, Any] = {"learner": learner, "max_iterations": 2, "batch_size": 4}
-    monkeypatch.setattr("caesura.models.base.CHUNK", 16)
+    monkeypatch.setattr("caesura.models.model.CHUNK", 16)
     monkeypatch.setattr(streaming, "BLOCK", 1)
     stream = SemiCRF(PLAIN, **settings, stream=True).fit(Reader(data))
 
@@ -113,7 +113,7 @@ def test_labels_that_come_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """A label of a later block has weights with attributes of earlier ones, as in memory."""
     data = [Document(("a", "b"), segments=(Segment(0, 1, "X"),))] * 20
     data += [Document(("a", "c", "b"), segments=(Segment(1, 3, "Y"),))] * 3
-    monkeypatch.setattr("caesura.models.base.CHUNK", 8)
+    monkeypatch.setattr("caesura.models.model.CHUNK", 8)
     monkeypatch.setattr(streaming, "BLOCK", 1)
     settings: dict[str, Any] = {"learner": "perceptron", "all_possible_states": True}
     reader = Reader(data)
@@ -212,7 +212,7 @@ def test_what_is_there_only_once_is_refused() -> None:
 
 
 def test_errors_name_the_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caesura.models.base.CHUNK", 8)
+    monkeypatch.setattr("caesura.models.model.CHUNK", 8)
     monkeypatch.setattr(streaming, "BLOCK", 1)
     data = documents(20)
     settings: dict[str, Any] = {"learner": "sgd", "stream": True, "max_length": 1}
@@ -322,7 +322,7 @@ def test_new_attributes_up_to_the_cap() -> None:
 
 
 def test_progress_shows_the_share(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("caesura.models.base.CHUNK", 16)
+    monkeypatch.setattr("caesura.models.model.CHUNK", 16)
     monkeypatch.setattr(streaming, "BLOCK", 1)
     shown: list[str] = []
 

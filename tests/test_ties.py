@@ -149,3 +149,21 @@ def test_fast_kernels_follow_the_order(
     model._set_fitted(training.fitted(weights * (weights.size % 2 + 0.5)))
     best = [caesura.viterbi(model.potentials(x)).segments for x in EVERY]
     assert model.predict(EVERY) == [model._named(segments) for segments in best]
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("seed", range(6))
+def test_explain_explains_what_predict_answers(kind: Any, order: int, seed: int) -> None:
+    """A penalty c1 leaves few weights, so that many segmentations have the same score."""
+    rng = np.random.default_rng(seed)
+    words = [list(rng.choice(list("abc"), size=4)) for _ in range(6)]
+    gold = [[(0, 1, "A"), (1, 3, "B")] if x[0] == "a" else [(1, 2, "A")] for x in words]
+    model = kind([word[0], edge(word[0])], order=order, c1=0.5, c2=0.0, max_iterations=30)
+    model.fit(words, gold)
+    for x in itertools.product("abcd", repeat=3):
+        [answer] = model.predict([list(x)])
+        why = model.explain(list(x))
+        assert [one.segment for one in why] == answer
+        assert all(one.margin >= -1e-9 for one in why)
+        assert [one.segment for one in model.predict_confident([list(x)])[0]] == answer

@@ -73,16 +73,21 @@ std::string with_commas(std::int64_t number) {
   return text;
 }
 
-[[noreturn]] void refuse_states(const Automaton& a) {
+[[noreturn]] void refuse_states(const Automaton& a, const RuleSet& rules) {
+  const std::int64_t Y = a.Y;
   if (a.first_order) {
-    const std::int64_t Y = a.Y;
     throw TooLarge("labels: " + with_commas(Y) + " labels have " + with_commas(Y * Y) +
                    " transitions, expected " + with_commas(kMostArcs) +
                    " or fewer; use fewer labels");
   }
-  throw TooLarge(
-      "constrain, add_pattern: label histories and rules would need more than 50,000,000 arcs; "
-      "limit fewer labels or use shorter patterns");
+  const std::string limits = rules.limits() == 0
+                                 ? ""
+                                 : ", with the sets of the " + std::to_string(rules.limits()) +
+                                       " labels that may occur once,";
+  throw TooLarge("constrain, add_pattern: label histories and rules" + limits + " have more than " +
+                 with_commas(kMostArcs / Y) + " states that can be reached, expected at most " +
+                 with_commas(kMostArcs) + " arcs, " + with_commas(Y) +
+                 " for each state; limit fewer labels or use shorter patterns");
 }
 
 struct Found {
@@ -119,8 +124,8 @@ void transpose(int Q, const std::vector<std::int32_t>& ptr, const std::vector<st
 
 Automaton Automaton::build(const std::vector<std::int32_t>& order,
                            const std::vector<std::vector<std::int32_t>>& given,
-                           const RuleSet& rules, bool same_label_adjacent,
-                           std::int64_t most_states) {
+                           const RuleSet& rules, bool same_label_adjacent, std::int64_t most_states,
+                           const PossibleLabels* possible) {
   Automaton a;
   const int Y = a.Y = static_cast<int>(order.size());
   a.first_order = given.empty() && rules.empty();
@@ -131,7 +136,9 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
     for (std::int32_t& y : history) y = rank_of[y];
   }
   const Suffixes suffixes(Y, histories);
-  RuleMemory memories(rules, Y);
+  RuleMemory memories(
+      rules, Y,
+      possible == nullptr || possible->follows.empty() ? nullptr : possible->follows.data());
   a.accepts_empty = memories.accepts(0);
 
   // Every pair that some label sequence leads to; arcs[p * Y + y] is the number of the next one.
@@ -148,19 +155,34 @@ Automaton Automaton::build(const std::vector<std::int32_t>& order,
       number = static_cast<std::int32_t>(found.size());
       found.push_back({next, next_memory});
       if (static_cast<std::int64_t>(found.size()) > most_states) {
-        refuse_states(a);
+        refuse_states(a, rules);
       }
     }
     return number;
   };
+  auto is_first = [&](int y) {
+    return possible == nullptr || possible->first.empty() || possible->first[order[y]] != 0;
+  };
+  auto follows = [&](int x, int y) {
+    if (x == y && !same_label_adjacent) return false;
+    return possible == nullptr || possible->follows.empty() ||
+           possible->follows[static_cast<std::size_t>(order[x]) * Y + order[y]] != 0;
+  };
+  // States are found in the order of the shortest label sequence that leads to them.
   std::vector<std::int32_t> starts(Y);
-  for (int y = 0; y < Y; ++y) starts[y] = visit(0, 0, y);
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  for (int y = 0; y < Y; ++y) starts[y] = is_first(y) ? visit(0, 0, y) : -1;
+  std::size_t level_end = found.size();  // of the states after `length` labels
+  for (std::size_t i = 0, length = 1; i < found.size(); ++i) {
     if (i % 256 == 0) check_interrupt();
+    if (i == level_end) {
+      level_end = found.size();
+      ++length;
+    }
+    const bool at_end = possible != nullptr && length == static_cast<std::size_t>(possible->most);
     for (int y = 0; y < Y; ++y) {
       const Found state = found[i];
-      const bool barred = !same_label_adjacent && suffixes.last[state.node] == y;
-      arcs.push_back(barred ? -1 : visit(state.node, state.memory, y));
+      const bool goes_on = !at_end && follows(suffixes.last[state.node], y);
+      arcs.push_back(goes_on ? visit(state.node, state.memory, y) : -1);
     }
   }
 
@@ -234,13 +256,18 @@ namespace {
 // Everything that an automaton is made from, as one sequence of numbers.
 std::vector<std::int32_t> key_of(const std::vector<std::int32_t>& order,
                                  const std::vector<std::vector<std::int32_t>>& histories,
-                                 const RuleSet& rules, bool same_label_adjacent) {
-  std::vector<std::int32_t> key{same_label_adjacent};
+                                 const RuleSet& rules, bool same_label_adjacent,
+                                 const PossibleLabels* possible) {
+  std::vector<std::int32_t> key{same_label_adjacent, possible == nullptr ? -1 : possible->most};
   auto add = [&](const auto& numbers) {
     key.push_back(static_cast<std::int32_t>(numbers.size()));
     key.insert(key.end(), numbers.begin(), numbers.end());
   };
   add(order);
+  if (possible != nullptr) {
+    add(possible->first);
+    add(possible->follows);
+  }
   key.push_back(static_cast<std::int32_t>(histories.size()));
   for (const auto& history : histories) add(history);
   add(rules.once);
@@ -297,14 +324,14 @@ class Cache {
 
 std::shared_ptr<const Automaton> automaton_for(
     const std::vector<std::int32_t>& order, const std::vector<std::vector<std::int32_t>>& histories,
-    const RuleSet& rules, bool same_label_adjacent) {
+    const RuleSet& rules, bool same_label_adjacent, const PossibleLabels* possible) {
   static Cache& cache = *new Cache;  // never destroyed: threads may outlive static objects
-  const auto key = key_of(order, histories, rules, same_label_adjacent);
+  const auto key = key_of(order, histories, rules, same_label_adjacent, possible);
   if (auto found = cache.find(key)) return found;
   // Built without the lock, so that others need not wait; two threads may build the same one.
   const auto Y = static_cast<std::int64_t>(order.size());
   auto made = std::make_shared<const Automaton>(
-      Automaton::build(order, histories, rules, same_label_adjacent, kMostArcs / Y));
+      Automaton::build(order, histories, rules, same_label_adjacent, kMostArcs / Y, possible));
   cache.add(key, made);
   return made;
 }

@@ -116,18 +116,114 @@ std::vector<std::int32_t> RuleSet::broken_by(const std::vector<std::int32_t>& la
   return broken;
 }
 
-RuleMemory::RuleMemory(const RuleSet& rules, int Y)
-    : set_(rules), Y_(Y), symbols_(rules.symbols(Y)), rules_(rules.compiled(Y)) {
-  number_of(States(rules_.size(), 0));
+RuleMemory::RuleMemory(const RuleSet& rules, int Y, const std::uint8_t* follows)
+    : set_(rules),
+      Y_(Y),
+      symbols_(rules.symbols(Y)),
+      rules_(rules.compiled(Y)),
+      moving_(symbols_),
+      slots_(64, kEmpty) {
+  int used = 0;  // bits of the last word
+  for (std::size_t r = 0; r < rules_.size(); ++r) {
+    const Rule& rule = rules_[r];
+    int bits = 1;
+    while (std::int64_t{1} << bits < rule.states) ++bits;
+    if (used + bits > 64) {
+      ++words_;
+      used = 0;
+    }
+    fields_.push_back({words_ - 1, used, (std::uint64_t{1} << bits) - 1});
+    used += bits;
+    for (int symbol = 0; symbol < symbols_; ++symbol) {
+      bool moves = false;
+      for (int q = 0; q < rule.states; ++q) moves |= rule.next[q * symbols_ + symbol] != q;
+      if (moves) moving_[symbol].push_back(static_cast<std::int32_t>(r));
+    }
+  }
+  packed_.assign(words_, 0);
+  find_past(follows);
+  number_of(packed_);  // all rules start in state 0
 }
 
-std::int32_t RuleMemory::number_of(const States& states) {
-  const auto [found, added] = numbers_.try_emplace(states, size());
-  if (added) {
-    known_.push_back(states);
-    next_.insert(next_.end(), symbols_, kUnknown);
+void RuleMemory::find_past(const std::uint8_t* follows) {
+  const std::size_t n = symbols_, Y = Y_;
+  // Adds the limit of a symbol, whose rules come first and in the order of their symbols.
+  auto add_limit = [&](std::size_t symbol, Past& past) {
+    if (symbol >= set_.once.size() || set_.once[symbol] == kNoLimit) return;
+    std::size_t rule = 0;
+    for (std::size_t k = 0; k < symbol; ++k) rule += set_.once[k] != kNoLimit ? 1 : 0;
+    auto& bits = set_.once[symbol] == kAtMostOnce ? past.forgotten : past.needed;
+    bits[fields_[rule].word] |= std::uint64_t{1} << fields_[rule].shift;
+  };
+  const Past none{std::vector<std::uint64_t>(words_, 0), std::vector<std::uint64_t>(words_, 0)};
+  // The labels that some sequence leads to, by depth-first search from each; then their symbols.
+  after_.assign(n, none);
+  std::vector<std::uint8_t> later(n * n, follows == nullptr);
+  for (std::size_t x = 0; follows != nullptr && x < Y; ++x) {
+    std::vector<std::uint8_t> reached(Y, 0);
+    std::vector<std::size_t> stack{x};
+    while (!stack.empty()) {
+      const std::size_t from = stack.back();
+      stack.pop_back();
+      for (std::size_t y = 0; y < Y; ++y) {
+        if (reached[y] || !follows[from * Y + y]) continue;
+        reached[y] = 1;
+        stack.push_back(y);
+        later[set_.symbol_of(static_cast<int>(x)) * n + set_.symbol_of(static_cast<int>(y))] = 1;
+      }
+    }
   }
-  return found->second;
+  for (std::size_t k = 0; k < n; ++k) {
+    for (std::size_t z = 0; z < n; ++z) {
+      if (!later[k * n + z]) add_limit(z, after_[k]);
+    }
+  }
+  // An order never goes back: what it forbids in a state stays forbidden.
+  in_order_.resize(rules_.size());
+  const auto first = static_cast<std::size_t>(set_.limits());
+  for (std::size_t r = first; r < first + set_.ordered.size(); ++r) {
+    in_order_[r].assign(rules_[r].states, none);
+    for (int q = 0; q < rules_[r].states; ++q) {
+      for (std::size_t z = 0; z < n; ++z) {
+        if (rules_[r].next[q * n + z] < 0) add_limit(z, in_order_[r][q]);
+      }
+    }
+  }
+}
+
+bool RuleMemory::forget(const Past& past) {
+  for (std::size_t k = 0; k < words_; ++k) {
+    if ((packed_[k] & past.needed[k]) != past.needed[k]) return false;
+    packed_[k] &= ~past.forgotten[k];
+  }
+  return true;
+}
+
+// The place of a memory in the hash table, or the free one where it belongs.
+std::size_t RuleMemory::slot_of(const std::uint64_t* packed) const {
+  std::uint64_t h = 0;
+  for (std::size_t k = 0; k < words_; ++k) {
+    h = (h ^ packed[k]) * 0x9e3779b97f4a7c15;
+    h ^= h >> 32;
+  }
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = h & mask;
+  while (slots_[at] != kEmpty && !std::equal(packed, packed + words_, &known_[slots_[at] * words_]))
+    at = (at + 1) & mask;
+  return at;
+}
+
+std::int32_t RuleMemory::number_of(const std::vector<std::uint64_t>& packed) {
+  const std::size_t at = slot_of(packed.data());
+  if (slots_[at] != kEmpty) return slots_[at];
+  const int number = slots_[at] = size();
+  known_.insert(known_.end(), packed.begin(), packed.end());
+  next_.insert(next_.end(), symbols_, kUnknown);
+  if (2 * static_cast<std::size_t>(size()) > slots_.size()) {
+    slots_.assign(2 * slots_.size(), kEmpty);
+    for (std::int32_t k = 0; k < size(); ++k) slots_[slot_of(&known_[k * words_])] = k;
+  }
+  return number;
 }
 
 std::int32_t RuleMemory::next(std::int32_t memory, int previous, int y) {
@@ -135,17 +231,27 @@ std::int32_t RuleMemory::next(std::int32_t memory, int previous, int y) {
   const int symbol = set_.symbol_of(y);
   const std::size_t at = static_cast<std::size_t>(memory) * symbols_ + symbol;
   if (next_[at] != kUnknown) return next_[at];
-  States states = known_[memory];
-  std::int32_t to = 0;
-  for (std::size_t r = 0; r < rules_.size() && to >= 0; ++r)
-    to = states[r] = rules_[r].next[states[r] * symbols_ + symbol];
-  to = to < 0 ? -1 : number_of(states);
-  return next_[at] = to;
+  const std::uint64_t* before = &known_[memory * words_];
+  packed_.assign(before, before + words_);
+  for (const std::int32_t r : moving_[symbol]) {
+    const std::int32_t to = rules_[r].next[state(before, r) * symbols_ + symbol];
+    if (to < 0) return next_[at] = -1;
+    const Field& field = fields_[r];
+    packed_[field.word] &= ~(field.mask << field.shift);
+    packed_[field.word] |= static_cast<std::uint64_t>(to) << field.shift;
+  }
+  bool possible = forget(after_[symbol]);
+  for (std::size_t r = 0; r < in_order_.size() && possible; ++r) {
+    if (!in_order_[r].empty()) possible = forget(in_order_[r][state(packed_.data(), r)]);
+  }
+  if (!possible) return next_[at] = -1;
+  const std::int32_t number = number_of(packed_);  // may move next_
+  return next_[at] = number;
 }
 
 bool RuleMemory::accepts(std::int32_t memory) const {
   for (std::size_t r = 0; r < rules_.size(); ++r) {
-    if (!rules_[r].accepting[known_[memory][r]]) return false;
+    if (!rules_[r].accepting[state(&known_[memory * words_], r)]) return false;
   }
   return true;
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -56,25 +55,53 @@ struct RuleSet {
 };
 
 // The joint state of all rules as one number, the memory of a label sequence.  Memories are
-// numbered as they are reached, 0 first.
+// numbered as they are reached, 0 first.  There may be millions, so that the states of all rules
+// are packed into a few words, and a symbol moves only the rules that it can move.
+//
+// What cannot matter any more is forgotten: that a symbol has occurred, where it cannot occur
+// again, since an ordered rule or the pairs of labels that may follow each other forbid it from
+// here on.  A symbol that must occur, has not, and cannot any more makes a sequence forbidden.
 class RuleMemory {
  public:
-  RuleMemory(const RuleSet& rules, int Y);
+  // follows: [Y][Y] whether a label may follow another; null: any may.
+  RuleMemory(const RuleSet& rules, int Y, const std::uint8_t* follows = nullptr);
   // The memory after label y, where `previous` is the label before (-1: none); -1: forbidden.
   std::int32_t next(std::int32_t memory, int previous, int y);
   bool accepts(std::int32_t memory) const;
-  int size() const { return static_cast<int>(known_.size()); }
+  int size() const { return static_cast<int>(known_.size() / words_); }
 
  private:
-  static constexpr std::int32_t kUnknown = -2;
-  using States = std::vector<std::int32_t>;  // of each rule
-  std::int32_t number_of(const States& states);
+  static constexpr std::int32_t kUnknown = -2, kEmpty = -1;
+  // Where the state of a rule stands in the words of a memory.
+  struct Field {
+    std::size_t word;
+    int shift;
+    std::uint64_t mask;
+  };
+  // Limits on symbols that cannot occur any more, as bits of a memory: those of the symbols that
+  // may or may not have occurred, and of those that must have.
+  struct Past {
+    std::vector<std::uint64_t> forgotten, needed;  // [words]
+  };
+  void find_past(const std::uint8_t* follows);
+  bool forget(const Past& past);  // in packed_; false: a symbol that is needed is missing
+  std::int32_t number_of(const std::vector<std::uint64_t>& packed);
+  std::size_t slot_of(const std::uint64_t* packed) const;
+  std::int32_t state(const std::uint64_t* packed, std::size_t rule) const {
+    const Field& field = fields_[rule];
+    return static_cast<std::int32_t>(packed[field.word] >> field.shift & field.mask);
+  }
   const RuleSet& set_;
   int Y_, symbols_;
   std::vector<Rule> rules_;
-  std::vector<States> known_;
-  std::map<States, std::int32_t> numbers_;
-  std::vector<std::int32_t> next_;  // [memories][symbols]
+  std::vector<Field> fields_;                      // [rules]
+  std::vector<std::vector<std::int32_t>> moving_;  // [symbols] the rules that each may move
+  std::vector<Past> after_;                        // [symbols] what is past after each
+  std::vector<std::vector<Past>> in_order_;        // [rules][states] and in a state of an order
+  std::size_t words_ = 1;
+  std::vector<std::uint64_t> known_, packed_;  // [memories][words], and one more
+  std::vector<std::int32_t> slots_;            // a hash table of memories, a power of two of them
+  std::vector<std::int32_t> next_;             // [memories][symbols]
 };
 
 // The rule of one of these names over a number of symbols: "at most once", "exactly once",

@@ -11,6 +11,7 @@
 #include "bind/bindings.hpp"
 #include "bind/tuples.hpp"
 #include "infer/limited.hpp"
+#include "infer/packed_answers.hpp"
 #include "infer/spelled.hpp"
 #include "infer/without.hpp"
 
@@ -30,7 +31,7 @@ void ask(const Problems& problems, int method, int n_threads, Work work,
          int most_limits = kAnyLimits) {
   const auto chosen = static_cast<Method>(method);
   for (OwnedProblem* p : problems) {
-    if (p->problem->input().rules.limits() <= most_limits) p->problem->prepare(chosen);
+    if (p->problem->input().rules.limits() <= most_limits) p->prepare(chosen);
   }
   const int count = static_cast<int>(problems.size());
   std::vector<std::string> invalid(count);
@@ -146,25 +147,34 @@ nb::list best(const Problems& problems, int method, int n_threads) {
   return to_python(answers);
 }
 
+// Answers are path(segments, score), with what they are about as their attribute _origin.
 nb::list best_n(const Problems& problems, int n, int method, int n_threads, nb::handle kind,
-                nb::list names) {
+                nb::list names, nb::handle path, nb::list origins) {
   check_names(problems, kind, names);
-  std::vector<std::vector<Answer>> answers(problems.size());
+  check_kind(path);
+  require(nb::len(origins) == problems.size(), "origins: one for each problem");
+  std::vector<PackedAnswers> answers(problems.size());
   ask(
       problems, method, n_threads,
       [&](int i, const Problem& p, Method m, Workspace& w) {
-        answers[i] = answer_n_best(p, m, w, n);
+        answers[i] = packed_n_best(p, m, w, n);
       },
       0);
   const NoCollection meanwhile;
+  const nb::str origin("_origin");
   nb::list out = sized_list(answers.size());
+  std::vector<LabelledSegment> segments;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     SegmentTuples tuples(kind, names[i]);
     nb::list ranked = sized_list(answers[i].size());
     for (std::size_t k = 0; k < answers[i].size(); ++k) {
       if (k % 4096 == 0 && PyErr_CheckSignals() != 0) throw nb::python_error();
-      put(ranked, k, nb::make_tuple(tuples(answers[i][k].segments), answers[i][k].score));
-      answers[i][k].segments = {};  // its memory is free for the next ones
+      answers[i].unpack(k, segments);
+      nb::object score = nb::float_(answers[i].score(k));
+      nb::object made =
+          named_tuple(path, {tuples(segments).release().ptr(), score.release().ptr()});
+      nb::setattr(made, origin, origins[i]);
+      put(ranked, k, std::move(made));
     }
     put(out, i, std::move(ranked));
   }
@@ -264,6 +274,7 @@ nb::list best_without(OwnedProblem& problem, int method, const Reading& reading,
 
 struct OwnedLookup {
   nb::object problem;
+  std::shared_ptr<Problem> looked_at;  // it may have been renewed since
   std::unique_ptr<Lookup> lookup;
 };
 
@@ -329,8 +340,8 @@ void caesura::bind_engine(nb::module_& m) {
           "__init__",
           [](OwnedLookup* self, nb::handle_t<OwnedProblem> problem, int method) {
             auto& owned = nb::cast<OwnedProblem&>(problem);
-            owned.problem->prepare(static_cast<Method>(method));
-            new (self) OwnedLookup{nb::borrow(problem), nullptr};
+            owned.prepare(static_cast<Method>(method));
+            new (self) OwnedLookup{nb::borrow(problem), owned.owned, nullptr};
             const Released release;
             try {
               self->lookup = std::make_unique<Lookup>(*owned.problem, static_cast<Method>(method));
@@ -420,8 +431,10 @@ void caesura::bind_engine(nb::module_& m) {
         nb::sig("def best(problems: Sequence[Problem], method: int, n_threads: int) -> "
                 "list[tuple[list[tuple[int, int, int]], float] | None]"));
   m.def("n_best", &best_n, "problems"_a, "n"_a, "method"_a, "n_threads"_a, "kind"_a, "names"_a,
+        "path"_a, "origins"_a,
         nb::sig("def n_best(problems: Sequence[Problem], n: int, method: int, n_threads: int, "
-                "kind: type[tuple], names: list[list[str]]) -> list[list[tuple[list, float]]]"));
+                "kind: type[tuple], names: list[list[str]], path: type[tuple], origins: "
+                "list[object]) -> list[list]"));
   m.def("n_best_limited", &best_n_limited, "problem"_a, "n"_a, "method"_a, "most_tracked"_a,
         "most_entries"_a,
         nb::sig("def n_best_limited(problem: Problem, n: int, method: int, most_tracked: int, "

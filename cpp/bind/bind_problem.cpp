@@ -136,14 +136,14 @@ void make_problem(OwnedProblem* self, const NamedRules& rules,
   new (self) OwnedProblem;
   self->arrays = {nb::cast(emission), nb::cast(transition), nb::cast(start), nb::cast(end)};
   if (spans) self->arrays.push_back(nb::cast(*spans));
-  self->owned = std::make_unique<Problem>(std::move(in), nullptr, std::move(order));
+  self->owned = std::make_shared<Problem>(std::move(in), nullptr, std::move(order));
   self->problem = self->owned.get();
 }
 
 // What the forward sweep of one problem did.
 nb::dict tally(OwnedProblem& self, int method) {
   const auto chosen = static_cast<Method>(method);
-  self.problem->prepare(chosen);
+  self.prepare(chosen);
   Workspace workspace;
   Tally counted;
   answer_log_partition(*self.problem, chosen, workspace, &counted);

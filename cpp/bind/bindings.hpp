@@ -52,8 +52,16 @@ Array<T> given(std::vector<T> values) {
 struct OwnedProblem {
   std::vector<nanobind::object> arrays;
   std::unique_ptr<ScoredProblem> scored;
-  std::unique_ptr<Problem> owned;
+  std::shared_ptr<Problem> owned;  // shared with those who look something up in it
   Problem* problem = nullptr;
+
+  void prepare(Method method) {
+    if (std::unique_ptr<Problem> renewed = problem->renewed()) {
+      owned = std::move(renewed);
+      problem = owned.get();
+    }
+    problem->prepare(method);
+  }
 };
 
 // The segments of a whole segmentation, checked.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "infer/limited.hpp"
@@ -41,32 +40,6 @@ void clamp(Posterior& out) {
   };
   limit(out.counts.tokens, out.counts.transitions);
   limit(out.counts.starts, out.patterns);
-}
-
-// ln of the number of segmentations that are possible: ln Z where all scores but -inf are 0.
-double log_count(const Problem& problem, Method method) {
-  ProblemInput in = problem.input();
-  auto flat = [](double score) { return score == kMinusInfinity ? score : 0.0; };
-  std::vector<std::vector<double>> kept;
-  auto flatten = [&](const double*& scores, std::ptrdiff_t count) {
-    if (scores == nullptr) return;
-    kept.emplace_back(count);
-    std::transform(scores, scores + count, kept.back().begin(), flat);
-    scores = kept.back().data();
-  };
-  const std::ptrdiff_t T = in.T, Y = in.Y;
-  flatten(in.emission, T * Y);
-  flatten(in.transition, Y * Y);
-  flatten(in.start, Y);
-  flatten(in.end, Y);
-  flatten(in.spans, T * in.span_length * Y);
-  for (Potential& potential : in.potentials) potential.score = flat(potential.score);
-  for (Edge& edge : in.edges) edge.score = flat(edge.score);
-  for (double& score : in.static_scores) score = flat(score);
-  Problem counted(std::move(in), nullptr, problem.order());
-  counted.prepare(method);
-  Workspace work;
-  return answer_log_partition(counted, method, work);
 }
 
 }  // namespace
@@ -164,7 +137,8 @@ Answer answer_best(const Problem& problem, Method method, Workspace& work) {
 }
 
 Answer answer_finite_best(const Problem& problem, Method method, Workspace& work) {
-  const std::string invalid = problem.invalid_score(std::numeric_limits<double>::max());
+  constexpr double kLargestSummed = 1e300;  // sums over any number of tokens stay finite
+  const std::string invalid = problem.invalid_score(kLargestSummed);
   if (!invalid.empty()) throw InvalidScore(invalid);
   Answer answer;
   if (problem.input().T == 0) {
@@ -191,37 +165,6 @@ Answer plain_best(const Problem& problem, Method method, Workspace& work) {
   answer.possible = true;
   answer.score = problem.score(answer.segments);
   return answer;
-}
-
-std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
-  check_scores(problem);
-  if (problem.input().T == 0) {
-    if (empty_log_z(problem) == kMinusInfinity) return {};
-    return {{true, 0.0, {}}};
-  }
-  if (problem.input().rules.limits() > 0) return n_best_within_limits(problem, method, work, n);
-  return plain_n_best(problem, method, work, n);
-}
-
-std::vector<Answer> plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
-  if (n > kMostSegments && log_count(problem, method) > std::log(1.01 * kMostSegments))
-    SegmentCount().check(n);  // at once, not after a minute of counting
-  const Lattice& g = problem.lattice(method);
-  Tables tables = tables_in(g, work.doubles(tables_size(g)));
-  Back back;
-  back.start = work.ints(table_size(g));
-  back.previous = work.ints(table_size(g));
-  int state = 0;
-  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return {};
-  const Walk walk(problem, g, tables);
-  std::vector<Answer> out;
-  for (auto& segments : n_best(walk, back, n)) {
-    check_interrupt();
-    const double score = problem.score(segments);
-    out.push_back({true, score, std::move(segments)});
-  }
-  std::stable_sort(out.begin(), out.end(), comes_first);
-  return out;
 }
 
 std::vector<Answer> answer_samples(const Problem& problem, Method method, Workspace& work, int n,

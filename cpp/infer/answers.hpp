@@ -63,8 +63,9 @@ bool comes_first(const Answer& a, const Answer& b);
 // lattice of a problem with limits need not be prepared for these (limited.hpp); but for at most
 // kMostTracked limits, samples need it.
 Answer answer_best(const Problem&, Method, Workspace&);
-// The same for any finite scores.  The limit of 1e10 is there for probabilities, which need the
-// digits after the point of a sum; the best of a few large sums is still the best.
+// The same for scores up to 1e300, whose sums are finite.  The limit of 1e10 is there for
+// probabilities, which need the digits after the point of a sum; the best of a few large sums is
+// still the best.
 Answer answer_finite_best(const Problem&, Method, Workspace&);
 std::vector<Answer> answer_n_best(const Problem&, Method, Workspace&, int n);
 std::vector<Answer> answer_samples(const Problem&, Method, Workspace&, int n, std::uint64_t seed);

@@ -48,6 +48,8 @@ inline void product_block(const double* x, const double* m, int n, int stride, d
   for (int b = 0; b < B; ++b) store(y + b * W, even[b] + odd[b]);
 }
 
+// y = x' m for rows of `stride` numbers, in the widest blocks that are left.  x: [n], m:
+// [n][stride].
 inline void product(const double* x, const double* m, int n, int stride, double* y) {
   int j = 0;
   for (; j + 6 * W <= stride; j += 6 * W) product_block<6>(x, m + j, n, stride, y + j);
@@ -98,6 +100,10 @@ inline void add_outer(const double* left, const double* right, int count, int n,
   }
 }
 
+// The weights of all label pairs at the boundary of now.  Rows and columns are ranks of labels
+// (Lattice::order), and rows of states have `g.stride` numbers.  In a model of first order a state
+// is a label, so that the step is a product of a row and a matrix; else it follows the arcs into
+// each state.
 struct Arcs {
   const Lattice& g;
   int n;                   // labels
@@ -124,6 +130,7 @@ struct Arcs {
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) {
         const bool barred = i == j && !g.same_label_adjacent;
+        // Padding stays -inf, so that it counts for nothing.
         log_weight[i * stride + j] =
             barred ? kMinusInfinity : g.transition[g.order[i] * g.Y + g.order[j]];
       }
@@ -131,6 +138,8 @@ struct Arcs {
     rescale();
   }
 
+  // top = max of log_weight, weight = exp(log_weight - top), and its transpose.  No weight is above
+  // 1, so that sums cannot overflow.
   void rescale() {
     const int size = stride * stride;
     vec most = splat(kMinusInfinity);
@@ -141,11 +150,13 @@ struct Arcs {
     for (int i = 0; i < n; ++i) {
       for (int j = 0; j < n; ++j) transposed[j * stride + i] = weight[i * stride + j];
     }
+    // The transpose is read in whole vectors: what belongs to no label is 0.
     for (int j = 0; j < stride; ++j) {
       for (int i = j < n ? n : 0; i < stride; ++i) transposed[j * stride + i] = 0.0;
     }
   }
 
+  // One pair in all three matrices, while `top` stays.
   void set(int i, int j, double log_value) {
     log_weight[i * stride + j] = log_value;
     const double value = std::exp(log_value - top);
@@ -163,6 +174,7 @@ struct Arcs {
       w += edge.score;
       highest = w > highest ? w : highest;
     }
+    // A pair far above `top` would make the others lose digits.
     if (highest - top > kSpread) {
       rescale();
       return;
@@ -172,6 +184,7 @@ struct Arcs {
       set(edge.previous, edge.label, log_weight[edge.previous * stride + edge.label]);
     }
   }
+  // old_top: `top` before the patch, which says whether all weights have to be made again.
   void unpatch(int t, double old_top) {
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
       const Edge& edge = g.edges[k];
@@ -190,6 +203,8 @@ struct Arcs {
     }
   }
 
+  // What static patterns add where a segment in state q begins, and the log weight of an arc (p,
+  // q).
   double entry(int q) const { return g.entry == nullptr ? 0.0 : g.entry[q]; }
   double pair(int p, int q) const { return log_weight[g.rank[p] * stride + g.rank[q]]; }
 
@@ -203,7 +218,8 @@ struct Arcs {
     }
   }
 
-  // hat[q] over logarithms.
+  // hat[q] = most + ln sum over arcs of exp(alpha[p] + w[p, q] - most) + entry[q], over logarithms:
+  // two passes over the arcs, the first for the largest term.
   double careful(const double* alpha, int q) const {
     double most = kMinusInfinity;
     sources(q, [&](int p) { most = std::fmax(most, alpha[p] + pair(p, q)); });
@@ -213,6 +229,7 @@ struct Arcs {
     return most + std::log(total) + entry(q);
   }
 
+  // linear[q] = exp(alpha[q]); alpha is relative to its largest entry, so that none is above 1.
   void to_linear(const double* alpha) const {
     for (int q = 0; q < g.stride; q += W) store(linear + q, exp(load(alpha + q)));
   }
@@ -222,6 +239,7 @@ struct Arcs {
     if (g.in_ptr == nullptr) {
       product(linear, weight, n, stride, sums);
     } else {
+      // The column of q in the matrix is a row of its transpose, which is read along the memory.
       for (int q = 0; q < g.Q; ++q) {
         const double* column = transposed + g.rank[q] * stride;
         double total = 0.0;
@@ -238,6 +256,7 @@ struct Arcs {
   void forward(const double* alpha, double* hat) const {
     to_linear(alpha);
     sum_linear();
+    // hat[q] = ln(sums[q]) + top + entry[q]; where sums[q] is too small, it is taken again.
     bool small = false;
     for (int q = 0; q < g.stride; q += W) {
       const vec s = load(sums + q);
@@ -294,6 +313,7 @@ struct Arcs {
       double best = kMinusInfinity;
       int from = 0;
       bool tied = false;  // two terms were equal, though perhaps not the best ones
+      // hat[q] = max over arcs of alpha[p] + w[p, q].
       for (int k = g.in_ptr[q]; k < g.in_ptr[q + 1]; ++k) {
         const int p = g.in_state[k];
         const double value = alpha[p] + pair(p, q);
@@ -306,6 +326,7 @@ struct Arcs {
     }
     fill_tail(hat);
   }
+  // No state has the numbers from Q on.
   void fill_tail(double* row) const {
     for (int q = g.Q; q < g.stride; ++q) row[q] = kMinusInfinity;
   }

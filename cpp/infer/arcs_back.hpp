@@ -37,8 +37,9 @@ struct ArcsBack {
     }
   }
 
-  // closed[p] = sum over q of P(p, q), from started[q] = P(hat[q]).  `patched`: the weights hold at
-  // this boundary only.
+  // closed[p] = sum over q of P(p, q), from started[q] = P(hat[q]).  All rows have `stride`
+  // numbers. patched: the weights hold at this boundary only, so that expected pairs have to be
+  // multiplied by them now and cannot wait.
   void pass(const double* alpha, const double* hat, const double* started, bool patched,
             double* closed) {
     arcs.to_linear(alpha);
@@ -47,6 +48,14 @@ struct ArcsBack {
     if (small) pass_carefully(alpha, hat, started, closed);
   }
 
+  // All pairs of labels:
+  //
+  //   ratio[q]  = P(hat[q]) / sums[q]
+  //   closed[p] = linear[p] sum over q of weight[p, q] ratio[q]
+  //   E(p, q)  += linear[p] weight[p, q] ratio[q]
+  //
+  // Returns whether a sum that counts was too small; its ratio is 0, and pass_carefully adds its
+  // share.
   bool pass_dense(const double* started, bool patched, double* closed) {
     arcs.sum_linear();
     bool small = false;
@@ -57,6 +66,7 @@ struct ArcsBack {
       store(ratio + q, below ? vec{} : p / (below ? splat(1.0) : total));
       small |= any(below & (p > 0.0));
     }
+    // back[p] = sum over q of weight[p, q] ratio[q]
     product(ratio, arcs.transposed, g.Q, g.stride, back);
     for (int q = 0; q < g.stride; q += W) store(closed + q, load(arcs.linear + q) * load(back + q));
     if (patched) {
@@ -77,11 +87,14 @@ struct ArcsBack {
     return small;
   }
 
+  // outer[p, q] += sum over the rows that wait of linear[p] ratio[q]
   void add_waiting() {
     add_outer(lefts, rights, waiting, g.Q, g.stride, outer);
     waiting = 0;
   }
 
+  // The same over the arcs into each state that is entered at all.  Two passes over its arcs:
+  // sums[q] first, then the shares.
   bool pass_sparse(const double* started, double* closed) {
     bool small = false;
     fill(closed, g.stride, 0.0);
@@ -98,6 +111,7 @@ struct ArcsBack {
         small = true;
         continue;
       }
+      // P(p, q) = linear[p] weight[p, q] P(hat[q]) / sums[q]
       const double factor = started[q] / total;
       for (int k = begin; k < end; ++k) {
         const int p = g.in_state[k];
@@ -118,7 +132,9 @@ struct ArcsBack {
     return started[q] == 0.0 ? 0.0 : started[q] * std::exp(gap(alpha, hat, p, q));
   }
 
-  // Over logarithms, for the states whose sum is too small.
+  // P(p, q) = P(hat[q]) exp(gap) / sum over p' of exp(gap), for the states whose sum is too small
+  // for plain numbers.  The norm is 1 but for rounding; dividing by it keeps sums of probabilities
+  // exact.
   void pass_carefully(const double* alpha, const double* hat, const double* started,
                       double* closed) {
     for (int q = 0; q < g.Q; ++q) {
@@ -148,7 +164,8 @@ struct ArcsBack {
     return total;
   }
 
-  // Expected transitions by label, [Y][Y].
+  // transitions[y0, y] = E(y0, y), [Y][Y] by label: pairs as they are, and outer products times the
+  // weights that all boundaries without edges share.
   void finish(double* transitions) {
     if (waiting > 0) add_waiting();
     for (int i = 0; i < g.Y; ++i) {

@@ -46,7 +46,11 @@ template <class Real>
 Batch<Real>::Batch(BatchInput<Real> input) : in_(std::move(input)) {
   const std::size_t Y = in_.Y;
   order_ = labels_by_length(in_.bounds);
-  automaton_ = automaton_for(order_, in_.patterns, in_.rules, in_.same_label_adjacent);
+  try {
+    automaton_ = automaton_for(order_, in_.patterns, in_.rules, in_.same_label_adjacent);
+  } catch (const TooLarge&) {
+    automaton_ = nullptr;  // each sequence has that of the labels that it can have
+  }
   transition_ = shared_scores(in_.transition, in_.own_transition, Y * Y);
   start_ = shared_scores(in_.start, in_.own_start, Y);
   end_ = shared_scores(in_.end, in_.own_end, Y);

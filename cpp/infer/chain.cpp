@@ -23,6 +23,8 @@ struct ChainWeights {
   explicit ChainWeights(const Lattice& lattice)
       : g(lattice), n(lattice.Y), stride((lattice.Y + W - 1) / W * W) {}
 
+  // Starts, ends and transitions as exponentials; their largest entries go to ln Z, those of the
+  // transitions T - 1 times.  False: a score is NaN, or too large for plain numbers.
   bool set(Workspace& work, Total* log_z) {
     view.Y = n;
     view.stride = stride;
@@ -41,8 +43,11 @@ struct ChainWeights {
     return std::abs(top) <= exps.kLarge;
   }
 
-  // W = exp(transition - top), its transpose and their panels.  Sequences of one batch mostly share
-  // their transitions, so the last are kept.
+  // weight[i, j] = exp(transition[i, j] - top), its transpose and their panels.  Sequences of one
+  // batch mostly share their transitions, so the last are kept in memory that outlives the call:
+  //
+  //   weight [stride][stride] | transposed [stride][stride] | panels | raw [Y][Y] | facts [3] |
+  //   sources [Y]
   bool transitions(Workspace& work) {
     constexpr int kWidest = 6;  // vectors of a panel
     const int size = stride * stride, vectors = stride / W,
@@ -79,6 +84,7 @@ struct ChainWeights {
     return true;
   }
 
+  // Labels that may not repeat have -inf on the diagonal, and padding has it everywhere.
   bool set_weights(double* weight, double* transposed, double* most) const {
     const int size = stride * stride;
     fill(weight, size, kMinusInfinity);
@@ -95,7 +101,7 @@ struct ChainWeights {
 };
 
 // Rows of n numbers that follow each other, filled in order from rows of whole vectors: what is
-// stored beyond the end of one is replaced by the next.
+// stored beyond the end of one is replaced by the next.  Only the last row must be cut.
 struct PackedRows {
   double* rows;
   double* end;
@@ -112,7 +118,7 @@ struct PackedRows {
   }
 };
 
-// E(i, j) = W[i, j] times the sums of the kernel.
+// E(i, j) = weight[i, j] times the kernel's sum over boundaries of forward and backward rows.
 void put_transitions(const ScaledChain& kernel, const LabelWeights<double>& w, Workspace& work,
                      double* out) {
   const int size = w.stride * w.stride;
@@ -129,8 +135,15 @@ void put_transitions(const ScaledChain& kernel, const LabelWeights<double>& w, W
 
 }  // namespace
 
+// ln Z and, where `counts` are wanted, P(label of token t) and expected transitions:
+//
+//   alpha[t]  = (alpha[t-1]' W) * exp(emission[t]),    beta[t] = W (exp(emission[t+1]) * beta[t+1])
+//   P(t, y)   = alpha[t][y] beta[t][y] / Z
+//
+// A boundary that is barred leaves no segmentation into single tokens: the general sweeps say so.
 bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   const int n = g.Y;
+  // Every inner boundary is one between two segments, so that none may be barred.
   for (int t = 0; t < g.T; ++t) {
     if (g.boundary[t + 1] & kBarred) return false;
   }
@@ -138,6 +151,7 @@ bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   ChainWeights weights(g);
   if (!weights.set(work, &total)) return false;
   double* allowed = work.doubles(g.stride);
+  // The row of token t, with -inf for the labels that it may not have.
   auto scores = [&](int t) -> const double* {
     if (g.allowed == nullptr) return g.emission + static_cast<std::ptrdiff_t>(t) * n;
     emission_row(g, t, allowed);
@@ -154,6 +168,7 @@ bool chain(const Lattice& g, Workspace& work, Counts* counts, double* log_z) {
   const PackedRows tokens(counts->tokens, g.T, n);
   auto put = [&](int t, int q, vec probability) { tokens.put(t, q, min(probability, splat(1.0))); };
   if (!kernel.both(nullptr, 1.0, &total, put)) return false;
+  // The first and the last segment are the first and the last token.
   for (int t = 0; t <= g.T; ++t) counts->boundaries[t] = 1.0;
   std::memcpy(counts->starts, counts->tokens, sizeof(double) * n);
   std::memcpy(counts->ends, tokens.end - n, sizeof(double) * n);

@@ -31,6 +31,7 @@ namespace {
 constexpr double kLeast = 1e-280;   // sums below it may have lost terms, which are below 1e-308
 constexpr double kMostScore = 1e9;  // larger ones are for the general sweeps to judge
 
+// Scores of float are read and written as such, and summed as double.
 using fvec = float __attribute__((vector_size(CAESURA_WIDTH * 4)));
 
 inline vec read(const double* p) { return load(p); }
@@ -98,10 +99,12 @@ struct Dense {
     }
   }
 
+  // Segments from s have the lengths 1, ..., ends_of(s); that of length k + 1 is entry k.
   int ends_of(int s) const { return std::min(L, T - s); }
   const Real* scores(int s) const { return in.scores + static_cast<std::ptrdiff_t>(s) * L * Y; }
 
-  // exp(x - its largest finite entry); false where an entry is too small beside it, or not a score.
+  // out[i] = exp(x[i] - most), most = the largest entry.  False: an entry is NaN or too large, too
+  // small beside the largest, or all are -inf.
   static bool relative(const double* x, int n, double* out, double* most) {
     *most = kMinusInfinity;
     for (int i = 0; i < n; ++i) {
@@ -116,6 +119,7 @@ struct Dense {
     return true;
   }
 
+  // hat[0] = exp(start), the weights of the transitions, and empty sums.
   bool begin() {
     double first;
     if (!relative(in.start, Y, hat, &first)) return false;
@@ -138,11 +142,14 @@ struct Dense {
   bool take_exponentials(int s, Real* kept) {
     const Real* x = scores(s);
     const int n = ends_of(s) * Y;
+    // score[s, k, y] as flat entry i = k Y + y, with -inf beyond the bound of a label; a vector,
+    // and one by one for the rest of the row.
     auto at = [&](int i) {
       const vec v = read(x + i);
       return barred == nullptr ? v : v + load(barred + i);
     };
     auto last = [&](int i) { return static_cast<double>(x[i]) + (barred ? barred[i] : 0.0); };
+    // First the largest score of the start, and whether all are numbers,
     vec most = splat(kMinusInfinity);
     ivec good = most == most;
     int i = 0;
@@ -161,6 +168,7 @@ struct Dense {
     if (highest == kMinusInfinity) highest = 0.0;
     largest[s] = highest;
     if (highest < -kMostScore) return false;
+    // then the exponentials relative to it, none of which may be lost.
     ivec lost = most != most;
     for (i = 0; i + W <= n; i += W) {
       const vec v = at(i) - highest;
@@ -176,7 +184,12 @@ struct Dense {
     return fine;
   }
 
-  // ref(e) may rise to base(s) + largest[s] for all ends of s; `shared` is what s then counts for.
+  // All ends e of s take ref(e) = max(ref(e), base(s) + largest[s]), so that no term is above 1:
+  //
+  //   fade[e]  = exp(old ref(e) - new ref(e))          what the sums so far are multiplied by
+  //   share[e] = exp(base(s) + largest[s] - ref(e))    what the exponentials of s are multiplied by
+  //
+  // References are kept relative to base(s), so that base(s) itself is 0 here.
   void move_references(int s) {
     const vec mine = splat(largest[s]);
     double* const at = ref + s + 1;
@@ -206,7 +219,13 @@ struct Dense {
     }
   }
 
-  // alpha[e] is complete: scaled[e], the base of e, and hat[e].
+  // alpha[e] is complete.  With most = max over y of alpha[e, y]:
+  //
+  //   scaled[e, y]  = alpha[e, y] / most
+  //   base(e)       = base(e - 1) + increment[e],  increment[e] = ref(e) + ln most + top
+  //   hat[e, q]     = sum over p of scaled[e, p] weight[p, q]
+  //
+  // False: a sum is so small that terms of it may have been lost.
   bool step(int e) {
     const double* sums = alpha + static_cast<std::ptrdiff_t>(e) * Y;
     double* out = scaled + static_cast<std::ptrdiff_t>(e) * Y;
@@ -228,6 +247,7 @@ struct Dense {
     for (int q = 0; q < Y; ++q) {
       if (!(next[q] >= kLeast)) return false;
     }
+    // References of later ends become relative to the base of now.
     for (int k = e + 1; k < std::min(e + L, T + 1); ++k) ref[k] -= increment[e];
     return true;
   }
@@ -243,6 +263,7 @@ struct Dense {
       add(s, mine);
       if (!step(s + 1)) return false;
     }
+    // Z = sum over y of alpha[T, y] exp(end[y]); its shares are where the way back begins.
     double last;
     if (!relative(in.end, Y, row, &last)) return false;
     double total = 0.0;
@@ -255,7 +276,13 @@ struct Dense {
     return true;
   }
 
-  // The counts of segments from s, in the place of their exponentials; begun[y] is their sum.
+  // For all ends e = s + k of segments from s:
+  //
+  //   P([s, e), y) = kept[k, y] hat[s, y] share[e] ratio[e, y]
+  //   begun[y]     = sum over k of P([s, e), y) = P(hat[s, y])
+  //
+  // The probability, times `factor`, takes the place of the exponential.  Rounding may leave it
+  // just above 1.
   void count(int s, const double* ratio, double factor, Real* kept, double* begun) {
     const double* from = hat + static_cast<std::ptrdiff_t>(s) * Y;
     const double* to = ratio + static_cast<std::ptrdiff_t>(s + 1) * Y;
@@ -277,7 +304,11 @@ struct Dense {
     }
   }
 
-  // From P(hat[s, q]) to P(alpha[s, p]) and the expected transitions, without their weights.
+  // From P(hat[s, q]) to P(alpha[s, p]):
+  //
+  //   closed[p]    = scaled[s, p] sum over q of weight[p, q] begun[q] / hat[s, q]
+  //   outer[p, q] += scaled[s, p] begun[q] / hat[s, q]         expected transitions, without
+  //   weights
   void pass(int s, double* begun, double* closed, double* outer) {
     const double* sums = hat + static_cast<std::ptrdiff_t>(s) * Y;
     const double* from = scaled + static_cast<std::ptrdiff_t>(s) * Y;
@@ -294,6 +325,8 @@ struct Dense {
     }
   }
 
+  // From the last start to the first, with P(alpha[T]) in `row`.  The numbers of the way forward
+  // are used again: nothing is recomputed but `share`, whose references were those of the moment.
   void backward(const DenseCounts<Real>& counts, Workspace& work) {
     double* begun = work.doubles(Y);
     double* rest = work.doubles(T + 1 + W);  // base(s) - ref(e), for the ends of the start of now
@@ -306,6 +339,7 @@ struct Dense {
       double* sums = alpha + static_cast<std::ptrdiff_t>(s + 1) * Y;
       for (int y = 0; y < Y; ++y) sums[y] = row[y] / sums[y];
       if (s + 1 < T) {
+        // base(s) - ref(e) for the start of now: each step back lowers the base by its increment.
         for (int k = s + 2; k < std::min(s + 2 + L, T + 1); ++k) rest[k] -= increment[s + 1];
       }
       rest[s + 1] = -ref[s + 1];
@@ -326,6 +360,7 @@ template <class Real>
 bool dense(const DenseSegments<Real>& in, Workspace& work, const DenseCounts<Real>* counts,
            double* log_z) {
   Dense<Real> sweep(in, work);
+  // With counts, the exponentials of all starts stay in their place; ln Z alone keeps one start.
   if (counts != nullptr) {
     if (!sweep.forward(counts->segments, true, log_z)) return false;
     sweep.backward(*counts, work);

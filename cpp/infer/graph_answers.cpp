@@ -77,6 +77,7 @@ double graph_log_partition(const SpanGraph& g, Workspace& work, GraphTally* tall
   return kernels().graph_log_partition(g, work, tables, tally);
 }
 
+// Expected counts of spans, arcs and label pairs: both sweeps of graph_sweep.cpp.
 GraphPosterior graph_posterior(const SpanGraph& g, int n_arcs, Workspace& work, bool want_entropy) {
   GraphPosterior out;
   out.spans.assign(g.n, 0.0);
@@ -99,6 +100,8 @@ GraphPosterior graph_posterior(const SpanGraph& g, int n_arcs, Workspace& work, 
   return out;
 }
 
+// The n best paths by the enumeration of paths.hpp over the tables of a Maximum sweep; equal ones
+// come in the order of their terms.
 std::vector<GraphPath> graph_n_best(const SpanGraph& g, Workspace& work, int n) {
   GraphTables tables = tables_of(g, work);
   std::vector<GraphPath> paths;
@@ -114,6 +117,7 @@ std::vector<GraphPath> graph_n_best(const SpanGraph& g, Workspace& work, int n) 
   return paths;
 }
 
+// Independent paths over the tables of a LogSum sweep; the same seed gives the same paths.
 std::vector<GraphPath> graph_samples(const SpanGraph& g, Workspace& work, int n,
                                      std::uint64_t seed) {
   SegmentCount count;

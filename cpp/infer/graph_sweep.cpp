@@ -37,6 +37,7 @@ struct WindowSums {
   GraphTally* tally;
   int middle = 0, summed = 0;  // stops [middle, summed) are in rear
 
+  // Row j of a table by stop, [stride], relative to base(j).
   double* row(double* table, int j) const {
     return table + static_cast<std::ptrdiff_t>(j) * t.stride;
   }
@@ -74,6 +75,8 @@ struct WindowSums {
   }
 };
 
+// The forward sweep.  Stops are numbered 1 .. K and gates 0 .. S, both by position; the last gate
+// is the end of the sequence.
 template <class Semiring>
 struct GraphForward {
   const SpanGraph& g;
@@ -94,6 +97,7 @@ struct GraphForward {
         row(work.doubles(tables.stride)),
         previous(work.ints(tables.stride)) {}
 
+  // Row i of a table by stop or by gate, [stride].
   double* at(double* table, int i) const {
     return table + static_cast<std::ptrdiff_t>(i) * t.stride;
   }
@@ -144,6 +148,7 @@ struct GraphForward {
     double* begun = at(t.begun, k);
     fill(sums, t.stride, kMinusInfinity);
     fill(begun, t.stride, kMinusInfinity);
+    // The first gate has no spans before it: begun = start.
     if (g.is_first(k)) {
       for (int y = 0; y < g.Y; ++y) begun[y] = g.start[y];
     } else if (!g.is_empty(k)) {
@@ -172,6 +177,7 @@ struct GraphForward {
     if (tally != nullptr) ++tally->steps;
   }
 
+  // ln Z, or the best score, and all rows of the tables.
   double run() {
     t.base_high[0] = t.base_low[0] = 0.0;
     fill(at(t.ended, 0), t.stride, kMinusInfinity);
@@ -183,6 +189,7 @@ struct GraphForward {
       open(k);
     }
     if (g.is_first(g.S)) return 0.0;  // the empty path
+    // ln Z = base(last stop) + plus over y of window[S, y] + end[y]
     typename Semiring::Sum sum;
     for (int y = 0; y < g.Y; ++y) sum.add(at(t.window, g.S)[y] + g.end[y], y);
     if (sum.most == Semiring::kZero) return Semiring::kZero;
@@ -227,6 +234,7 @@ struct GraphBackward {
     row = zeros(work, t.stride);
     begun_row = zeros(work, t.stride);
   }
+  // Probabilities are collected by addition, so that all start at 0.
   static double* zeros(Workspace& work, std::size_t count) {
     double* made = work.doubles(count);
     for (std::size_t i = 0; i < count; ++i) made[i] = 0.0;
@@ -256,6 +264,7 @@ struct GraphBackward {
       to_b[y] += share(p[y], second, first + second);
     }
   }
+  // A sum of one term passes on all of its probability.
   void add(const double* p, double* to) const {
     for (int y = 0; y < g.Y; ++y) to[y] += p[y];
   }
@@ -272,6 +281,7 @@ struct GraphBackward {
     } else {
       add(window, at(front, low));
     }
+    // rear[j] = ended[j] (+) rear[j-1], for the stops that were added at this gate, the last first
     const int first = middle != before ? middle : t.summed[k - 1];
     for (int j = t.summed[k] - 1; j >= first; --j) {
       if (j == middle) {
@@ -282,6 +292,7 @@ struct GraphBackward {
       }
     }
     if (middle == before) return;
+    // front[j] = ended[j] (+) front[j+1], where front was made anew, the first stop first
     for (int j = low; j < high - 1; ++j) {
       split(at(front, j), at(t.front, j), at(t.ended, j), at(ended, j), at(t.front, j + 1),
             t.offset(j + 1, j), at(front, j + 1));
@@ -316,7 +327,8 @@ struct GraphBackward {
     }
   }
 
-  // P(window) from P(begun).
+  // P(window[k, y0]) = sum over y of P(begun[k, y]) exp(window[y0] + transition[y0, y] - begun[y]),
+  // by ArcsBack.  Its rows are relative to their largest entry, as those of GraphForward::step.
   void step_back(int k) {
     vec most = splat(kMinusInfinity), any_begun = vec{};
     const double* sums = at(t.window, k);
@@ -385,6 +397,7 @@ struct GraphBackward {
       const int before = k == 0 ? 1 : g.high[k - 1];
       for (; next >= before; --next) close(next);
     }
+    // From the order of the sweep to the order in which spans were given.
     for (int u = 0; u < g.n; ++u) counts.spans[g.id[u]] = spans[u];
     arcs_back.finish(counts.transitions);
   }

@@ -64,7 +64,11 @@ class Priced {
     g.start = start_.data();
   }
 
-  // The best segmentation at the current prices, and its score less the prices; false: none.
+  // The best segmentation at the current prices, and its score less the prices,
+  //
+  //   max over x of score(x) - sum over y of lambda_y n_y(x)
+  //
+  // by the general sweep over the priced transitions.  False: none is possible.
   bool sweep(std::vector<LabelledSegment>& segments, double* score) {
     Back back{back_start_.data(), back_previous_.data()};
     int state = 0;
@@ -83,7 +87,7 @@ class Priced {
   Workspace work_;
 };
 
-// How often a segmentation uses each bit.
+// n_y(x): how often a segmentation uses each bit.
 std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& segments) {
   std::vector<int> out(priced.price.size(), 0);
   int previous = -1;
@@ -94,8 +98,9 @@ std::vector<int> uses(const Priced& priced, const std::vector<LabelledSegment>& 
   return out;
 }
 
-// A segmentation that keeps the limits, by following the best terms that break none; -inf: this
-// way leads to none.  Its score is a lower bound of the best.
+// A segmentation that keeps the limits: from the end back to the start, each node takes its best
+// term that uses no symbol again.  Its score is a lower bound of the best; -inf: this way leads to
+// none.
 double dive(const Problem& problem, const Priced& priced) {
   const Walk walk(problem, priced.g, priced.tables);
   std::vector<Term> terms;
@@ -133,6 +138,7 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
   double score = 0.0;
   for (int step = 0, stale = 0; step < most_steps && factor > kLeastFactor; ++step) {
     if (!priced.sweep(segments, &score)) return false;
+    // U(lambda) = best score less the prices of what it uses + sum of all prices
     double bound = score;
     for (const double price : priced.price) bound += price;
     if (bound < upper) {
@@ -143,15 +149,19 @@ bool lower_prices(const Problem& problem, Priced& priced, const std::vector<std:
       factor /= 2;
       stale = 0;
     }
+    // The score is -inf where the limits are broken, else it is a lower bound.
     lower = std::max(lower, problem.score(segments));
     if (step % kPeriod == 0) lower = std::max(lower, dive(problem, priced));
     const std::vector<int> used = uses(priced, segments);
     double norm = 0.0;
     for (std::size_t b = 0; b < limit.size(); ++b) {
+      // A price of 0 stays so where its label is not used: it cannot fall.
       const bool at_zero = limit[b] == kAtMostOnce && priced.price[b] == 0.0 && used[b] == 0;
       direction[b] = 0.7 * (at_zero ? 0 : used[b] - 1) + 0.3 * direction[b];
       norm += direction[b] * direction[b];
     }
+    // Polyak's step: the gap to what is possible over the squared length of the direction.  Without
+    // a lower bound, the gap is taken to be a twentieth of the bound.
     const double size = 1.0 + std::abs(upper);
     const double gap = lower > kMinusInfinity ? upper - lower : 0.05 * size;
     if (norm < kClose || gap <= kClose * size) break;
@@ -182,7 +192,8 @@ class Search {
         words_(limit.size() / 64 + 1),
         taken_(1024, Hash{this}, Equal{this}) {}
 
-  // False: more than `most_entries` would have to be kept.
+  // Takes the candidate that loses least; its next sister and its best child then become
+  // candidates.  False: more than `most_entries` would have to be kept.
   bool run(std::int64_t most_entries, std::vector<std::vector<LabelledSegment>>& out) {
     add({NodeKind::kFinal, priced_.g.T, 0}, -1, -1);
     push(0, 0, 0.0);
@@ -233,6 +244,7 @@ class Search {
   std::size_t size() const { return entries_.size(); }
 
  private:
+  // A new entry: its used symbols are those of its parent, and one more where bit >= 0.
   std::int32_t add(const Node& node, std::int32_t parent, int bit) {
     const std::size_t from = parent < 0 ? 0 : parent * words_;
     for (std::size_t k = 0; k < words_; ++k)
@@ -244,7 +256,8 @@ class Search {
   bool uses(std::int32_t entry, int bit) const {
     return (used_[entry * words_ + bit / 64] >> (bit % 64)) & 1;
   }
-  // The prices of what a whole segmentation leaves out; -inf: it must not.
+  // The prices of the symbols that a whole segmentation leaves out, which U has counted and it has
+  // not paid; -inf: a symbol is missing that must occur.
   double unused(std::int32_t entry) const {
     double total = 0.0;
     for (int b = 0; b < static_cast<int>(limit_.size()); ++b) {
@@ -267,11 +280,14 @@ class Search {
     }
     return found->second;
   }
+  // loss(term) = most(node) - value(term)
   double lost(std::int32_t entry, int choice) {
     const std::vector<Term>& all = terms(entries_[entry].node);
     return all[0].value - all[choice].value;
   }
-  // The first child from `choice` on that breaks no limit.
+  // Puts the first child from `choice` on that breaks no limit on the heap, with its loss
+  //
+  //   loss(child) = loss(parent) + most(node) - value(term)
   void push(std::int32_t parent, int choice, double loss) {
     const Node node = entries_[parent].node;
     const std::vector<Term>& all = terms(node);
@@ -282,6 +298,7 @@ class Search {
       return;
     }
   }
+  // The segments of a whole entry, by its parents.
   std::vector<LabelledSegment> segments(std::int32_t entry) const {
     std::vector<Node> path;
     for (; entry >= 0; entry = entries_[entry].parent) path.push_back(entries_[entry].node);
@@ -289,6 +306,8 @@ class Search {
     return segments_of(priced_.g, path);
   }
 
+  // Entries are equal if they are at the same node and have used the same symbols: what can follow
+  // is the same.
   struct Hash {
     const Search* search;
     std::size_t operator()(std::int32_t entry) const {
@@ -338,6 +357,7 @@ bool search_with_prices(const Problem& free, Method method, int n, const SearchL
     limit.push_back(rules.once[k]);
   }
   Priced priced(free, method, bit, static_cast<int>(limit.size()));
+  // As many steps as fit into the work, but a few in any case.
   const double sweep = static_cast<double>(priced.g.T) * priced.g.Q * priced.g.Y;
   const int steps = static_cast<int>(std::min(300.0, std::max(5.0, most.most_work / sweep)));
   if (!lower_prices(free, priced, limit, steps)) return true;
@@ -380,11 +400,12 @@ std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, 
     work.clear();
     return plain_n_best(relaxed, method, work, n);
   };
+  // Steps 1 and 2 of limited.hpp.
   const int most_tracked = rules.limits() <= most.few ? rules.limits() : most.most_tracked;
   std::vector<Answer> answers;
   std::unique_ptr<Problem> free;
   const bool settled =
-      relax_limits(problem, method, most_tracked,
+      relax_limits(problem, method, most_tracked, false,
                    [&](std::unique_ptr<Problem> relaxed, std::vector<int>& breaks) {
                      answers = solve(*relaxed);
                      for (const Answer& answer : answers) {
@@ -394,34 +415,40 @@ std::vector<Answer> n_best_within_limits(const Problem& problem, Method method, 
                      if (free == nullptr) free = std::move(relaxed);
                    });
   if (settled) return answers;
+  // Steps 3 and 4.
   answers.clear();
   if (search_with_prices(*free, method, n, most, answers)) return answers;
-  if (rules.limits() > kMostTracked) {
-    throw TooLarge("constrain: " + std::to_string(rules.limits()) +
-                   " labels are limited to one occurrence, and the search for the best "
-                   "segmentations passed its limit of " +
-                   std::to_string(most.most_entries) + " partial answers; limit at most " +
-                   std::to_string(kMostTracked) +
-                   " labels, which is always possible, or bound the segments with max_length");
+  if (const auto all = problem.tracking_all()) {
+    all->prepare(method);
+    return solve(*all);
   }
-  const auto all = problem.tracking(std::vector<std::uint8_t>(rules.symbols(Y), 1));
-  all->prepare(method);
-  return solve(*all);
+  throw TooLarge("constrain: " + std::to_string(rules.limits()) +
+                 " labels are limited to one occurrence, the search for the best segmentations "
+                 "passed its limit of " +
+                 std::to_string(most.most_entries) +
+                 " partial answers, and the sets of labels that can have occurred are too many to "
+                 "track; limit at most " +
+                 std::to_string(kMostTracked) + " labels, or bound the segments with max_length");
 }
 
 std::vector<Answer> samples_within_limits(const Problem& problem, Method method, Workspace& work,
                                           int n, std::uint64_t seed) {
   constexpr int kRounds = 200, kMostTrackedToSample = 10;  // more make each round slow
+  constexpr double kMostWork = 3e8;  // terms of the sweeps of all rounds: about a second
   const RuleSet& rules = problem.input().rules;
   const int Y = problem.input().Y;
   std::vector<std::uint8_t> tracked(rules.symbols(Y), 0);
   std::vector<Answer> kept;
   Random seeds(seed);
-  int n_tracked = 0;
-  for (int round = 0; round < kRounds; ++round) {
+  int n_tracked = 0, round = 0;
+  double spent = 0.0;
+  for (; round < kRounds && spent < kMostWork; ++round) {
     const std::unique_ptr<Problem> tracking = problem.tracking(tracked);
     tracking->prepare(method);
+    const Lattice& g = tracking->lattice(method);
+    spent += static_cast<double>(g.T) * g.Q * g.Y;
     work.clear();
+    // Rejection: what keeps the limits has the right distribution, whatever is tracked.
     auto drawn = plain_samples(*tracking, method, work, std::max(n, 64), seeds.next());
     std::vector<int> breaks(tracked.size(), 0);
     for (Answer& answer : drawn) {
@@ -430,6 +457,7 @@ std::vector<Answer> samples_within_limits(const Problem& problem, Method method,
       if (broken.empty() && static_cast<int>(kept.size()) < n) kept.push_back(std::move(answer));
     }
     if (drawn.empty() || static_cast<int>(kept.size()) == n) return kept;
+    // The limits that are broken most often are tracked in the next round.
     for (int more = 0; more < 3 && n_tracked < kMostTrackedToSample; ++more) {
       const auto most = std::max_element(breaks.begin(), breaks.end());
       if (*most == 0) break;
@@ -438,8 +466,15 @@ std::vector<Answer> samples_within_limits(const Problem& problem, Method method,
       ++n_tracked;
     }
   }
+  if (const auto all = problem.tracking_all()) {
+    all->prepare(method);
+    work.clear();
+    return plain_samples(*all, method, work, n, seed);
+  }
   throw TooLarge("sample: kept only " + std::to_string(kept.size()) + " of " + std::to_string(n) +
-                 " segmentations in " + std::to_string(kRounds) + " rounds; limit at most " +
+                 " segmentations in " + std::to_string(round) +
+                 " rounds, and the sets of labels that can have occurred are too many to track; "
+                 "limit at most " +
                  std::to_string(kMostTracked) + " labels to one occurrence");
 }
 

@@ -14,8 +14,8 @@
 //      and subgradient steps make U small.  The prices are part of the transitions, so U is an
 //      ordinary sweep.  A best-first search from the end then looks for the n best, with the rows
 //      of that sweep as the bound on what the rest of a segmentation can still give.
-//   4. Where the search grows too large and the limits are at most kMostTracked, the automaton
-//      tracks all of them.
+//   4. Where the search grows too large, the automaton tracks all limits, unless the sets of
+//      labels that the sequence can reach are too many.
 #pragma once
 
 #include <cstdint>
@@ -40,26 +40,34 @@ struct SearchLimits {
 //   solve(std::unique_ptr<Problem>, std::vector<int>& breaks)
 //
 // answers a problem whose lattice is prepared, and counts in breaks ([symbols]) the answers that
-// break each limit.  False: answers break a limit though `most_tracked` limits are tracked.
+// break each limit.  False: answers break a limit though `most_tracked` limits are tracked; with
+// `then_all`, all of them are tracked before that is said, where the automaton is not too large.
 template <class Solve>
-bool relax_limits(const Problem& problem, Method method, int most_tracked, Solve solve) {
+bool relax_limits(const Problem& problem, Method method, int most_tracked, bool then_all,
+                  Solve solve) {
   std::vector<std::uint8_t> tracked(problem.input().rules.symbols(problem.input().Y), 0);
-  for (int n_tracked = 0; n_tracked <= most_tracked; ++n_tracked) {
-    std::unique_ptr<Problem> relaxed = problem.tracking(tracked);
+  std::vector<int> breaks;
+  auto solve_relaxed = [&](std::unique_ptr<Problem> relaxed) {
     relaxed->prepare(method);
-    std::vector<int> breaks(tracked.size(), 0);
+    breaks.assign(tracked.size(), 0);
     solve(std::move(relaxed), breaks);
+  };
+  for (int n_tracked = 0; n_tracked <= most_tracked; ++n_tracked) {
+    solve_relaxed(problem.tracking(tracked));
     const auto worst = std::max_element(breaks.begin(), breaks.end());
     if (worst == breaks.end() || *worst == 0) return true;
     tracked[worst - breaks.begin()] = 1;
   }
-  return false;
+  std::unique_ptr<Problem> whole = then_all ? problem.tracking_all() : nullptr;
+  if (whole == nullptr) return false;
+  solve_relaxed(std::move(whole));
+  return true;
 }
 
 // The label of each segment.
 std::vector<std::int32_t> labels_of(const std::vector<LabelledSegment>& segments);
 
-// Throws TooLarge where the search passes its limit and there are more limits than kMostTracked.
+// Throws TooLarge where the search passes its limit and tracking all limits takes too many states.
 std::vector<Answer> n_best_within_limits(const Problem&, Method, Workspace&, int n,
                                          const SearchLimits& most = {});
 

@@ -8,7 +8,9 @@
 
 namespace caesura::CAESURA_ISA {
 
-// y = x' m over one panel of B vectors, held in registers; two sums each, so that none waits.
+// y[j] = sum over i of x[i] m[i][j] for the columns j of one panel of B vectors, which are held in
+// registers; two sums for each, so that no addition waits for the last.  Only the rows that the
+// panel lists are not zero; a dense panel lists them all, in order, and need not be asked.
 template <int B>
 inline void panel_product(const Panel& panel, const real* x, const real* m, int stride, real* y) {
   vec even[B], odd[B];
@@ -22,6 +24,7 @@ inline void panel_product(const Panel& panel, const real* x, const real* m, int 
       odd[b] += xj * load(columns + stride + b * W);
     }
   }
+  // The rows that are listed one by one; of a dense panel, the last row where their number is odd.
   columns = m + panel.begin * W;
   for (; k + 2 <= panel.count; k += 2) {
     const int i = panel.sources[k], j = panel.sources[k + 1];
@@ -58,7 +61,7 @@ inline void with_width(int width, Use use) {
   }
 }
 
-// y[j] = sum over i of x[i] m[i][j]
+// y[j] = sum over i of x[i] m[i][j] over all panels.  x: [rows], m: [rows][stride], y: [stride]
 inline void product(const Panel* panels, int n_panels, const real* x, const real* m, int stride,
                     real* y) {
   for (int p = 0; p < n_panels; ++p) {
@@ -67,15 +70,16 @@ inline void product(const Panel* panels, int n_panels, const real* x, const real
   }
 }
 
-// A row, a matrix with its panels, and where their product goes.
+// A row x, a matrix m with its panels, and the row y where x' m goes.
 struct Factor {
   const Panel* panels;
   const real *x, *m;
   real* y;
 };
 
-// Two products at once, y = x' m each.  Neither waits for the other, so that one sum for each
-// vector is enough where both panels have all rows.
+// Two products at once, y1 = x1' m1 and y2 = x2' m2, over panels of the same width B.  Neither
+// waits for the other, so that one sum for each vector is enough where both panels have all rows;
+// other panels are multiplied one after the other.
 template <int B>
 inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p2, const Factor& f2,
                                int stride) {
@@ -84,9 +88,11 @@ inline void two_panel_products(const Panel& p1, const Factor& f1, const Panel& p
     panel_product<B>(p2, f2.x, f2.m, stride, f2.y);
     return;
   }
+  // Both panels have the same rows, i = 0, ..., count - 1.
   vec first[B], second[B];
   for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
   const real *m1 = f1.m + p1.begin * W, *m2 = f2.m + p2.begin * W;
+  // y1[j] += x1[i] m1[i][j],  y2[j] += x2[i] m2[i][j]
   for (int i = 0; i < p1.count; ++i, m1 += stride, m2 += stride) {
     const vec u = splat(f1.x[i]), v = splat(f2.x[i]);
     for (int b = 0; b < B; ++b) {
@@ -109,7 +115,8 @@ inline void two_products(const Factor& f1, const Factor& f2, int n_panels, int s
   }
 }
 
-// out[i][j] += sum over t of left[t][i] right[t][j], over the panels of a matrix.
+// out[i][j] += sum over t of left[t][i] right[t][j] for the rows i of one panel and its columns j:
+// two rows at a time, so that each vector of `right` is loaded once for both.
 template <int B>
 inline void panel_outer(const Panel& panel, const real* left, const real* right, int count,
                         int stride, real* out) {
@@ -128,12 +135,14 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
     }
     real* to = out + i * stride + panel.begin * W;
     for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + first[b]);
+    // The number of rows is odd: the last one was taken twice, and is written once.
     if (j == i) continue;
     to = out + j * stride + panel.begin * W;
     for (int b = 0; b < B; ++b) store(to + b * W, load(to + b * W) + second[b]);
   }
 }
 
+// The same over all panels of a matrix.
 inline void outer(const Panel* panels, int n_panels, const real* left, const real* right, int count,
                   int stride, real* out) {
   for (int p = 0; p < n_panels; ++p) {

@@ -1,3 +1,9 @@
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "infer/limited.hpp"
+#include "infer/packed_answers.hpp"
 #include "infer/ranking.hpp"
 
 namespace caesura {
@@ -14,6 +20,7 @@ struct BackWalk {
   std::uint64_t key(const Node& node) const { return walk.key(node); }
   void terms(const Node& node, std::vector<Term>& out) const { walk.terms(node, out); }
 
+  // What the order of equal answers asks: the best way to the end of a segment, by back-pointers.
   int label(int state) const { return g.order[g.rank[state]]; }
   int start(int end, int state) const {
     return back.start[static_cast<std::ptrdiff_t>(end) * g.stride + state];
@@ -23,10 +30,91 @@ struct BackWalk {
   }
 };
 
+// ln of the number of segmentations that are possible: ln Z where all scores but -inf are 0.
+double log_count(const Problem& problem, Method method) {
+  ProblemInput in = problem.input();
+  auto flat = [](double score) { return score == kMinusInfinity ? score : 0.0; };
+  std::vector<std::vector<double>> kept;
+  // The kernels read scores where they are, so that the flat ones are kept as long as the sweep.
+  auto flatten = [&](const double*& scores, std::ptrdiff_t count) {
+    if (scores == nullptr) return;
+    kept.emplace_back(count);
+    std::transform(scores, scores + count, kept.back().begin(), flat);
+    scores = kept.back().data();
+  };
+  const std::ptrdiff_t T = in.T, Y = in.Y;
+  flatten(in.emission, T * Y);
+  flatten(in.transition, Y * Y);
+  flatten(in.start, Y);
+  flatten(in.end, Y);
+  flatten(in.spans, T * in.span_length * Y);
+  for (Potential& potential : in.potentials) potential.score = flat(potential.score);
+  for (Edge& edge : in.edges) edge.score = flat(edge.score);
+  for (double& score : in.static_scores) score = flat(score);
+  Problem counted(std::move(in), nullptr, problem.order());
+  counted.prepare(method);
+  Workspace work;
+  return answer_log_partition(counted, method, work);
+}
+
+// Refuses n answers early, where those so far say that all of them would have far too many
+// segments and there are as many.
+void check_expected(const Problem& problem, Method method, const SegmentCount& count, int n) {
+  // Later answers have about as many segments as earlier ones; twice the limit leaves room for
+  // doubt.
+  const double most = 2.0 * kMostSegments;
+  if (count.expected(n) <= most) return;
+  if (count.expected(std::min<double>(n, std::exp(log_count(problem, method)))) > most)
+    throw std::overflow_error("segments");
+}
+
+// The n best on the prepared lattice.
+PackedAnswers packed_plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  constexpr std::size_t kEnough = 1000;  // answers that say how many segments the others have
+  PackedAnswers answers;
+  const Lattice& g = problem.lattice(method);
+  Tables tables = tables_in(g, work.doubles(tables_size(g)));
+  Back back;
+  back.start = work.ints(table_size(g));
+  back.previous = work.ints(table_size(g));
+  int state = 0;
+  if (kernels().best(g, work, &tables, back, &state, nullptr) == kMinusInfinity) return answers;
+  const Walk walk(problem, g, tables);
+  // The enumeration ranks by sums of losses.  Scores are summed anew, and equal ones may then be in
+  // another order than the rounding of the losses left them in.
+  rank_segments(BackWalk{walk, back}, g.T, n,
+                [&](const std::vector<LabelledSegment>& segments, const SegmentCount& count) {
+                  answers.add(segments, problem.score(segments));
+                  if (answers.size() == kEnough) check_expected(problem, method, count, n);
+                });
+  answers.sort();
+  return answers;
+}
+
 }  // namespace
 
-std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n) {
-  return ranked_segments(BackWalk{walk, back}, walk.lattice().T, n);
+std::vector<Answer> plain_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  return packed_plain_n_best(problem, method, work, n).unpacked();
+}
+
+PackedAnswers packed_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  check_scores(problem);
+  const ProblemInput& in = problem.input();
+  if (in.T > 0 && in.rules.limits() == 0) return packed_plain_n_best(problem, method, work, n);
+  PackedAnswers answers;
+  // The empty sequence has one segmentation, unless a rule wants a label.
+  if (in.T == 0) {
+    if (in.rules.kept_by({}, in.Y)) answers.add({}, 0.0);
+    return answers;
+  }
+  // Limits make answers few, or the search would not have ended: they are made one by one.
+  for (const Answer& answer : n_best_within_limits(problem, method, work, n))
+    answers.add(answer.segments, answer.score);
+  return answers;
+}
+
+std::vector<Answer> answer_n_best(const Problem& problem, Method method, Workspace& work, int n) {
+  return packed_n_best(problem, method, work, n).unpacked();
 }
 
 }  // namespace caesura

@@ -81,7 +81,9 @@ struct Way {
 };
 
 struct Ways {
+  Node node{};
   std::vector<Term> terms;
+  std::vector<Ways*> before;  // [terms] the ways to the nodes that they come from, nullptr: not met
   double most = kMinusInfinity;
   std::vector<Way> found;  // best first
   std::vector<Way> heap;   // the next way through each term
@@ -90,6 +92,7 @@ struct Ways {
 
   void clear() {
     terms.clear();
+    before.clear();
     found.clear();
     heap.clear();
     most = kMinusInfinity;
@@ -118,7 +121,8 @@ class EnumerationMemory {
     ways_[n_used_].clear();
     return ways_[n_used_++];
   }
-  std::vector<Node> stack, path;
+  std::vector<Ways*> stack;
+  std::vector<Node> path;
 
  private:
   static constexpr std::int64_t kNone = -1;
@@ -167,22 +171,23 @@ class Enumeration {
 
   // Finds one more way to the final node; false: there is none.
   bool extend() {
-    const std::size_t before = ways(final_).found.size();
-    extend(final_);
-    return ways(final_).found.size() > before;
+    Ways& last = ways(final_);
+    const std::size_t before = last.found.size();
+    extend(last);
+    return last.found.size() > before;
   }
 
   // The last path that was found, from the final node to the start.
   const std::vector<Node>& last() {
     std::vector<Node>& path = memory_.path;
     path.assign(1, final_);
-    Way way = ways(final_).found.back();
-    for (Node node = final_; !walk_.is_start(node);) {
-      node = ways(node).terms[way.term].from;
-      path.push_back(node);
-      if (!walk_.is_start(node)) way = found(node, way.rank);
+    Ways* all = &ways(final_);
+    for (Way way = all->found.back();;) {
+      path.push_back(all->terms[way.term].from);
+      if (walk_.is_start(path.back())) return path;
+      all = &before(*all, way.term);
+      way = found(*all, way.rank);
     }
-    return path;
   }
 
   Ways& ways(const Node& node) {
@@ -190,18 +195,16 @@ class Enumeration {
     Ways& made = memory_.at(walk_.key(node), &added);
     if (!added) return made;
     check_interrupt();
+    made.node = node;
     walk_.terms(node, made.terms);
+    made.before.assign(made.terms.size(), nullptr);
     for (const Term& term : made.terms) made.most = std::max(made.most, term.value);
-    fill_heap(node, made);
+    fill_heap(made);
     return made;
   }
 
   // Of a rank that is known, or 0.
-  Way found(const Node& node, std::int32_t rank) {
-    Ways& all = ways(node);
-    if (all.found.empty()) take(node, all);
-    return all.found[rank];
-  }
+  Way found(const Node& node, std::int32_t rank) { return found(ways(node), rank); }
 
  private:
   const Walker& walk_;
@@ -210,11 +213,24 @@ class Enumeration {
   EnumerationMemory& memory_;
   const int most_;
 
+  // The ways to the node that a term comes from.  Every path asks for some hundred of these, so
+  // they are looked up once.
+  Ways& before(Ways& all, std::int32_t term) {
+    Ways*& made = all.before[term];
+    if (made == nullptr) made = &ways(all.terms[term].from);
+    return *made;
+  }
+
+  Way found(Ways& all, std::int32_t rank) {
+    if (all.found.empty()) take(all);
+    return all.found[rank];
+  }
+
   // The best way through each term.  The first `most` ways go through no more terms than that, and
   // these are the best ones: of many terms few are kept, in order, which is a heap.
-  void fill_heap(const Node& node, Ways& made) {
+  void fill_heap(Ways& made) {
     constexpr std::size_t kFew = 32;
-    const auto later = Later{*this, node, made};
+    const auto later = Later{*this, made};
     const bool few = most_ < static_cast<int>(std::min(made.terms.size(), kFew));
     for (std::size_t i = 0; i < made.terms.size(); ++i) {
       const Way way{made.most - made.terms[i].value, static_cast<std::int32_t>(i), 0};
@@ -231,10 +247,10 @@ class Enumeration {
   }
 
   // The best of the heap becomes the next way.
-  void take(const Node& node, Ways& all) {
+  void take(Ways& all) {
     all.exhausted = all.heap.empty();
     if (all.exhausted) return;
-    std::pop_heap(all.heap.begin(), all.heap.end(), Later{*this, node, all});
+    std::pop_heap(all.heap.begin(), all.heap.end(), Later{*this, all});
     all.found.push_back(all.heap.back());
     all.heap.pop_back();
     all.advanced = false;
@@ -242,46 +258,47 @@ class Enumeration {
 
   // One more way to a node.  Each may need one more to the node that its last way came from, so
   // those wait on a stack: paths are as long as the sequence.
-  void extend(const Node& goal) {
-    std::vector<Node>& stack = memory_.stack;
-    stack.assign(1, goal);
+  void extend(Ways& goal) {
+    std::vector<Ways*>& stack = memory_.stack;
+    stack.assign(1, &goal);
     while (!stack.empty()) {
-      const Node node = stack.back();
-      Ways& all = ways(node);
-      if (!all.advanced && !advance(node, all)) continue;
-      take(node, all);
+      Ways& all = *stack.back();
+      if (!all.advanced && !advance(all)) continue;
+      take(all);
       stack.pop_back();
     }
   }
 
-  // Puts the next way through the term of the last one into the heap.  False: a way to the node
-  // that it comes from is missing, and that node is on the stack.
-  bool advance(const Node& node, Ways& all) {
+  // Puts the next way through the term of the last one into the heap:
+  //
+  //   loss = most(v) - value(term) + loss(from(term), rank + 1)
+  //
+  // False: a way to the node that it comes from is missing, and that node is on the stack.
+  bool advance(Ways& all) {
     const Way last = all.found.back();
     const Term& term = all.terms[last.term];
     all.advanced = true;
     if (walk_.is_start(term.from)) return true;
-    Ways& before = ways(term.from);
-    if (before.found.empty()) take(term.from, before);
+    Ways& source = before(all, last.term);
+    if (source.found.empty()) take(source);
     const std::int32_t rank = last.rank + 1;
-    if (static_cast<std::int32_t>(before.found.size()) <= rank) {
-      if (before.exhausted) return true;
+    if (static_cast<std::int32_t>(source.found.size()) <= rank) {
+      if (source.exhausted) return true;
       all.advanced = false;
-      memory_.stack.push_back(term.from);
+      memory_.stack.push_back(&source);
       return false;
     }
-    all.heap.push_back({all.most - term.value + before.found[rank].loss, last.term, rank});
-    std::push_heap(all.heap.begin(), all.heap.end(), Later{*this, node, all});
+    all.heap.push_back({all.most - term.value + source.found[rank].loss, last.term, rank});
+    std::push_heap(all.heap.begin(), all.heap.end(), Later{*this, all});
     return true;
   }
 
   // Heaps keep on top what comes later than nothing else.
   struct Later {
     Enumeration& self;
-    const Node& node;
     const Ways& all;
     bool operator()(const Way& a, const Way& b) const {
-      return a.loss != b.loss ? a.loss > b.loss : self.order_(self, node, all, a, b);
+      return a.loss != b.loss ? a.loss > b.loss : self.order_(self, all.node, all, a, b);
     }
   };
 };

@@ -98,9 +98,11 @@ struct Backward {
     for (int i = 0; i < g.n_potentials; ++i) own_potentials |= g.potentials[i].flags == kOpenEnd;
   }
 
+  // The row of a live start in a ring, [stride].
   double* of(double* rows, int s) const {
     return rows + static_cast<std::ptrdiff_t>(s & mask) * g.stride;
   }
+  // The rows that the forward sweep kept, [stride], relative to base(t).
   const double* alpha(int t) const {
     return tables.alpha + static_cast<std::ptrdiff_t>(t) * g.stride;
   }
@@ -223,6 +225,7 @@ struct Backward {
     }
   }
 
+  // to[q] += from[q]
   void add_rows(double* to, const double* from) const {
     for (int q = 0; q < g.stride; q += W) store(to + q, load(to + q) + load(from + q));
   }
@@ -249,6 +252,7 @@ struct Backward {
       }
     }
 
+    // Sums of weights, until make_factor turns them into factors.
     fill(factor, g.stride, 0.0);
     fill(open_factor, g.stride, 0.0);
     thetas.begin(e);
@@ -297,6 +301,8 @@ struct Backward {
     fill(ended, g.stride, 0.0);
     fill(going_on, g.stride, 0.0);
     if (e == 1) return;
+    // ended[q] = exp(O[e-1, q] + a[e, q] - alpha[e, q]), going_on[q] = exp(O[e-1, q] + a'[e, q] -
+    // O[e, q])
     const Range all{0, g.unbounded};
     step_row(g, e, step);
     if (!only_ended) weigh(step, open_at(e - 1), 0.0, all, open_row, open_factor, going_on);
@@ -370,6 +376,7 @@ struct Backward {
     double* out =
         counts.spans + (static_cast<std::ptrdiff_t>(s) * g.span_length + (e - s - 1)) * g.Y;
     for (int y = 0; y < g.Y; y += 8) __builtin_prefetch(out - g.Y + y, 1);  // the next one from s
+    // In a model of first order whose labels are in order, a row of states is a row of labels.
     if (g.plain_order) {
       int q = 0;
       for (; q + W <= g.Y; q += W) store(out + q, load(term + q));
@@ -392,6 +399,7 @@ struct Backward {
     }
   }
 
+  // Expected counts of the edge potentials at t, while they are part of the weights.
   void count_edges(int t) {
     for (int k = g.by_position[t]; k < g.by_position[t + 1]; ++k) {
       const Edge& edge = g.edges[k];
@@ -407,10 +415,13 @@ struct Backward {
     }
   }
 
+  // Rows for questions about single segments, where they are asked for.
   void keep(double* table, int t, const double* values) const {
     if (table != nullptr) copy(table + static_cast<std::ptrdiff_t>(t) * g.stride, values, g.stride);
   }
 
+  // From the last boundary to the first.  Before e, `closed` is P(alpha[e]) and `open` is P(O[e]);
+  // spread() gives the terms of both rows what is theirs, and step_back() makes P(alpha[e - 1]).
   void run() {
     begin();
     counts.boundaries[0] = 1.0;
@@ -426,6 +437,7 @@ struct Backward {
       const int t = e - 1;
       const double* started = of(begun, t);
       keep(counts.begun, t, started);
+      // How often each state is entered: what static patterns count.
       if (counts.entered != nullptr) {
         for (int q = 0; q < g.Q; ++q) counts.entered[q] += started[q];
       }

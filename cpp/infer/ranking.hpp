@@ -14,6 +14,8 @@
 
 namespace caesura {
 
+// The order of ways of equal loss.  Answers with the same score are compared from their last
+// segment back (ties.hpp): the smaller label first, then the later start, then what is before.
 template <class Walker>
 struct SegmentOrder {
   const Walker& walk;
@@ -47,6 +49,8 @@ struct SegmentOrder {
     }
     return a.rank < b.rank;
   }
+  // From the end of a segment to its start, on the rank-th way: the best one by back-pointers, the
+  // others through the open nodes between them.
   template <class Every>
   Ranked begun(Every& every, const Ranked& end) const {
     const Node& node = end.node;
@@ -58,6 +62,7 @@ struct SegmentOrder {
     } while (at.node.kind == NodeKind::kOpen);
     return at;
   }
+  // From the start of a segment to the end of the one before it.
   template <class Every>
   Ranked closed(Every& every, const Ranked& begin) const {
     const Node& node = begin.node;
@@ -70,16 +75,15 @@ struct SegmentOrder {
 
 // The segments of a path of nodes from the final one, at boundary T, to the start.
 template <class Walker>
-std::vector<LabelledSegment> path_segments(const Walker& walk, int T,
-                                           const std::vector<Node>& path) {
-  std::vector<LabelledSegment> segments;
+void path_segments(const Walker& walk, int T, const std::vector<Node>& path,
+                   std::vector<LabelledSegment>& segments) {
+  segments.clear();
   int end = T;
   for (const Node& node : path) {
     if (node.kind == NodeKind::kClosed) end = node.at;
     if (node.kind == NodeKind::kBegun) segments.push_back({node.at, end, walk.label(node.state)});
   }
   std::reverse(segments.begin(), segments.end());
-  return segments;
 }
 
 // The best segmentation of which keep(segments) is true, if it is among the first `most`; else
@@ -88,27 +92,31 @@ template <class Walker, class Keep>
 std::vector<LabelledSegment> first_segments(const Walker& walk, int T, int most, Keep keep) {
   static thread_local EnumerationMemory memory;
   Enumeration every(walk, SegmentOrder<Walker>{walk}, memory, most);
+  std::vector<LabelledSegment> segments;
   for (int k = 0; k < most && every.extend(); ++k) {
     check_interrupt();
-    std::vector<LabelledSegment> segments = path_segments(walk, T, every.last());
+    path_segments(walk, T, every.last(), segments);
     if (keep(segments)) return segments;
   }
   return {};
 }
 
-// At most n distinct segmentations, best first and equal ones in the order of ties.hpp.
-template <class Walker>
-std::vector<std::vector<LabelledSegment>> ranked_segments(const Walker& walk, int T, int n) {
-  std::vector<std::vector<LabelledSegment>> results;
+// Calls visit(segments, count) for at most n distinct segmentations, best first and equal ones in
+// the order of ties.hpp; count: SegmentCount of all so far.
+template <class Walker, class Visit>
+void rank_segments(const Walker& walk, int T, int n, Visit visit) {
   static thread_local EnumerationMemory memory;
   Enumeration every(walk, SegmentOrder<Walker>{walk}, memory, n);
   SegmentCount count;
-  while (static_cast<int>(results.size()) < n && every.extend()) {
+  std::vector<LabelledSegment> segments;
+  for (int k = 0; k < n && every.extend(); ++k) {
     check_interrupt();
-    results.push_back(path_segments(walk, T, every.last()));
-    count.add(results.back().size());
+    path_segments(walk, T, every.last(), segments);
+    count.add(segments.size());
+    visit(segments, count);
   }
-  return results;
+  constexpr int kMany = 10'000;  // whose ways take more memory than is kept for the next sequence
+  if (n > kMany) memory = EnumerationMemory();
 }
 
 }  // namespace caesura

@@ -17,9 +17,9 @@
 // Where ln Z alone is asked, a runs by itself: letting both meet in the middle made ln Z of 5
 // labels 13 % faster, that of 22 labels no faster, and marginals of 22 labels 10 % slower.
 //
-// The engine's marginals are 4.4 times as fast as the general sweeps on 22 labels and 4.6 times on
-// 5, ln Z 3.2 and 2.5 times, and learning, with features gathered and gradients added up, 4.4 and
-// 5.0 times (lines "chain counts", "chain ln Z" and "chain counts in learning" of bench/twins.py).
+// The engine's marginals are 4.1 times as fast as the general sweeps on 22 labels and 4.9 times on
+// 5, ln Z 3.2 and 3.0 times, and learning, with features gathered and gradients added up, 4.1 and
+// 5.1 times (lines "chain counts", "chain ln Z" and "chain counts in learning" of bench/twins.py).
 //
 // Every function returns false where a number leaves the safe range or a score is NaN; then the
 // general sweeps must answer.  In double precision a positive entry below kLeast is out of range

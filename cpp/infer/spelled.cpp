@@ -12,7 +12,8 @@
 namespace caesura {
 namespace {
 
-// ln of a sum of exponentials, one term after the other.
+// ln of a sum of exponentials, one term after the other: total = exp(most) rest, where most is the
+// largest term so far.
 struct LogTotal {
   double most = kMinusInfinity, rest = 0.0;  // the sum is exp(most) * rest
   void add(double value) {
@@ -29,6 +30,9 @@ struct LogTotal {
 
 constexpr std::int32_t kOutside = 0;  // 1 + 2 k and 2 + 2 k begin and continue a segment of label k
 
+// The search of spelled.hpp.  Nodes are beliefs, each with the children that one more token makes
+// of it; parts are prefixes, each a node and the prefix before it.  The heap holds, for each part
+// that was taken, the best of its children that was not.
 class SpelledSearch {
  public:
   SpelledSearch(const Problem& problem, const Lattice& lattice, const Walk& walk,
@@ -45,11 +49,17 @@ class SpelledSearch {
     make_bounds();
   }
 
+  // Takes the candidate with the largest bound until n whole segmentations were taken:
+  //
+  //   bound(prefix) = value(prefix) + ln sum over q of exp(belief[q] + bound[e, q])
+  //
+  // The bound of a whole segmentation is its log weight, so that answers come in their order.
   std::vector<Answer> run() {
     std::vector<Answer> found;
     SegmentCount count;
     root();
     while (!heap_.empty() && static_cast<int>(found.size()) < n_) {
+      // The best candidate becomes a part; its sister and its first child are the next candidates.
       const Candidate best = heap_.top();
       heap_.pop();
       check_size();
@@ -71,7 +81,9 @@ class SpelledSearch {
   }
 
  private:
-  // A belief, relative to its largest entry, after the token that ends at `end`.
+  // A belief, relative to its largest entry, after the token that ends at `end`:
+  //
+  //   belief[q] = ln sum over the tag sequences of the prefix that end in state q of exp(score)
   struct Belief {
     std::int32_t end, symbol;
     std::size_t first, count;  // entries
@@ -104,15 +116,19 @@ class SpelledSearch {
   };
 
   int label(int q) const { return g_.order[g_.rank[q]]; }
+  // The symbol of a token in state q that begins a segment, and of one in state q after one in
+  // state p.
   std::int32_t first_symbol(int q) const { return 1 + 2 * reading_.label[label(q)]; }
   bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
   std::int32_t symbol(int p, int q) const {
     if (reading_.label[label(q)] < 0) return kOutside;
     return first_symbol(q) + (joined(p, q) ? 1 : 0);
   }
+  // bound[e, q] of spelled.hpp, [T + 1][Q], and the score of token t in state q, [T][Q].
   double& bound(int e, int q) { return bounds_[static_cast<std::size_t>(e) * g_.Q + q]; }
   double& token(int t, int q) { return tokens_[static_cast<std::size_t>(t) * g_.Q + q]; }
 
+  // Calls visit(q) for the states that may follow p.
   template <class Visit>
   void for_arcs(int p, Visit visit) const {
     if (automaton_.first_order) {
@@ -123,7 +139,11 @@ class SpelledSearch {
     }
   }
 
-  // bound[e, p], see the header.
+  // From the last token to the first:
+  //
+  //   bound[T, q] = end[y(q)] for the accepting states
+  //   bound[e, p] = max over symbols x of ln sum over arcs (p, q) that spell x of
+  //                 exp(transition[p, q] + token[e, q] + bound[e + 1, q])
   void make_bounds() {
     bounds_.assign(static_cast<std::size_t>(g_.T + 1) * g_.Q, kMinusInfinity);
     tokens_.resize(static_cast<std::size_t>(g_.T) * g_.Q);
@@ -147,7 +167,8 @@ class SpelledSearch {
     }
   }
 
-  // The beliefs after the first token.
+  // The beliefs after the first token: belief[q] = start[y(q)] + entry[q] + token[0, q], one for
+  // each symbol.
   void root() {
     std::vector<std::int32_t> touched;
     for (int r = 0; r < g_.Y; ++r) {
@@ -164,6 +185,7 @@ class SpelledSearch {
   // Adds the beliefs whose entries are in acc_ to the graph, the best bound first; returns how many
   // children that makes.  touched: 2 q, or 2 q + 1 where q continues a segment.
   int make_children(int end, std::vector<std::int32_t>& touched) {
+    // Tags of one symbol are one continuation: sorted by symbol, their states become one belief.
     auto symbol_of = [&](std::int32_t k) {
       return reading_.label[label(k / 2)] < 0 ? kOutside : first_symbol(k / 2) + k % 2;
     };
@@ -171,6 +193,8 @@ class SpelledSearch {
       return std::pair(symbol_of(a), a) < std::pair(symbol_of(b), b);
     });
     const std::size_t first = children_.size();
+    // One belief for each symbol, relative to its largest entry, which is what a prefix gains by
+    // it.  States from which nothing can follow are left out.
     for (std::size_t i = 0, j = 0; i < touched.size(); i = j) {
       const std::int32_t symbol = symbol_of(touched[i]);
       const std::size_t begin = entries_.size();
@@ -193,7 +217,8 @@ class SpelledSearch {
     return static_cast<int>(children_.size() - first);
   }
 
-  // The node of the belief whose entries are the last ones, from `begin` on.
+  // The node of the belief whose entries are the last ones, from `begin` on: an old one where the
+  // same belief was met before.
   std::int32_t node(int end, std::int32_t symbol, std::size_t begin) {
     const auto id = static_cast<std::int32_t>(nodes_.size());
     nodes_.push_back({end, symbol, begin, entries_.size() - begin, 0.0, -1, 0, 0});
@@ -203,6 +228,7 @@ class SpelledSearch {
       entries_.resize(begin);
       return known->second;
     }
+    // ln sum over q of exp(belief[q] + bound[e, q])
     LogTotal total;
     for (std::size_t k = begin; k < entries_.size(); ++k)
       total.add(entries_[k].weight + bound(end, entries_[k].state));
@@ -214,6 +240,10 @@ class SpelledSearch {
   int first_child(std::int32_t part) const {
     return part < 0 ? 0 : nodes_[parts_[part].node].first_child;
   }
+  // Sums the arcs from all states of a belief into the states after one more token, apart by
+  // whether they go on with a segment:
+  //
+  //   belief'[q] = ln sum over p of exp(belief[p] + transition[p, q] + token[e, q])
   void expand(std::int32_t id) {
     const int e = nodes_[id].end;
     std::vector<std::int32_t> touched;
@@ -234,6 +264,7 @@ class SpelledSearch {
     nodes_[id].first_child = first;
     nodes_[id].n_children = count;
   }
+  // Puts the child of a part with this number on the heap, if there are so many.
   void push_child(std::int32_t part, int choice) {
     if (part >= 0 && nodes_[parts_[part].node].first_child < 0) expand(parts_[part].node);
     if (choice == (part < 0 ? n_roots_ : nodes_[parts_[part].node].n_children)) return;
@@ -243,6 +274,7 @@ class SpelledSearch {
     heap_.push({value + child.gain + next.bound, part, choice, next.end});
   }
 
+  // Limits on the work, so that a search that does not come to an end is refused within a second.
   void check_size() {
     if (++steps_ % 256 == 0) check_interrupt();
     constexpr std::int64_t kMostParts = 10'000'000;  // of any number of answers: some 300 MB
@@ -259,6 +291,8 @@ class SpelledSearch {
         "probable as the best; ask for fewer, or pass forbid_invalid='predict'");
   }
 
+  // The segments of a whole part, from the symbols of its tokens, the last first: a segment ends
+  // before a token that is outside or begins another one, and begins at its odd symbol.
   std::vector<LabelledSegment> segments(std::int32_t part) const {
     std::vector<LabelledSegment> out;
     for (int end = -1; part >= 0; part = parts_[part].parent) {
@@ -392,10 +426,11 @@ std::vector<Answer> n_best_spelled(const Problem& problem, Method method, Worksp
         ++breaks[k];
     }
   };
-  if (!relax_limits(problem, method, std::min(in.rules.limits(), kMostTracked), solve)) {
+  if (!relax_limits(problem, method, std::min(in.rules.limits(), kMostTracked), true, solve)) {
     throw TooLarge("constrain: the best segmentations break more than " +
                    std::to_string(kMostTracked) +
-                   " limits to one occurrence; limit at most so many labels");
+                   " limits to one occurrence, and the sets of labels that can have occurred are "
+                   "too many to track; limit fewer labels");
   }
   return answers;
 }

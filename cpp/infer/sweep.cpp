@@ -22,6 +22,9 @@
 namespace caesura::CAESURA_ISA {
 namespace {
 
+// The rows of all live starts are in a ring: hat[s] is at s & mask, and is forgotten when no later
+// boundary can use it.  alpha and O are needed for one boundary at a time, so that without `tables`
+// the memory does not grow with T.
 template <class Semiring>
 struct Forward {
   static constexpr bool kBest = Semiring::kSelects;  // keep back-pointers
@@ -65,6 +68,7 @@ struct Forward {
     }
   }
 
+  // The row of a live start, [stride], relative to base(s).
   double* hat(int s) const { return hats + static_cast<std::ptrdiff_t>(s & mask) * g.stride; }
 
   // hat[0, q] = start[y(q)] for the state that label y leads to from the empty history; O[0] is
@@ -105,6 +109,7 @@ struct Forward {
     }
   }
 
+  // into[q] (+)= O[e-1, q] + step[q], for the states without a longest segment.
   void add_open(Rows& into) { into.add_open(open, step, Range{0, g.unbounded}, open_start); }
 
   // alpha and O at the boundary e, relative to base(e - 1).
@@ -214,7 +219,7 @@ struct Forward {
     if (edges) arcs.unpatch(e, top);
   }
 
-  // Value of ending in state q.
+  // Value of ending in state q: alpha[T, q] + end[y(q)], for the states that the rules accept.
   double final_value(int q) const {
     return g.accepting[q] ? alpha[q] + g.end[g.order[g.rank[q]]] : kMinusInfinity;
   }

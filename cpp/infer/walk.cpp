@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/interrupt.hpp"
@@ -75,6 +76,7 @@ void Walk::thetas(int e, int state, int low, std::vector<Theta>& out) const {
 // The score of the arc (p, q) at boundary t: transition[y0, y], the edges at t, and what entering
 // state q gains.  It costs O(log edges) for the edges at t.
 double Walk::transition(int t, int p, int q) const {
+  // Edges and labels are by rank here (Lattice::order).
   const int i = g_.rank[p], j = g_.rank[q];
   if (i == j && !g_.same_label_adjacent) return kMinusInfinity;
   double value = g_.transition[g_.order[i] * g_.Y + g_.order[j]];
@@ -140,6 +142,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
     }
     return;
   }
+  // kClosed and kOpen: the segments in state q that end at e, or go on there.
   const bool open_state = q < g_.unbounded;
   // low is the first start in the window: no earlier than the last forced boundary before e, and
   // later than A(e - 1), or at a distance of at most the label's longest segment.
@@ -155,6 +158,7 @@ void Walk::terms(const Node& node, std::vector<Term>& out) const {
   }
   std::vector<Theta> scores;
   thetas(e, q, low, scores);
+  // One term for each start in the window, later ones first.
   for (const Theta& theta : scores) {
     // A start later than A(e) may still be told from others beyond e, and is not part of O[e].
     if (!closing && theta.start > g_.reach[e]) continue;
@@ -259,7 +263,15 @@ std::vector<LabelledSegment> trace(const Lattice& g, const Back& back, int last)
 std::size_t table_size(const Lattice& g) { return static_cast<std::size_t>(g.T + 1) * g.stride; }
 
 std::size_t tables_size(const Lattice& g) {
-  return table_size(g) * (g.unbounded > 0 ? 3 : 2) + g.T + 1;
+  constexpr std::size_t kMost = 1'000'000'000;  // 8 GB
+  const std::size_t size = table_size(g) * (g.unbounded > 0 ? 3 : 2) + g.T + 1;
+  if (size > kMost) {
+    throw TooLarge("p: the rows of a sweep over " + std::to_string(g.T) + " tokens and " +
+                   std::to_string(g.Q) +
+                   " states of labels and rules would take more than 8 GB; limit fewer labels to "
+                   "one occurrence, or use shorter patterns or sequences");
+  }
+  return size;
 }
 
 Tables tables_in(const Lattice& g, double* memory) {
@@ -271,14 +283,14 @@ Tables tables_in(const Lattice& g, double* memory) {
   return tables;
 }
 
-// An empty answer counts for one, so that endlessly many of them are refused too.
 void SegmentCount::add(std::size_t segments) {
-  total_ += std::max<std::int64_t>(static_cast<std::int64_t>(segments), 1);
+  total_ += kSegmentsPerAnswer + static_cast<std::int64_t>(segments);
+  ++answers_;
   check(0);
 }
 
 void SegmentCount::check(std::int64_t answers) const {
-  if (total_ + answers > kMostSegments) throw std::overflow_error("segments");
+  if (total_ + kSegmentsPerAnswer * answers > kMostSegments) throw std::overflow_error("segments");
 }
 
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {

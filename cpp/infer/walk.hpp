@@ -69,23 +69,23 @@ class Walk {
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random);
 
 // Answers of more segments than this together are refused: as Python lists they would take some
-// gigabytes.
-constexpr std::int64_t kMostSegments = 100'000'000;
+// gigabytes.  An answer itself takes as much memory as kSegmentsPerAnswer segments.
+constexpr std::int64_t kMostSegments = 100'000'000, kSegmentsPerAnswer = 10;
 
 // Counts the segments of answers; throws std::overflow_error where there are too many.
 class SegmentCount {
  public:
   void add(std::size_t segments);
-  // The same for so many answers to come, each of which counts for one at least.
+  // Throws where so many answers more, whatever their segments, would be too many.
   void check(std::int64_t answers) const;
+  // The count after so many answers, if all are like those so far.
+  double expected(double answers) const {
+    return answers * static_cast<double>(total_) / static_cast<double>(answers_);
+  }
 
  private:
-  std::int64_t total_ = 0;
+  std::int64_t total_ = 0, answers_ = 0;
 };
-
-// At most n distinct segmentations, best first and equal ones in the order of ties.hpp, from the
-// tables and the back-pointers of the best sweep.
-std::vector<std::vector<LabelledSegment>> n_best(const Walk& walk, const Back& back, int n);
 
 inline bool at_start(const Node& node) { return node.kind == NodeKind::kBegun && node.at == 0; }
 

@@ -60,9 +60,12 @@ class Without {
     bool operator<(const Candidate& other) const { return loss > other.loss; }
   };
 
+  // The label of a state; whether the second of two tags goes on with the segment of the first;
+  // whether a state has the label of segment i, as the reading says it.
   int label(int q) const { return g_.order[g_.rank[q]]; }
   bool joined(int p, int q) const { return reading_.joined[label(p) * g_.Y + label(q)] != 0; }
   bool has_label(int q, int i) const { return reading_.label[label(q)] == segments_[i].label; }
+  // The least loss of any way on from a node to the end, [nodes]; kNever: not found yet.
   double& rest(const Node& node) { return rest_[walk_->key(node)]; }
 
   // Terms of a node into terms_; returns the largest.
@@ -72,10 +75,12 @@ class Without {
     for (const Term& term : terms_) most = std::max(most, term.value);
     return most;
   }
+  // A way that avoids segment i: through the term from `from` to `to`, with this loss in all.
   void offer(int i, double loss, const Node& from, const Node& to, bool inside = false) {
     if (loss < best_[i].loss) best_[i] = {loss, from, to, inside};
   }
 
+  // The segments of the best path, and its state at each boundary where one of them ends.
   void read_best_path() {
     path_ = trace(g_, back_, last_);
     on_path_.assign(g_.T + 1, -1);
@@ -97,7 +102,9 @@ class Without {
     for (std::int64_t step = 1; !heap.empty(); ++step) {
       const auto [loss, node] = heap.top();
       heap.pop();
+      // A way with less loss was found after this one had been put on the heap.
       if (loss > rest(node)) continue;
+      // No answer can become better by terms that lose more than the worst of them.
       if (step % period == 0) {
         check_interrupt();
         worst = 0.0;
@@ -106,6 +113,7 @@ class Without {
       if (loss >= worst) return;
       const double most = list(node);
       for (const Term& term : terms_) {
+        // rest(from) = min over terms to `node` of loss(term) + rest(node)
         const double total = loss + (most - term.value);
         if (total >= worst) continue;
         avoid(term.from, node, total);
@@ -119,6 +127,7 @@ class Without {
 
   // Case 1: offers a term to the segments that no path through it contains.
   void avoid(const Node& from, const Node& to, double loss) {
+    // The first segment that starts at t or later; segments are sorted and disjoint.
     auto first_from = [&](int t) {
       return static_cast<int>(
           std::lower_bound(segments_.begin(), segments_.end(), t,
@@ -127,6 +136,8 @@ class Without {
     };
     const int count = static_cast<int>(segments_.size());
     if (reading_.tags()) {
+      // A term into kBegun(t) is a pair of tags; at the start of the sequence there is only the
+      // first tag.
       const bool pair = to.kind == NodeKind::kBegun;  // of the tags before and after a boundary
       if (!pair && !walk_->is_start(from)) return;
       const int at = pair ? to.at : 0, i = first_from(at);
@@ -136,6 +147,7 @@ class Without {
       return;
     }
     if (from.kind != NodeKind::kBegun && from.kind != NodeKind::kOpen) return;
+    // The term passes over the tokens from.at .. to.at, and so over the starts of these segments.
     for (int i = first_from(from.at); i < count && segments_[i].start < to.at; ++i) {
       const bool begins = from.kind == NodeKind::kBegun && segments_[i].start == from.at;
       if (!begins || !has_label(from.state, i)) offer(i, loss, from, to);
@@ -151,12 +163,14 @@ class Without {
       double open = kNever;
       for (int e = s + 1; e <= g_.T; ++e) {
         if (e % 64 == 0) check_interrupt();
+        // open(e) = least loss of the ways from the start of the segment to kOpen(e, q), inside it
         const double before = open;
         // The least loss of the terms of a node that come from inside the segment.
         auto from_inside = [&](const Node& node) {
           double least = kNever;
           const double most = list(node);
           for (const Term& term : terms_) {
+            // Terms from other starts belong to other segments.
             const bool starts = term.from.kind == NodeKind::kBegun && term.from.at == s;
             const bool goes_on = term.from.kind == NodeKind::kOpen;
             if (starts || goes_on)
@@ -164,6 +178,7 @@ class Without {
           }
           return least;
         };
+        // The segment ends at e: every end but its own avoids it.
         const Node closed{NodeKind::kClosed, e, q}, going_on{NodeKind::kOpen, e, q};
         if (e != end) offer(i, from_inside(closed) + rest(closed), begun, closed);
         open = q < g_.unbounded && e < g_.T ? from_inside(going_on) : kNever;
@@ -182,6 +197,8 @@ class Without {
     const auto [s, end, y] = segments_[i];
     std::vector<double> inside(g_.Q, kNever), before;
     std::vector<std::int32_t> parent(g_.Q, -1);
+    // inside[q] at t = min over p of inside[p] at t - 1 + loss of the arc (p, q) at t; an arc that
+    // does not go on with the segment before its end, or goes on beyond it, leaves it.
     for (int t = s; t <= std::min(end, g_.T - 1); ++t) {
       check_interrupt();
       before.swap(inside);
@@ -217,9 +234,11 @@ class Without {
   void make_detour(int i, Detour& out) {
     const Way& way = best_[i];
     std::vector<Node> nodes;  // from the end to the start
+    // A node of the best path: from there on, the way is that of the best path.
     auto is_best = [&](const Node& node) {
       return node.kind == NodeKind::kClosed && on_path_[node.at] == node.state;
     };
+    // From the term on to the end, as far as the way differs from the best path,
     for (Node node = way.to; node.kind != NodeKind::kFinal; node = next_[walk_->key(node)]) {
       nodes.push_back(node);
       if (is_best(node)) break;
@@ -227,15 +246,18 @@ class Without {
     const int end = nodes.empty() ? g_.T : nodes.back().at;
     std::reverse(nodes.begin(), nodes.end());
     Node node = way.from;
+    // back through the tags of the segment that was left,
     for (int t = node.at - 1; way.inside && t >= segments_[i].start; --t) {
       nodes.push_back({NodeKind::kClosed, t + 1, node.state});
       nodes.push_back({NodeKind::kBegun, t, node.state});
       if (t > 0) node = {NodeKind::kClosed, t, parents_[t - segments_[i].start][node.state]};
     }
+    // and back to the start, or to where it joins the best path.
     while (!walk_->is_start(nodes.back()) && !is_best(node)) {
       nodes.push_back(node);
       if (!walk_->is_start(node)) node = before(node);
     }
+    // From the first segment that differs to the last one.
     const bool from_start = walk_->is_start(nodes.back());
     const int start = from_start ? 0 : node.at;
     out.possible = true;
@@ -253,7 +275,8 @@ class Without {
     out.same_first = static_cast<int>(first_from(start) - path_.begin());
     out.same_last = static_cast<int>(path_.end() - first_from(end));
   }
-  // The node before a node, on the best way to it.
+  // The node before a node, on the best way to it: back-pointers, and for an open node its best
+  // term.
   Node before(const Node& node) {
     const std::ptrdiff_t at = static_cast<std::ptrdiff_t>(node.at) * g_.stride + node.state;
     if (node.kind == NodeKind::kBegun) return {NodeKind::kClosed, node.at, back_.previous[at]};
@@ -333,11 +356,12 @@ void within_limits(const Problem& problem, Method method, Workspace& work, const
     }
     left = std::move(broken);
   };
-  if (relax_limits(problem, method, most, solve)) return;
+  if (relax_limits(problem, method, most, asked.size() == 1, solve)) return;
   if (asked.size() == 1) {
     throw TooLarge("constrain: the best segmentation without a segment breaks more than " +
                    std::to_string(kMostTracked) +
-                   " limits to one occurrence; limit at most so many labels");
+                   " limits to one occurrence, and the sets of labels that can have occurred are "
+                   "too many to track; limit fewer labels");
   }
   for (const int i : left) within_limits(problem, method, work, reading, path, segments, {i}, out);
 }

@@ -69,23 +69,69 @@ Problem::Problem(std::shared_ptr<const Index> index, std::shared_ptr<const Autom
 }
 
 std::unique_ptr<Problem> Problem::tracking(const std::vector<std::uint8_t>& tracked) const {
-  const ProblemInput& in = input();
-  auto automaton = automaton_for(index_->order, in.histories, in.rules.tracking(tracked),
-                                 in.same_label_adjacent);
-  return std::unique_ptr<Problem>(new Problem(index_, std::move(automaton)));
+  std::unique_ptr<Problem> made(new Problem(index_, nullptr));
+  made->make_automaton(input().rules.tracking(tracked));
+  return made;
 }
 
-void Problem::make_automaton() {
-  const ProblemInput& in = input();
-  if (in.rules.limits() > kMostTracked) {
-    throw TooLarge("constrain: " + std::to_string(in.rules.limits()) +
-                   " labels are limited to one occurrence, and sums over all segmentations are "
-                   "exact up to " +
-                   std::to_string(kMostTracked) +
-                   "; limit fewer labels, or ask viterbi, n_best or sample, which track only the "
-                   "labels that they must");
+std::unique_ptr<Problem> Problem::tracking_all() const {
+  constexpr std::int64_t kMostRows = 100'000'000;  // numbers of one table of a sweep
+  const RuleSet& rules = input().rules;
+  try {
+    auto made = tracking(std::vector<std::uint8_t>(rules.symbols(input().Y), 1));
+    if ((input().T + std::int64_t{1}) * made->automaton().Q > kMostRows) return nullptr;
+    return made;
+  } catch (const TooLarge&) {
+    return nullptr;
   }
-  automaton_ = automaton_for(index_->order, in.histories, in.rules, in.same_label_adjacent);
+}
+
+std::unique_ptr<Problem> Problem::renewed() const {
+  if (!possible_ || *possible_ == possible_labels()) return nullptr;
+  return std::unique_ptr<Problem>(new Problem(index_, nullptr));
+}
+
+// Label x may come before y where no score forbids the pair, and the tokens on both sides of some
+// boundary may have them.
+PossibleLabels Problem::possible_labels() const {
+  const ProblemInput& in = input();
+  const std::size_t T = in.T, Y = in.Y;
+  auto token_may = [&](std::size_t t, std::size_t y) {
+    return in.emission[t * Y + y] != kMinusInfinity &&
+           (in.allowed.empty() || in.allowed[t * Y + y] != 0);
+  };
+  PossibleLabels possible{in.T, std::vector<std::uint8_t>(Y, 0),
+                          std::vector<std::uint8_t>(Y * Y, 0)};
+  for (std::size_t y = 0; y < Y && T > 0; ++y)
+    possible.first[y] = in.start[y] != kMinusInfinity && token_may(0, y);
+  for (std::size_t t = 1; t < T; ++t) {
+    if (in.boundary[t] & kBarred) continue;
+    for (std::size_t x = 0; x < Y; ++x) {
+      if (!token_may(t - 1, x)) continue;
+      for (std::size_t y = 0; y < Y; ++y) {
+        if (in.transition[x * Y + y] != kMinusInfinity && token_may(t, y))
+          possible.follows[x * Y + y] = 1;
+      }
+    }
+  }
+  return possible;
+}
+
+// An automaton that does not depend on the scores serves many sequences, so that it is tried first.
+void Problem::make_automaton(const RuleSet& rules) {
+  const ProblemInput& in = input();
+  auto made_for = [&](const PossibleLabels* possible) {
+    return automaton_for(index_->order, in.histories, rules, in.same_label_adjacent, possible);
+  };
+  try {
+    if (rules.limits() <= kMostTracked) automaton_ = made_for(nullptr);
+  } catch (const TooLarge&) {
+    if (rules.empty() && in.histories.empty()) throw;  // it depends on the number of labels alone
+  }
+  if (automaton_ == nullptr) {
+    possible_ = possible_labels();
+    automaton_ = made_for(&*possible_);
+  }
   make_targets();
 }
 
@@ -158,10 +204,10 @@ void Problem::Index::sort_edges() {
 void Problem::prepare(Method method) {
   Plan& plan = plans_[static_cast<int>(method)];
   if (plan.ready) return;
-  if (automaton_ == nullptr) make_automaton();
-  const Automaton& a = *automaton_;
   const Index& x = *index_;
   const ProblemInput& in = x.input;
+  if (automaton_ == nullptr) make_automaton(in.rules);
+  const Automaton& a = *automaton_;
   const int T = in.T, Y = in.Y;
   Lattice& g = plan.lattice;
   g.T = T;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,8 @@ struct ProblemInput {
   RuleSet rules;
 };
 
-// Sums over all segmentations track at most so many limits: 2^16 subsets are still exact.
+// An automaton for any scores tracks at most so many limits.  Beyond that it has only the states
+// that the scores of the sequence can reach.
 constexpr int kMostTracked = 16;
 
 // Lattice::order: the labels by their longest segment (0: no bound), the longest first.
@@ -60,8 +62,16 @@ class Problem {
   Problem(ProblemInput input, std::shared_ptr<const Automaton> automaton,
           std::vector<std::int32_t> order);
 
-  // The same potentials where the automaton tracks only some of the limits ([symbols]).
+  // The same potentials where the automaton tracks only some of the limits ([symbols]).  Throws
+  // TooLarge.
   std::unique_ptr<Problem> tracking(const std::vector<std::uint8_t>& tracked) const;
+
+  // The same where it tracks all limits; null: it would have too many states.
+  std::unique_ptr<Problem> tracking_all() const;
+
+  // Scores are read where they are.  Where the automaton was made for what they forbade then, and
+  // they forbid something else now: the same problem anew; else null.
+  std::unique_ptr<Problem> renewed() const;
 
   // The lattice for a method; prepare() makes it, and is not safe to call from two threads at once.
   // Throws TooLarge where the automaton would be too large.
@@ -103,10 +113,12 @@ class Problem {
   };
   Problem(std::shared_ptr<const Index> index, std::shared_ptr<const Automaton> automaton);
   void make_targets();
-  void make_automaton();
+  PossibleLabels possible_labels() const;
+  void make_automaton(const RuleSet& rules);
 
   std::shared_ptr<const Index> index_;
   std::shared_ptr<const Automaton> automaton_;
+  std::optional<PossibleLabels> possible_;  // where the automaton has only the states of these
   std::vector<Target> targets_;
   std::vector<double> entry_;
   Plan plans_[2];

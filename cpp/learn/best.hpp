@@ -1,5 +1,5 @@
 // The best segmentation: the recursion of segmental.hpp with the maximum in place of the sum, over
-// scores.  It is 3.1 to 4.1 times as fast as the general sweep (lines "chain best" and "segments
+// scores.  It is 3.4 to 4.0 times as fast as the general sweep (lines "chain best" and "segments
 // best" of bench/twins.py).
 #pragma once
 

@@ -23,7 +23,8 @@ void each_part(Counts& counts, Visit visit) {
   visit(counts.patterns);
 }
 
-// Zero scores for all places of sequence i.
+// Zero scores for all places of sequence i: [T + sites][Y] rows, [Y][Y] pairs, [Y] starts and ends,
+// one for each weight at a boundary, with a pattern, and of a plain pattern.
 SequenceCounts no_scores(const Layout& layout, const Design& d, int i) {
   const auto Y = static_cast<std::size_t>(layout.Y);
   SequenceCounts out;
@@ -37,7 +38,7 @@ SequenceCounts no_scores(const Layout& layout, const Design& d, int i) {
   return out;
 }
 
-// What is barred has no count.
+// theta . E[counts]; what is barred has no count.
 double dot(const SequenceCounts& scores, const SequenceCounts& counts) {
   double total = 0.0;
   std::vector<const std::vector<double>*> parts;
@@ -52,7 +53,7 @@ double dot(const SequenceCounts& scores, const SequenceCounts& counts) {
   return total;
 }
 
-// a theta + b scores; what is barred stays so.
+// theta = a theta + b scores; what is barred stays so.
 void mix(SequenceCounts& theta, double a, double b, const SequenceCounts& scores) {
   std::vector<const std::vector<double>*> parts;
   each_part(scores, [&](const std::vector<double>& part) { parts.push_back(&part); });
@@ -68,6 +69,7 @@ void mix(SequenceCounts& theta, double a, double b, const SequenceCounts& scores
 
 }  // namespace
 
+// The number of scores of all distributions, which is the size of the dual as an array.
 std::int64_t DualPass::n_scores(const Objective& objective) {
   std::int64_t total = 0;
   for (int i = 0; i < objective.design().n_sequences(); ++i) {
@@ -79,6 +81,7 @@ std::int64_t DualPass::n_scores(const Objective& objective) {
   return total;
 }
 
+// Takes up a dual that was written before, or begins near the gold labels (fresh).
 DualPass::DualPass(std::shared_ptr<Objective> objective, Rule rule, const double* w,
                    const State& state, const double* centre, bool fresh)
     : SparseWeights(std::move(objective), w, centre, rule.c2), rule_(std::move(rule)) {
@@ -131,6 +134,8 @@ void DualPass::start() {
   apply_labels();
 }
 
+// theta = sharpness at the gold label of each token, and -sharpness for pairs of one label that the
+// gold labels do not have.
 void DualPass::start_near_gold(double sharpness) {
   const Gold& gold = objective_->gold();
   const int Y = layout_.Y;
@@ -177,6 +182,7 @@ double DualPass::constant_cost(int i) const {
   return objective_->segment_costs.empty() ? 0.0 : objective_->segment_costs[i]->constant;
 }
 
+// E[cost] = constant + sum of cost[t, y] P(t, y) + costs of sites and of segments that begin.
 double DualPass::expected_cost(int i, const SequenceCounts& mean,
                                const std::vector<double>& sites) const {
   const int Y = layout_.Y;
@@ -195,7 +201,9 @@ double DualPass::expected_cost(int i, const SequenceCounts& mean,
 }
 
 // The expected counts of a distribution, its expected cost and its entropy:
-//   H = ln Z - theta . E[counts] - m E[cost]
+//
+//   P(s) = exp(theta . counts(s) + m cost(s)) / Z
+//   H    = ln Z - theta . E[counts] - m E[cost]
 void DualPass::expect(int i, Block& block) {
   const Design& d = objective_->design();
   Known known;
@@ -245,19 +253,24 @@ void DualPass::step(int i) {
   const double weight = objective_->weight_of(i);
   if (d.length(i) == 0 || weight == 0.0) return;
   Block& block = blocks_[i];
+  // A longer step would take more than all of the old scores away.
   block.eta = std::min(block.eta, 1.0 / rule_.mu);
   const SequenceCounts scores = sequence_scores(layout_, d, unpacked_, i, work_);
+  // E_old[d]: what the step promises to the first order.
   const double expected = dot(scores, block.mean) + block.cost - rule_.mu * block.theta_mean;
   constexpr int kTries = 30;
   for (int k = 0; k < kTries; ++k) {
     Block next = block;
+    // theta_new = (1 - eta mu) theta + eta s(w), m_new = (1 - eta mu) m + eta
     const double kept = 1.0 - block.eta * rule_.mu;
     mix(next.theta, kept, block.eta, scores);
     if (!rule_.log) next.m = kept * block.m + block.eta;
     expect(i, next);
+    // u = weight (E_old - E_new) as weights, in delta_
     SequenceCounts moved = block.mean;
     subtract(moved, next.mean);
     collect(i, moved, weight);
+    // gain = D_new - D, and the size of its terms, against which rounding is judged
     double gain = weight * (value(next) - value(block)), size = weight * std::abs(value(block));
     for (const std::int64_t place : touched_) {
       const double u = delta_[place], change = u * (w_[place] + 0.5 * inverse_[place] * u);
@@ -265,7 +278,9 @@ void DualPass::step(int i) {
       size += std::abs(change);
       if (!centre_.empty()) gain -= u * centre_[place];
     }
+    // promise = weight KL(P_old || P_new) = weight (ln Z_new - ln Z - eta E_old[d])
     const double promise = weight * (next.log_z - block.log_z - block.eta * expected);
+    // The top of the parabola through the gain of this step, in steps of eta.
     const double top = promise / std::max(2.0 * promise - gain, 1e-3 * promise);  // in etas
     // What is lost to rounding is no reason for shorter steps.
     const bool good = gain >= -1e-12 * size;
@@ -284,6 +299,7 @@ void DualPass::step(int i) {
   apply_labels();
 }
 
+// Steps in the given order until the time is over; one step is never cut.
 int DualPass::run(const std::int32_t* order, int count, int begin, double seconds) {
   using Clock = std::chrono::steady_clock;
   const auto held = objective_->hold();
@@ -295,6 +311,7 @@ int DualPass::run(const std::int32_t* order, int count, int begin, double second
   return begin;
 }
 
+// The weights and the dual as arrays; what is barred is written as 0, and barred again when read.
 void DualPass::finish(double* w, const State& state) {
   write(w);
   double* to = state.theta;
@@ -307,6 +324,7 @@ void DualPass::finish(double* w, const State& state) {
   }
 }
 
+// Sum of weight_i H(P_i).
 double DualPass::entropy() const {
   double total = 0.0;
   for (int i = 0; i < n_sequences(); ++i) {
@@ -316,6 +334,8 @@ double DualPass::entropy() const {
   return total;
 }
 
+// D = sum of weight_i (E_i[cost] + H(P_i) for the log loss) - c2 |w|^2, less what the centre
+// scores.
 double DualPass::dual() const {
   double total = -penalty();
   for (int i = 0; i < n_sequences(); ++i) total += objective_->weight_of(i) * blocks_[i].cost;

@@ -14,7 +14,8 @@ inline void expect(const std::int32_t* ids, const real* table, int stride, int w
   for (int q = 0; q < width; q += 64 / static_cast<int>(sizeof(real))) __builtin_prefetch(row + q);
 }
 
-// out += the rows of the table named by ids, B vectors at a time.
+// out[q] = sum over k of table[ids[k]][q] values[k], for the B vectors of one panel, held in
+// registers; without values all of them are 1.  table: [attributes][stride]
 template <int B, bool kValues>
 inline void gather_panel(const std::int32_t* ids, const double* values, int count,
                          const real* table, int stride, real* out) {
@@ -33,7 +34,8 @@ inline void gather_panel(const std::int32_t* ids, const double* values, int coun
   for (int b = 0; b < B; ++b) store(out + b * W, sums[b]);
 }
 
-// The rows of the table named by ids += row, B vectors at a time.
+// table[ids[k]][q] += row[q] values[k], for all k and one panel of B vectors: the transpose of
+// gather_panel.  The row stays in registers, the table is read and written.
 template <int B, bool kValues>
 inline void scatter_panel(const std::int32_t* ids, const double* values, int count, const real* row,
                           int stride, real* table) {
@@ -51,6 +53,7 @@ inline void scatter_panel(const std::int32_t* ids, const double* values, int cou
   }
 }
 
+// The two as types, so that panels() can be written once for both.
 struct Gather {
   template <int B, bool kValues, class... Rest>
   static void run(Rest... rest) {
@@ -68,6 +71,7 @@ struct Scatter {
 template <class Move, class From, class To>
 inline void panels(const std::int32_t* ids, const double* values, int count, From* from, int stride,
                    To* to) {
+  // Widths are constants, for the compiler to hold the vectors of a panel in registers.
   for (int begin = 0; begin < stride; begin += 6 * W) {
     const int width = std::min(6, (stride - begin) / W);
     From* f = from + begin;
@@ -97,6 +101,7 @@ struct FeatureRows {
   Workspace& work;
   const int n;
 
+  // Attributes whose values are all 1 have none.
   const double* dense_values(std::int64_t k) const {
     return d.dense_value.empty() ? nullptr : d.dense_value.data() + k;
   }
@@ -104,7 +109,8 @@ struct FeatureRows {
   // How far two rows are apart: planes are side by side, and patterns come after the labels.
   int apart() const { return w.by_state ? w.row : w.wide; }
 
-  // The part of rows that goes with patterns, by state.
+  // The part of rows that goes with patterns, by state: out[r][stride + q] = sum over the weights w
+  // of attributes of row r with the pattern of state q of w times value.
   void gather_patterns(std::int64_t first, std::int64_t rows, real* out) const {
     fill(out, rows * w.row, 0);
     for (std::int64_t r = 0; r < rows; ++r) {
@@ -130,6 +136,7 @@ struct FeatureRows {
       for (std::int64_t k = d.word_ptr[first + r + 1]; k < ahead; ++k) {
         for (int q = 0; q < n; q += 8) __builtin_prefetch(d.word[k] + q);
       }
+      // out[r][y] += sum over the words of row r of what each scores with y
       for (int q = 0; q < n && count > 0; q += W) {
         vec sum = load(row + q);
         for (std::int64_t k = 0; k < count; ++k) sum += load(word_row(words[k]) + q);
@@ -138,7 +145,12 @@ struct FeatureRows {
     }
   }
 
-  // out: [rows][apart]
+  // The scores of rows first .. first + rows:
+  //
+  //   out[r][y] = scale (sum of dense weights + words + single weights),   out: [rows][apart]
+  //
+  // Attributes with a weight for most labels are rows of the dense table; the others have single
+  // weights, each with the lane of its label.
   void gather(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
     if (w.by_state) gather_patterns(first, rows, out);
@@ -153,6 +165,7 @@ struct FeatureRows {
     for (std::int64_t q = 0; q < rows * wide; q += W) store(out + q, load(out + q) * w.scale);
   }
 
+  // out[r][lane] += weight times value, over the single weights of row r.
   void gather_single(std::int64_t first, std::int64_t rows, real* out) const {
     const int wide = apart();
     // Weights of one label often follow each other: every second goes to a row of its own, so that
@@ -174,7 +187,9 @@ struct FeatureRows {
     caesura::CAESURA_ISA::add(out, second, rows * wide);
   }
 
-  // expected: [rows][apart]
+  // The transpose of gather: each weight gains the expected count of its label in each row that it
+  // was part of, times its value there.  expected: [rows][apart].  Where the gradient has room for
+  // rows, they are added there and become weights later, all at once.
   void scatter(std::int64_t first, std::int64_t rows, const real* expected) const {
     const int wide = apart();
     if (gradient->rows != nullptr) {
@@ -198,7 +213,11 @@ struct FeatureRows {
     }
   }
 
-  // The scores of the rows of sequence i.  out: [T + sites][row]
+  // The scores of the rows of sequence i, tokens first and then sites.  out: [T + sites][row]
+  //
+  // With several planes, the attributes of a token score the token (plane 0) and sites that begin
+  // there (the others): one gathering for all planes, and then each site takes its plane of its
+  // first token.
   void scores(int i, real* out) const {
     const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
@@ -233,8 +252,10 @@ struct FeatureRows {
     });
   }
 
-  // The transitions at each boundary of a sequence, or null where they are the same everywhere.
-  // Attributes at a boundary touch few pairs of labels, so that exps are taken of these alone.
+  // exp(transition[y0, y] + sum of what attributes at boundary t add to the pair), [T][n][n]; null
+  // where the transitions are the same everywhere.  Attributes at a boundary touch few pairs of
+  // labels, so that exps are taken of these alone and multiply a copy of the transitions.  *far: a
+  // sum is too large for that.
   real* edges(int i, bool* far) const {
     if (d.edge_ptr.empty()) return nullptr;
     ivec beyond = ivec{};
@@ -245,6 +266,7 @@ struct FeatureRows {
     fill(added, size, 0);
     for (int t = 1; t < T; ++t) {
       int count = 0;
+      // added[pair] = sum of scores at t, and the list of the pairs that are not 0
       for_edges(i, t, [&](std::int32_t id, int at, real value) {
         const real score = w.edge[id] * value;
         if (added[at] == 0 && score != 0) touched[count++] = at;
@@ -270,7 +292,7 @@ struct FeatureRows {
     return out;
   }
 
-  // The way back: expected counts of the rows of sequence i to the gradient.
+  // The transpose of scores(): expected counts of the rows of sequence i to the gradient.
   void add_gradient(int i, const real* expected) const {
     const int T = d.length(i), sites = d.n_sites(i), Y = d.Y;
     const std::int64_t first = d.first_row(i);
@@ -296,9 +318,11 @@ struct FeatureRows {
     scatter(first, T, wide);
   }
 
-  // From scores of labels and patterns to those of states, and from expected counts of states back.
-  // A state has the scores of all patterns that it ends in; padding is out of reach in the row of a
-  // token.
+  // From scores of labels and patterns to those of states:
+  //
+  //   out[q] = scores[label q] + sum of own[p] over the patterns p that q ends in
+  //
+  // Padding is out of reach in the row of a token, and gains nothing in the row of a site.
   void to_states(std::int64_t row, bool token, real* scores, real* out) const {
     const Histories& h = *w.histories;
     real* own = scores + w.stride;
@@ -307,6 +331,10 @@ struct FeatureRows {
       out[q] = h.label[q] < 0 ? (token ? -kInfinity : 0) : scores[h.label[q]] + own[q];
     }
   }
+  // Its transpose, from expected counts of states:
+  //
+  //   out[y] = sum of counts over the states of label y
+  //   own[p] = sum of counts over the states that end in p
   void from_states(std::int64_t row, const real* counts, real* out) const {
     const Histories& h = *w.histories;
     real* own = out + w.stride;

@@ -103,6 +103,9 @@ void HighOrder<kByState>::exponentials() {
   bad |= far;
 }
 
+// ln Z of W sequences at once, one in each lane; NaN where a number left the range of the kernel.
+// rows: [T + sites][c][W] scores, which become exps; entries: [T][classes][W] or null.  The kept
+// rows hat, going, terms and gains are what the way back needs.
 template <bool kByState>
 void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   x = rows;
@@ -135,7 +138,8 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   }
 }
 
-// What segments that end at e, or go on, gain of their own.
+// What segments that end at e, or go on, gain of their own.  Rows are [c][W]: gains of labels, or
+// of states where patterns go with attributes.
 template <bool kByState>
 void HighOrder<kByState>::gain_step(int e) {
   real *g = row(gain, e), *close = spans.closes ? row(closing, e) : nullptr;
@@ -143,10 +147,13 @@ void HighOrder<kByState>::gain_step(int e) {
   const vec by = load(scale), passes = grow == gain ? splat(1) : without(e - 1, kForced);
   for (int q = 0; q < c * W; q += W) store(g + q, load(token + q) * by);
   if (close != nullptr) fill(close, c * W, 1);
-  // live[s, e]  = live[s, e-1] g[e] own[s]           the gain of [s, e) if it goes on; g[e] at s =
-  // e-1 term[s, e]  = live[s, e] closing[e] exact[s, e]  the gain of [s, e) if it ends joined[s] =
-  // live[s, joins[s]]                  its gain up to where it joins `going` g[e]: the token and
-  // the sites that all live segments share; passes: 0 where a boundary at e-1 is required.
+  // g[e]: the token and the sites that all live segments share; passes: 0 where a boundary at
+  // e - 1 is required.
+  //
+  //   live[s, e] = live[s, e-1] g[e] passes own[s]       the gain of [s, e) if it goes on;
+  //                                                      g[e] own[s] where s = e - 1
+  //   term[s, e] = live[s, e] closing[e] exact[s, e]     the gain of [s, e) if it ends
+  //   joined[s]  = live[s, joins[s]]                     its gain up to where it joins `going`
   auto extend = [&](int s, const real* own, const real* exact) {
     real *l = row(live, s & (ring - 1)), *ended = term(s, e);
     const bool begins = s == e - 1;
@@ -176,8 +183,9 @@ void HighOrder<kByState>::turn(int y, int e) {
   int r = e;
   const real* after = nullptr;
   const int m = count(y);
-  // older[s] = sum over s <= a <= reach[e] of hat[a] joined[a] (product of g after joins[a] up to
-  // e) A queue with two stacks: sums over suffixes of the older starts, and one sum of the younger.
+  // older[s] = sum over s <= a <= reach[e] of hat[a] joined[a] (product of g after joins[a] to e)
+  //
+  // A queue with two stacks: sums over suffixes of the older starts, and one sum of the younger.
   // Dropping the oldest start is reading the next suffix; nothing is subtracted, so that nothing
   // cancels, and each start is summed twice at most.
   for (int s = spans.reach[e]; s >= queue.oldest[y]; --s) {
@@ -205,7 +213,12 @@ void HighOrder<kByState>::gain_since(int y, const real* gains) {
   });
 }
 
-// alpha at e, and the segments that go on; returns the mass of both.
+// alpha at e, and the segments that go on; returns the mass of both, one for each lane.
+//
+//   going[e] = sum over s <= A(e - 1) of hat[s] joined[s] (product of g after joins[s] up to e)
+//   alpha[e] = going[e] closing[e] + sum over the live starts s of hat[s] term[s, e]
+//
+// For a label with a longest segment L, going[e] has the starts s >= e - L only: the queue above.
 template <bool kByState>
 vec HighOrder<kByState>::state_step(int e) {
   const real* close = spans.closes ? row(closing, e) : nullptr;
@@ -261,7 +274,8 @@ vec HighOrder<kByState>::state_step(int e) {
   return total;
 }
 
-// The scale of what comes after e.
+// The scale of what comes after e: rows are divided by the mass of alpha and going, lane by lane,
+// so that products over long sequences stay in range.
 template <bool kByState>
 void HighOrder<kByState>::carry(int e, vec total) {
   for (int b = 0; b < W; ++b) {
@@ -280,7 +294,11 @@ void HighOrder<kByState>::carry(int e, vec total) {
   }
 }
 
-// From alpha[e] to hat[e].
+// From alpha[e] to hat[e], by the arc program of automaton/program.hpp:
+//
+//   S(h)     = alpha(h) + sum of S(x h) over the histories x h
+//   hat(y)   = sum over labels y0 of S(y0) exp(transition[y0, y])     histories of one label
+//   hat(h y) = (alpha(h) + sum of S(x h) over the x h that lead to h y) exp(gain)     longer ones
 template <bool kByState>
 void HighOrder<kByState>::enter(int e) {
   std::memcpy(endings, alpha, sizeof(real) * n * W);
@@ -322,6 +340,7 @@ void HighOrder<kByState>::enter(int e) {
   }
 }
 
+// ln Z of the sequences that end at e; lanes have lengths of their own.
 template <bool kByState>
 void HighOrder<kByState>::finish(int e, double* log_z) {
   if (std::none_of(lengths, lengths + W, [&](int length) { return length == e; })) return;

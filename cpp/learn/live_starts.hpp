@@ -9,6 +9,8 @@
 
 namespace caesura::CAESURA_ISA {
 
+// Segments [s, e) whose start may still matter have a term of their own at e: low[e] <= s < e.
+// Those with s <= A(e - 1) are in the open sums, but for labels with a longest segment.
 struct Spans {
   const Site* sites;
   std::int32_t* by_end;  // [T + 2] sites
@@ -22,6 +24,8 @@ struct Spans {
       : sites(sites), by_end(work.ints(T + 2)), reach(work.ints(T + 1)), low(work.ints(T + 1)) {
     std::int32_t* farthest = work.ints(T + 1);
     for (int t = 0; t <= T; ++t) farthest[t] = 0;
+    // by_end[e]: the first site whose end is e or later; sites are sorted by end, later starts
+    // first.
     int k = 0;
     for (int e = 0; e <= T + 1; ++e) {
       while (k < n_sites && sites[k].end < e) ++k;
@@ -33,6 +37,7 @@ struct Spans {
       closes |= site.flags == kOpenStart;
     }
     find_reach(T, farthest, reach);
+    // low[e] = min(e - longest, A(e - 1) + 1), but at least one start is live.
     for (int e = 0; e <= T; ++e) {
       low[e] = e - longest < 0 ? 0 : e - longest;
       if (e > 0 && has_open && reach[e - 1] + 1 < low[e]) low[e] = reach[e - 1] + 1;
@@ -42,6 +47,7 @@ struct Spans {
     }
   }
 
+  // Whether segments from s join the open sums at e: A(e - 1) < s <= A(e).
   bool joins_at(int s, int e) const { return s <= reach[e] && s > reach[e - 1]; }
 
   // Calls visit(s, own, exact) for the live starts at e, the latest first, with the rows of the

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "learn/gradient_buffer.hpp"
-#include "optimise/online.hpp"
+#include "optimise/online_weights.hpp"
 
 namespace caesura {
 

@@ -4,6 +4,7 @@
 
 namespace caesura {
 
+// The rows of the best sweep of sequence i: alpha, hat and the scores of tokens and sites.
 RowsWalk::RowsWalk(const Design& d, const Weights<double>& w, int i, const Known& known,
                    const BestTables& tables)
     : w_(w),
@@ -15,6 +16,11 @@ RowsWalk::RowsWalk(const Design& d, const Weights<double>& w, int i, const Known
       n_sites_(d.n_sites(i)),
       stride_(w.stride) {}
 
+// The terms of a node, as in rows_walk.hpp:
+//
+//   kFinal        alpha(T, z), with the score of ending in z
+//   kBegun(s, y)  alpha(s, z) + transition(s, z, y)
+//   kClosed(e, y) hat(s, y) + the score of [s, e) with label y
 void RowsWalk::terms(const Node& node, std::vector<Term>& out) const {
   out.clear();
   const auto [kind, t, y] = node;
@@ -50,6 +56,7 @@ void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
     if (site.start < low || (site.end < e && !(site.flags & kOpenEnd))) continue;
     (site.flags & kOpenStart ? passing_ : own_)[site.start - low] += at(tables_.rows, T_ + k, y);
   }
+  // running = sum of the tokens s .. e - 1 and of the sites inside them with an open start
   double running = 0.0;
   for (int s = e - 1; s >= low; --s) {
     running += at(tables_.rows, s, y) + passing_[s - low];
@@ -58,6 +65,8 @@ void RowsWalk::closed_terms(int e, int y, std::vector<Term>& out) const {
   }
 }
 
+// The score of a whole segmentation, summed anew with a compensated sum: the same number whatever
+// way of the enumeration led to it.
 double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
   Total total;
   segment_at_.resize(T_);
@@ -70,6 +79,7 @@ double RowsWalk::score(const std::vector<LabelledSegment>& segments) const {
     }
   }
   total.add(w_.log_last[segments.back().label]);
+  // Each site belongs to the segment that covers its first token, if it applies to it at all.
   for (int k = 0; k < n_sites_; ++k) {
     const Site& site = sites_[k];
     const auto [s, e, y] = segments[segment_at_[site.start]];
@@ -88,10 +98,10 @@ std::vector<LabelledSegment> rows_best_kept(const RowsWalk& walk, const Conditio
 
 std::vector<Answer> rows_n_best(const RowsWalk& walk, int n) {
   std::vector<Answer> out;
-  for (auto& segments : ranked_segments(walk, walk.length(), n)) {
-    const double score = walk.score(segments);
-    out.push_back({true, score, std::move(segments)});
-  }
+  auto add = [&](const std::vector<LabelledSegment>& segments, const SegmentCount&) {
+    out.push_back({true, walk.score(segments), segments});
+  };
+  rank_segments(walk, walk.length(), n, add);
   std::stable_sort(out.begin(), out.end(), comes_first);
   return out;
 }

@@ -33,6 +33,29 @@ const Condition* condition_of(const Conditions& conditions, int i) {
   return conditions.empty() ? nullptr : conditions[i];
 }
 
+// Whether a value of sequence i is so large that sums of scores may overflow: weights are at most
+// 1e10.  Attributes without values are the rule, and cost nothing here.
+bool has_huge_values(const Design& d, int i) {
+  constexpr double kHuge = 1e200;
+  auto any_huge = [](const std::vector<double>& values, const std::vector<std::int64_t>& ptr,
+                     std::int64_t first, std::int64_t rows) {
+    if (values.empty()) return false;
+    return std::any_of(values.begin() + ptr[first], values.begin() + ptr[first + rows],
+                       [](double value) { return std::abs(value) > kHuge; });
+  };
+  auto any_run = [](const std::vector<Run>& runs, const std::vector<std::int64_t>& ptr,
+                    std::int64_t first, std::int64_t rows) {
+    if (ptr.empty()) return false;
+    return std::any_of(runs.begin() + ptr[first], runs.begin() + ptr[first + rows],
+                       [](const Run& run) { return std::abs(run.value) > kHuge; });
+  };
+  const std::int64_t first = d.first_row(i), rows = d.length(i) + d.n_sites(i);
+  return any_huge(d.dense_value, d.dense_ptr, first, rows) ||
+         any_huge(d.sparse_value, d.sparse_ptr, first, rows) ||
+         any_run(d.pattern_run, d.pattern_ptr, first, rows) ||
+         any_run(d.edge_run, d.edge_ptr, d.tokens[i], d.length(i));
+}
+
 // Calls work(i, workspace) for each sequence; an InvalidScore names its sequence.
 template <class Work>
 void for_sequences(const Design& d, int n_threads, Work work) {
@@ -92,6 +115,11 @@ bool Scorer::find_best(const Design& d, int i, const Condition* condition,
   if (T == 0) {  // no segments: only rules about whole segmentations can be broken
     const bool own = condition != nullptr && !condition->rules.empty();
     return (own ? condition->rules : layout_->rules).kept_by({}, layout_->Y);
+  }
+  if (has_huge_values(d, i)) {  // the general sweeps check all scores
+    const auto made = problem(d, i, work, condition, 0);
+    segments = answer_finite_best(*made->problem, Method::kOverlapping, work).segments;
+    return !segments.empty();
   }
   segments.resize(T);
   const Known known = condition == nullptr ? Known{} : condition->known();
@@ -262,8 +290,9 @@ std::vector<std::vector<Answer>> Scorer::n_best(const Design& d, int n, int n_th
     BestTables tables;
     const Condition* condition = condition_of(conditions, i);
     const Known known = condition == nullptr ? Known{} : condition->known();
-    // More than can be given are refused by the general sweeps, before they are enumerated.
-    if (n <= kMostSegments && is_fast(condition) && walks(d, i) &&
+    // The general sweeps refuse more than can be given before they are enumerated.
+    constexpr int kMany = 100'000;
+    if (n <= kMany && is_fast(condition) && walks(d, i) &&
         predictor().best_tables(d, weights_.view(), i, known, &tables, work)) {
       out[i] = rows_n_best(RowsWalk(d, weights_.view(), i, known, tables), n);
       (*log_z)[i] = tables.log_z;

@@ -21,7 +21,7 @@
 //   e P(s, e)
 //
 // Returns false where a number leaves the safe range; then the general sweeps must answer.  With
-// features gathered and gradients added up it is 4.2 to 5.0 times as fast as they are (lines
+// features gathered and gradients added up it is 4.0 to 4.5 times as fast as they are (lines
 // "segments counts", L1+L3, of bench/twins.py).
 #pragma once
 

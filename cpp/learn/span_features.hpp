@@ -15,11 +15,13 @@
 // is the beginning.  Search, ln Z and marginals all count both.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "encode/corpus.hpp"
+#include "lattice/lattice.hpp"
 #include "lattice/problem.hpp"
 #include "learn/span_table.hpp"
 
@@ -117,8 +119,14 @@ struct SpanCorpus {
     std::uint8_t flags;       // kOpenStart | kOpenEnd
     std::uint64_t key;
     double value;
-    bool applies(int b, int e) const {
-      return (b == start || ((flags & 1) && b <= start)) && (e == end || ((flags & 2) && e >= end));
+    bool applies(int b, int e) const { return caesura::applies(start, end, flags, b, e); }
+    // Calls visit(b, e) for the spans of at most L of T tokens to which it applies.
+    template <class Visit>
+    void for_spans(int T, int L, Visit visit) const {
+      for (int b = flags & kOpenStart ? std::max(0, end - L) : start; b <= start; ++b) {
+        const int last = flags & kOpenEnd ? std::min(b + L, T) : std::min(end, b + L);
+        for (int e = end; e <= last; ++e) visit(b, e);
+      }
     }
   };
   std::vector<std::int64_t> offsets{0};  // [sequences + 1]

@@ -210,11 +210,9 @@ double SpanObjective::add(int i, const double* w, Workspace& work, double* gradi
       if (one.label < 0 || one.label == y) gradient[at(one.row, 0)] += of(one.span, y);
     for (const SpanKeys::Fire& one : keys.fires) {
       const SpanCorpus::Fired& fired = corpus_->fired[one.fired];
-      for (int b = fired.flags & 1 ? std::max(0, fired.end - L) : fired.start; b <= fired.start;
-           ++b)
-        for (int e = fired.end;
-             e <= (fired.flags & 2 ? std::min(b + L, T) : std::min(fired.end, b + L)); ++e)
-          gradient[at(one.row, y)] += fired.value * of(keys.span(b, e), y);
+      fired.for_spans(T, L, [&](int b, int e) {
+        gradient[at(one.row, y)] += fired.value * of(keys.span(b, e), y);
+      });
     }
   }
   for (std::size_t k = 0; k < made.weight.size(); ++k)

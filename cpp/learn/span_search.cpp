@@ -14,11 +14,16 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
   const int T = keys.T, L = keys.L;
   Y = features.n_labels;
   const std::size_t G = features.groups.size();
+  // groups[g][t][y] = sum over the attributes of group g at token t of value times weight,
+  // [G][T][Y]
   groups_.assign(G * T * Y, 0.0);
   for (const SpanKeys::At& one : keys.at) {
     double* to = groups_.data() + (static_cast<std::size_t>(one.group) * T + one.t) * Y;
     for (int y = 0; y < Y; ++y) to[y] += one.value * w[static_cast<std::size_t>(one.row) * Y + y];
   }
+  // spans[b, e][y] = running[y] + what counts for [b, e) alone, [T L][Y].  Each group says which of
+  // its tokens joins at e, the anchor t: one of a range inside the segment, its first or its last
+  // token, or the only one.
   spans.assign(static_cast<std::size_t>(T) * L * Y, 0.0);
   running_.resize(Y);
   for (int b = 0; b < T; ++b) {
@@ -48,28 +53,29 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
       for (int y = 0; y < Y; ++y) to[y] += running_[y];
     }
   }
+  // Features of segments that fire on [start, end), with open ends (flags): every span to which
+  // they apply, as `applies` of lattice.hpp says.
   for (const SpanKeys::Fire& one : keys.fires) {
     const SpanCorpus::Fired& fired = corpus.fired[one.fired];
-    for (int b = fired.flags & 1 ? std::max(0, fired.end - L) : fired.start; b <= fired.start;
-         ++b) {
-      const int last = fired.flags & 2 ? std::min(b + L, T) : std::min(fired.end, b + L);
-      for (int e = fired.end; e <= last; ++e) {
-        double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
-        for (int y = 0; y < Y; ++y)
-          to[y] += fired.value * w[static_cast<std::size_t>(one.row) * Y + y];
-      }
-    }
+    fired.for_spans(T, L, [&](int b, int e) {
+      double* to = spans.data() + static_cast<std::size_t>(keys.span(b, e)) * Y;
+      for (int y = 0; y < Y; ++y)
+        to[y] += fired.value * w[static_cast<std::size_t>(one.row) * Y + y];
+    });
   }
+  // What is looked up by the text of the span itself.
   for (const SpanKeys::Of& one : keys.of) {
     double* to = spans.data() + static_cast<std::size_t>(one.span) * Y;
     for (int y = 0; y < Y; ++y) to[y] += w[static_cast<std::size_t>(one.row) * Y + y];
   }
+  // Spans that are too long for a label cannot be.
   for (int y = 0; y < Y; ++y) {
     if (rules.bounds[y] >= L) continue;
     for (int b = 0; b < T; ++b)
       for (int e = b + rules.bounds[y] + 1; e <= std::min(b + L, T); ++e)
         spans[static_cast<std::size_t>(keys.span(b, e)) * Y + y] = kMinusInfinity;
   }
+  // transition[y0][y], row Y: of the first segment; ending[y]: of the last.
   transition.assign(static_cast<std::size_t>(Y + 1) * Y, 0.0);
   ending.assign(Y, 0.0);
   for (int y0 = 0; y0 <= Y; ++y0) {
@@ -84,6 +90,7 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
     if (last >= 0) ending[y0] = w[static_cast<std::size_t>(last) * Y];
     if (rules.barred_end[y0]) ending[y0] = kMinusInfinity;
   }
+  // edges[t][y0][y]: attributes at the boundary t, [T][Y][Y]
   edges.assign(keys.edges.empty() ? 0 : static_cast<std::size_t>(T) * Y * Y, 0.0);
   for (const SpanKeys::Edge& one : keys.edges) {
     double* to = edges.data() + (static_cast<std::size_t>(one.t) * Y + one.previous) * Y;
@@ -91,9 +98,9 @@ void SpanScores::of(const SpanModel& model, const SpanKeys& keys, const SpanCorp
   }
 }
 
-// -- the agenda
-// ----------------------------------------------------------------------------------
+// -- the agenda ----------------------------------------------------------------------------------
 
+// The agenda of boundary 0 is the empty prefix.  depth_: segments back that features look at.
 void SpanSearch::start(const SpanModel& model, const SpanKeys& keys, const SpanScores& scores,
                        const double* w, int k, Incremental* own, int sequence) {
   model_ = &model;
@@ -177,6 +184,7 @@ void SpanSearch::add_pairs(int b, int e) {
     for (std::size_t k = 0; k < n; ++k) add_own(static_cast<std::int32_t>(k), b, e);
 }
 
+// row(item, y) += weights of the keys that a user's own function gives for the next segment
 void SpanSearch::add_own(std::int32_t k, int b, int e) {
   const int Y = scores_->Y;
   const std::vector<LabelledSegment> before = path(agenda_[b][k]);
@@ -191,8 +199,10 @@ void SpanSearch::add_own(std::int32_t k, int b, int e) {
   }
 }
 
-// group[item]: the same for items of agenda[b] that are alike for all that comes after the next
-// segment, the place of the first of them.
+// groups[item]: the place of the first item of agenda[b] that is like it for all that comes after
+// the next segment.  With features that look one segment back all items are alike then, and with
+// those that look two back the ones with the same last segment.  Only the best of each group need
+// be kept.
 void SpanSearch::group(int b) {
   const auto& from = agenda_[b];
   const int n = static_cast<int>(from.size());
@@ -201,6 +211,8 @@ void SpanSearch::group(int b) {
   for (int k = 0; k < n; ++k) groups[k] = depth_ <= 1 ? 0 : k;
   if (depth_ != 2) return;
   order_.assign(groups.begin(), groups.end());
+  // Sorted by last segment, equal ones are neighbours; the sort is stable, so that the first stays
+  // first.
   auto key = [&](int k) { return std::make_pair(items_[from[k]].span, items_[from[k]].label); };
   std::stable_sort(order_.begin(), order_.end(), [&](int p, int q) { return key(p) < key(q); });
   for (int p = 1; p < n; ++p)
@@ -209,6 +221,7 @@ void SpanSearch::group(int b) {
 
 // The candidates [b, e) after the items of agenda[b]: for each label the best of each group.
 void SpanSearch::extend(int b, int e) {
+  // candidate(item, y) = row(item, y) + span(b, e, y)
   if (agenda_[b].empty()) return;
   const int Y = scores_->Y, span = keys_->span(b, e);
   add_pairs(b, e);
@@ -232,6 +245,7 @@ void SpanSearch::extend(int b, int e) {
   }
 }
 
+// What the end of the sequence adds to a prefix whose last segment is `span`.
 double SpanSearch::ending(int span, int label, int previous, int previous_label) const {
   double sum = scores_->ending[label];
   keys_->for_ends(span, label, previous, previous_label, [&](std::uint64_t key) {
@@ -253,10 +267,15 @@ bool SpanSearch::is_before(const Item& a, const Item& c) const {
   return false;
 }
 
-// agenda[e]: the best k.
+// agenda[e]: the best k of
+//
+//   score(item) + joined(item, y) + pairs(item, b, e, y) + span(b, e, y),  item of agenda[b]
+//
+// over all starts b and labels y.  It is exact where k is so large that no group is cut.
 void SpanSearch::fill(int e) {
   candidates_.clear();
   for (int b = std::max(0, e - keys_->L); b < e; ++b) extend(b, e);
+  // At the end, what the last segment adds by being the last.
   if (e == keys_->T) {
     for (Item& one : candidates_) {
       const Item& back = items_[one.back];
@@ -266,6 +285,7 @@ void SpanSearch::fill(int e) {
                                      [](const Item& i) { return i.score == kMinusInfinity; }),
                       candidates_.end());
   }
+  // The best k of all candidates that end at e, in order.
   const int n = static_cast<int>(candidates_.size()), kept = std::min(k_, n);
   order_.resize(n);
   for (int p = 0; p < n; ++p) order_[p] = p;
@@ -290,6 +310,7 @@ void SpanSearch::run(const SpanModel& model, const SpanKeys& keys, const SpanSco
 double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size_t j) {
   const int Y = scores_->Y, y = gold[j].label;
   const int span = keys_->span(gold[j].start, gold[j].end);
+  // The two segments before it, which features may look at; -1: there is none.
   const int y0 = j > 0 ? gold[j - 1].label : -1, y1 = j > 1 ? gold[j - 2].label : -1;
   const int before = j > 0 ? keys_->span(gold[j - 1].start, gold[j - 1].end) : -1;
   const int earlier = j > 1 ? keys_->span(gold[j - 2].start, gold[j - 2].end) : -1;
@@ -313,6 +334,12 @@ double SpanSearch::gold_step(const std::vector<LabelledSegment>& gold, std::size
   return sum;
 }
 
+// The answer that the weights are corrected against.  At each boundary where a gold segment ends,
+// the gold prefix is looked for in the agenda:
+//
+//   kEarly         where it has fallen out for the first time, or at the end if the answer is wrong
+//   kMaxViolation  where the best prefix is farthest ahead of it
+//   kStandard      at the end
 SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& keys,
                                       const SpanScores& scores, const double* w, int k,
                                       Incremental* own, int sequence,
@@ -329,6 +356,8 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     if (gold[j].end != e) continue;
     if (update == Update::kMaxViolation) gold_score += gold_step(gold, j);
     const int span = keys.span(gold[j].start, e);
+    // The gold prefix is in the agenda where an item continues the one before with the gold
+    // segment.
     std::int32_t found = -1;
     for (const std::int32_t i : agenda_[e]) {
       const Item& one = items_[i];
@@ -344,6 +373,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
     }
     const std::int32_t top = agenda_[e][0];
     const double violation = update == Update::kMaxViolation ? items_[top].score - gold_score : 0.0;
+    // violation = score of the best prefix - score of the gold prefix
     const bool worst = against.item < 0 || violation > against.violation;
     const bool take = update == Update::kMaxViolation ? worst
                       : update == Update::kEarly      ? found < 0 || e == keys.T
@@ -355,6 +385,7 @@ SpanSearch::Against SpanSearch::train(const SpanModel& model, const SpanKeys& ke
   return against;
 }
 
+// The segments of an item, by its back-pointers.
 std::vector<LabelledSegment> SpanSearch::path(std::int32_t item) const {
   std::vector<LabelledSegment> out;
   for (std::int32_t i = item; i >= 0 && items_[i].span >= 0; i = items_[i].back)

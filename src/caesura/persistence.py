@@ -22,7 +22,7 @@ import numpy.typing as npt
 from caesura.corpora.files import Name, replacing
 from caesura.errors import InvalidInput, message
 
-__all__ = ["VERSION", "pack", "read", "unpack", "write"]
+__all__ = ["VERSION", "pack", "read", "refuse_devices", "unpack", "write"]
 
 VERSION = 2  # of the files written; later ones are refused
 Arrays = dict[str, npt.NDArray[Any]]
@@ -148,12 +148,8 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
     array([0.5, 2. ])
     """
     name = str(path)
-    file = Path(path)
-    if file.exists() and not (file.is_file() or file.is_dir()):  # which may never end
-        raise InvalidInput(
-            f"{name}: got a pipe or a device, expected a file; copy what it gives to a file"
-        )
-    content = file.read_bytes()
+    refuse_devices(path)
+    content = Path(path).read_bytes()
     if content[8 : 8 + len(_START)] != _START[: max(0, len(content) - 8)]:
         raise InvalidInput(f"{name}: got another kind of file, expected one that Caesura wrote")
     if len(content) < _length(content):
@@ -171,6 +167,20 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
         expected = f"{kind!r}; use what reads that kind"
         raise InvalidInput(f"{name}: got a file of kind {envelope['kind']!r}, expected {expected}")
     return envelope["header"], arrays
+
+
+def refuse_devices(path: Name) -> None:
+    """Raise where a path is a pipe or a device, which may never end.
+
+    Examples
+    --------
+    >>> refuse_devices(__file__)
+    """
+    file = Path(path)
+    if file.exists() and not (file.is_file() or file.is_dir()):
+        raise InvalidInput(
+            f"{path}: got a pipe or a device, expected a file; copy what it gives to a file"
+        )
 
 
 def _length(content: bytes) -> int:

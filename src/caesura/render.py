@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, Protocol, TextIO
 from caesura.errors import InvalidInput, message
 
 __all__ = ["PALETTE", "Shown", "Written", "colour_wanted", "heat_map", "html", "table", "text"]
+__all__ += ["display_width", "visible"]
 
 # The number of a colour in a terminal and the same on a page, readable on black and on white.
 PALETTE = (
@@ -139,11 +140,11 @@ def text(
     used = 0
     for piece in _pieces(segments, tokens, probabilities, labels, outside):
         for word in _bracketed(piece).split(" "):
-            if lines[-1] and used + _width(word) > width:
+            if lines[-1] and used + display_width(word) > width:
                 lines.append([])
                 used = 0
             lines[-1].append(piece.painted(word, colour))
-            used += _width(word) + 1
+            used += display_width(word) + 1
     return "\n".join(" ".join(line) for line in lines) or NOTHING
 
 
@@ -170,10 +171,12 @@ def table(
     kept = [(piece, piece.label) for piece in pieces if piece.label is not None]
     texts = [_cut(piece.text, MOST_TEXT) for piece, _ in kept]
     columns = ([piece.span for piece, _ in kept], texts, [label for _, label in kept])
-    widths = [max(map(_width, column), default=0) for column in columns]
+    widths = [max(map(display_width, column), default=0) for column in columns]
     lines = []
     for (piece, _), *cells in zip(kept, *columns, strict=True):
-        padded = [cell + " " * (w - _width(cell)) for cell, w in zip(cells, widths, strict=True)]
+        padded = [
+            cell + " " * (w - display_width(cell)) for cell, w in zip(cells, widths, strict=True)
+        ]
         line = "  ".join(piece.painted(cell, colour) for cell in padded)
         if piece.probability is not None:
             bar = piece.painted(_bar(piece.probability), colour)
@@ -242,8 +245,8 @@ def heat_map(values: Any, rows: Sequence[object], columns: Sequence[object]) -> 
     """
     shown = [[float(x) for x in line[:MOST_ROWS]] for line in values[:MOST_COLUMNS]]
     largest = max((abs(x) for line in shown for x in line if abs(x) != float("inf")), default=0.0)
-    names = [markup.escape(_visible(str(name))) for name in rows[:MOST_ROWS]]
-    heads = [markup.escape(_visible(str(name))) for name in columns[:MOST_COLUMNS]]
+    names = [markup.escape(visible(str(name))) for name in rows[:MOST_ROWS]]
+    heads = [markup.escape(visible(str(name))) for name in columns[:MOST_COLUMNS]]
     style = "writing-mode:vertical-rl;font-weight:normal;padding:2px 0;text-align:right"
     lines = ["<td></td>" + "".join(f'<th style="{style}">{head}</th>' for head in heads)]
     for r, name in enumerate(names):
@@ -292,7 +295,7 @@ def place(
     return span if tokens is None else f"{span} {_joined(tokens[start:end])}"
 
 
-def _visible(token: str) -> str:
+def visible(token: str) -> str:
     """Return a token with what cannot be seen, or would steer a terminal, written out."""
     if not token or token.isspace():
         return repr(token)
@@ -327,7 +330,7 @@ def _pieces(
             yield _Piece("", between(reached, start), None, None, None)
         if start < end:
             chance = None if chances is None else float(chances[i])
-            name, colour = _visible(str(label)), colours.get(label)
+            name, colour = visible(str(label)), colours.get(label)
             yield _Piece(f"[{start}, {end})", between(start, end), name, chance, colour)
         reached = end
 
@@ -366,10 +369,10 @@ def _original(written: Written, start: int, end: int) -> str:
 
 
 def _joined(tokens: Sequence[str]) -> str:
-    return " ".join(_visible(str(token)) for token in tokens)
+    return " ".join(visible(str(token)) for token in tokens)
 
 
-def _width(words: str) -> int:
+def display_width(words: str) -> int:
     """Return how many columns of a terminal some text takes."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in words)
     return len(words) + wide - sum(unicodedata.combining(c) != 0 for c in words)
@@ -377,9 +380,9 @@ def _width(words: str) -> int:
 
 def _cut(words: str, most: int) -> str:
     """Return some text cut to a number of columns."""
-    if _width(words) <= most:
+    if display_width(words) <= most:
         return words
-    while _width(words) >= most:
+    while display_width(words) >= most:
         words = words[:-1]
     return words + "…"
 

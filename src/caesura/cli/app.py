@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Wrong, fail, silence
 
 __all__ = ["COMMANDS", "app", "main"]

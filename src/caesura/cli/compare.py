@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from caesura.cli.answers import System, gold_of
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Reading, Trust
 

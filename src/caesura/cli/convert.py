@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, read, report_notes, write_corpus
 from caesura.corpora import detect

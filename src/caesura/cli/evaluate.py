@@ -9,7 +9,7 @@ import typer
 
 from caesura.cli import measuring
 from caesura.cli.answers import System, gold_of
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
 from caesura.cli.reading import Reading, Trust, is_model
 from caesura.cli.writing import as_written

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from caesura.cli.answers import confident
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Trust, load_model, naming, tokeniser_of
 from caesura.cli.writing import as_written, field_text

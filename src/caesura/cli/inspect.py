@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.inspect_neural import inspect_neural
 from caesura.cli.output import Json, emit, note, say, table
 from caesura.cli.reading import Trust, load_model
@@ -154,7 +154,7 @@ def _weights(model: Any, label: str | None, count: int) -> list[Any]:
 
 def _transitions(model: Any, count: int) -> list[tuple[str, str, float]]:
     """Return the pairs of labels with the largest weights."""
-    from caesura.models.structure import blocks_of
+    from caesura.models.fitted import blocks_of
 
     fitted = fitted_of(model)
     states, pairs = fitted.structure.states, fitted.parameters.transition.tolist()
@@ -177,8 +177,8 @@ def _orders(model: Any) -> dict[str, int]:
 
 def _patterns(model: Any, count: int) -> list[tuple[str, float]]:
     """Return the patterns with the largest weights."""
+    from caesura.models.fitted import blocks_of
     from caesura.models.patterns import named
-    from caesura.models.structure import blocks_of
 
     fitted = fitted_of(model)
     values = fitted.w[blocks_of(fitted.parameters).patterns].tolist()

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.choices import OWN, Choices, chosen, estimator
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.neural import NEURAL
 from caesura.cli.output import Json, Ticker, check_apart, emit, note, say, table
 from caesura.cli.plot import characters, picture

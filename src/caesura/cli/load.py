@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, Ticker, emit, note, say, warn
 from caesura.cli.reading import Trust, load_model
 from caesura.cli.rules import Rules

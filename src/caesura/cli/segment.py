@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura.cli.answers import confident
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.forms import TABLES, Answer, Style, beside, check_form, form_of
 from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, Trust, load_model, naming, read, report_notes

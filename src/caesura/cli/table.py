@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.output import table as show
 from caesura.errors import InvalidInput

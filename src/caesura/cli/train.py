@@ -11,9 +11,9 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli import data, measuring, training
+from caesura.cli import corpus_summary, measuring, training
 from caesura.cli.choices import Choices, chosen, estimator
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
 from caesura.cli.reading import (
     Reading,
@@ -148,7 +148,7 @@ class _Corpora(NamedTuple):
     train: Iterable[Document]
     first: list[Document]  # of the training data: all, or some where it is streamed
     dev: list[Document] | None
-    summaries: list[tuple[str, data.Summary]]
+    summaries: list[tuple[str, corpus_summary.Summary]]
     warnings: list[str]
     counts: list[tuple[str, int]]  # files of the training data, and how many sequences they have
     order: list[str]  # labels in the order of columns, where the data is a table
@@ -169,14 +169,14 @@ def _read(
     documents, name = found.first, "train"
     if stream:
         name = f"train, first {len(documents):,}"
-    summaries = [(name, data.summarise(documents, outside))]
+    summaries = [(name, corpus_summary.summarise(documents, outside))]
     if not stream and not summaries[0][1].segments:
         files = ", ".join(path for path, _ in found.counts)
         raise InvalidInput(f"{files}: got no segments at all, expected some to learn from")
     held_out = None
     if dev is not None:
         held_out = labelled(read_all(dev, reading, tokeniser=cutter), dev)
-        summaries.append(("dev", data.summarise(held_out, outside)))
+        summaries.append(("dev", corpus_summary.summarise(held_out, outside)))
     warnings = [
         f"{name}: {line}"
         for name, s in summaries
@@ -186,7 +186,7 @@ def _read(
     if held_out is not None and not stream:
         warnings += _between(documents, held_out, *(s for _, s in summaries))
     if not quietly:
-        data.show(summaries)
+        corpus_summary.show(summaries)
     for line in warnings:
         warn(line)
     own = (found.counts, found.order, found.streams)
@@ -194,7 +194,10 @@ def _read(
 
 
 def _between(
-    train: list[Document], dev: list[Document], of_train: data.Summary, of_dev: data.Summary
+    train: list[Document],
+    dev: list[Document],
+    of_train: corpus_summary.Summary,
+    of_dev: corpus_summary.Summary,
 ) -> list[str]:
     """Return what looks wrong between training and development data."""
     said = []
@@ -202,7 +205,7 @@ def _between(
     new = sorted({label.name for label in of_dev.labels} - known)
     if new:
         said.append(f"dev: labels that train does not have: {', '.join(new)}; they count as missed")
-    both = data.overlap(train, dev)
+    both = corpus_summary.overlap(train, dev)
     if both:
         share = f"{both} of its {len(dev)} sequences are also in train"
         said.append(f"dev: {share}; scores on it will be too high")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli.choices import Choices, chosen, estimator, kind_of
-from caesura.cli.declare import command
+from caesura.cli.command import command
 from caesura.cli.output import (
     Json,
     Ticker,
@@ -24,9 +24,9 @@ from caesura.cli.output import (
     written,
 )
 from caesura.cli.reading import Reading, labelled, naming, read_all
+from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
-from caesura.cli.space import candidates, parse, toml
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message

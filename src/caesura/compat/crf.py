@@ -20,12 +20,12 @@ from caesura.compat.settings import named_as
 from caesura.compat.tagger import ModelInfo, Tagger, as_bytes, from_bytes, token_probabilities
 from caesura.compat.trainer import BaseTrainer
 from caesura.errors import Impossible, InvalidInput, message, not_fitted
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.models.chain import ChainCRF
 from caesura.models.estimator import fitted_of
+from caesura.models.fitted import Fitted, Structure, scorer_of
 from caesura.models.protocol import Parameters
 from caesura.models.schemes import tag_set
-from caesura.models.structure import Fitted, Structure, scorer_of
 
 __all__ = ["CRF"]
 

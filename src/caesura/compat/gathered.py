@@ -10,7 +10,7 @@ import numpy as np
 from caesura.compat.items import Read, each, label_of, new_encoder, read
 from caesura.compat.learning import Instances
 from caesura.errors import InvalidInput, message
-from caesura.models.structure import Fitted
+from caesura.models.fitted import Fitted
 
 __all__ = ["Gathered"]
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from caesura.compat.items import corpus_of
 from caesura.compat.learning import Instances, states_of
 from caesura.compat.logparser import LabelScore
-from caesura.models.structure import Fitted
+from caesura.models.fitted import Fitted
 
 __all__ = ["Held"]
 

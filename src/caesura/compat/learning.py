@@ -21,10 +21,10 @@ from caesura.learning import Progress
 from caesura.models.chain import ChainCRF
 from caesura.models.encoded import asked, impossible
 from caesura.models.estimator import set_fitted
+from caesura.models.fitted import Fitted, Structure
 from caesura.models.schemes import tags_of
-from caesura.models.structure import Fitted, Structure
 from caesura.models.training import Training, train
-from caesura.models.warm import carried, merged
+from caesura.models.warm_start import carried, merged
 
 __all__ = ["Instances", "chain_of", "learn", "states_of", "training_of"]
 

@@ -19,13 +19,14 @@ from caesura.compat.items import corpus_of, each, label_of, read
 from caesura.compat.learning import states_of
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
-from caesura.inference.door import called, check_count
+from caesura.inference.kernel_calls import called, check_count
 from caesura.models.chain import ChainCRF
 from caesura.models.encoded import asked, impossible
 from caesura.models.estimator import fitted_of
 from caesura.models.files import load
+from caesura.models.fitted import Fitted
 from caesura.models.prediction import MOST_PATHS
-from caesura.models.structure import Fitted
+from caesura.persistence import refuse_devices
 from caesura.segments import Segment
 
 __all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities", "usable"]
@@ -88,6 +89,7 @@ class Tagger:
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
         """Open a model file; files that CRFsuite wrote cannot be read."""
+        refuse_devices(name)
         with Path(name).open("rb") as file:
             _refuse_foreign("name", file.read(4))
         self.use(load(name), Path(name).stat().st_size)

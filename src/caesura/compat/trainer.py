@@ -20,11 +20,11 @@ from caesura.compat.logparser import LabelScore, TrainLogParser
 from caesura.compat.settings import ALGORITHMS, HELP, algorithm_of, named_as, value_of
 from caesura.compat.tagger import usable
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress
 from caesura.models.chain import ChainCRF
 from caesura.models.estimator import fitted_of
-from caesura.models.structure import Fitted
+from caesura.models.fitted import Fitted
 from caesura.models.training import Training
 
 __all__ = ["BaseTrainer", "LabelScore", "Trainer", "TrainingLog"]

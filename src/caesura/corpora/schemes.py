@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from caesura.errors import InvalidInput
-from caesura.segments import _SCHEMES, _Scheme
+from caesura.segments import SCHEMES, Scheme
 
 __all__ = ["TagCounts", "detect_scheme", "scheme_of_most"]
 
 # In the order of preference; S/A is too like labels to be guessed.
-_CANDIDATES = [row for row in _SCHEMES if row.begin and row.name != "SA"]
+_CANDIDATES = [row for row in SCHEMES if row.begin and row.name != "SA"]
 _LETTERS = {row.name: {row.begin, row.inside, row.end, row.single} for row in _CANDIDATES}
 _ALL_LETTERS = set().union(*_LETTERS.values())
 Pair = tuple[str | None, str | None]  # None before the first tag and after the last
@@ -103,12 +103,12 @@ def scheme_of_most(counts: TagCounts, outside: str = "O") -> tuple[str, frozense
     return min(rows, key=lambda row: _wrong(counts.pairs, row)).name, frozenset()
 
 
-def _wrong(pairs: Counter[Pair], row: _Scheme) -> int:
+def _wrong(pairs: Counter[Pair], row: Scheme) -> int:
     """Return how many pairs a scheme never writes."""
     return sum(count for pair, count in pairs.items() if not _well_formed(*pair, row))
 
 
-def _well_formed(before: str | None, after: str | None, row: _Scheme) -> bool:
+def _well_formed(before: str | None, after: str | None, row: Scheme) -> bool:
     """Say whether a scheme may write two tags side by side."""
     (left, left_label), (right, right_label) = _place(before), _place(after)
     same_label = bool(left) and left_label == right_label

@@ -11,10 +11,10 @@ import numpy as np
 from caesura.documents.document import (
     FIELDS,
     Document,
-    _attributes,
-    _strings,
-    _trusted,
-    _without_words,
+    checked_attributes,
+    checked_strings,
+    document_without_words,
+    trusted_document,
 )
 from caesura.documents.spans import Alignment, checked_spans, labelled
 from caesura.documents.tokenisers import Tokeniser, align
@@ -83,11 +83,13 @@ def as_document(
     if isinstance(x, Mapping):
         return _from_mapping(x, Tokeniser.of(tokeniser), name)
     if isinstance(x, np.ndarray) and x.ndim:
-        return _without_words(_named(name, tokens=_no_words(len(x)), dense=x))
+        return document_without_words(_named(name, tokens=_no_words(len(x)), dense=x))
     if isinstance(x, Sequence) and not isinstance(x, bytes | bytearray | memoryview):
         if any(issubclass(kind, str) for kind in set(map(type, x))) or not x:
-            return Document(_strings(name, x))
-        return _without_words(Document(_no_words(len(x)), attributes=_attributes(name, x)))
+            return Document(checked_strings(name, x))
+        return document_without_words(
+            Document(_no_words(len(x)), attributes=checked_attributes(name, x))
+        )
     expected = "a text, tokens, attributes of each token, an array of shape (T, D) or a Document"
     raise InvalidInput(message(name, x, expected, "pass one of these for each sequence"))
 
@@ -132,7 +134,7 @@ def _names_of(frame: Any) -> list[Any]:
 
 def _of_bags(bags: Sequence[Any]) -> Document:
     """Return a document of attributes, which are checked when they are read."""
-    return _without_words(_trusted(_no_words(len(bags)), attributes=bags))
+    return document_without_words(trusted_document(_no_words(len(bags)), attributes=bags))
 
 
 def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:
@@ -162,7 +164,7 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
         if not counts:
             expected = "a dict with tokens, text (without offsets), attributes or dense"
             raise InvalidInput(message(name, x, expected, "pass at least one of them"))
-        return _without_words(_named(name, tokens=_no_words(counts[0]), **given))
+        return document_without_words(_named(name, tokens=_no_words(counts[0]), **given))
     if x.get("spans") is None:
         return _named(name, **given)
     if "segments" in given:

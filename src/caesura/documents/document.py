@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from caesura.documents.tokenisers import Offsets, Tokeniser
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order
+from caesura.segments import Segment, in_order
 
 __all__ = ["FIELDS", "Document"]
 
@@ -49,20 +49,23 @@ class Document:
 
     def __post_init__(self) -> None:
         put = functools.partial(object.__setattr__, self)
-        put("tokens", tokens := _strings("tokens", self.tokens))
+        put("tokens", tokens := checked_strings("tokens", self.tokens))
         T = len(tokens)
         if self.text is not None and not isinstance(self.text, str):
             raise InvalidInput(message("text", self.text, "a string", "pass the text or None"))
         if self.offsets is not None:
             put("offsets", _spans(self.offsets, T, self.text))
         if self.columns:
-            put("columns", {n: _strings(f"columns[{n!r}]", v, T) for n, v in self.columns.items()})
+            put(
+                "columns",
+                {n: checked_strings(f"columns[{n!r}]", v, T) for n, v in self.columns.items()},
+            )
         if self.attributes is not None:
-            put("attributes", _attributes("attributes", self.attributes, T))
+            put("attributes", checked_attributes("attributes", self.attributes, T))
         if self.dense is not None:
             put("dense", _dense(self.dense, T))
         if self.segments is not None:
-            put("segments", tuple(_in_order(self.segments, T)))
+            put("segments", tuple(in_order(self.segments, T)))
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -83,7 +86,7 @@ class Document:
             raise InvalidInput(message("text", text, "a string", "pass a text"))
         offsets = Tokeniser.of(tokeniser).spans(text)
         tokens = tuple([text[start:end] for start, end in offsets])
-        return _trusted(tokens, text=text, offsets=offsets)
+        return trusted_document(tokens, text=text, offsets=offsets)
 
     def text_of(self, segment: Sequence[Any]) -> str:
         """Return the text of a segment, as it stands in the document.
@@ -120,7 +123,7 @@ def _token_span(segment: Any, length: int) -> tuple[int, int]:
     return start, end
 
 
-def _strings(name: str, values: object, count: int | None = None) -> tuple[str, ...]:
+def checked_strings(name: str, values: object, count: int | None = None) -> tuple[str, ...]:
     """Return strings as a tuple, or raise."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         remedy = "pass one string for each token"
@@ -164,7 +167,7 @@ def _spans(offsets: Iterable[Any], count: int, text: str | None) -> Offsets:
     return spans
 
 
-def _attributes(name: str, attributes: Any, count: int | None = None) -> Sequence[Any]:
+def checked_attributes(name: str, attributes: Any, count: int | None = None) -> Sequence[Any]:
     """Return the attributes of each token, or raise; what is in them is read by the features."""
     bags = (list, tuple, Set, Mapping)
     remedy = "pass a list of strings, or a dict with values, for each token"
@@ -214,7 +217,7 @@ def has_no_words(document: Document) -> bool:
     return document._wordless and bool(document.tokens)
 
 
-def _trusted(
+def trusted_document(
     tokens: tuple[str, ...],
     text: str | None = None,
     offsets: Offsets | None = None,
@@ -246,9 +249,9 @@ def with_columns(document: Document, columns: Mapping[str, Sequence[str]]) -> Do
     d = document
     kept = (d.attributes, d.dense, d.segments, d.carried)
     made = Document(d.tokens, d.text, d.offsets, columns, *kept)
-    return _without_words(made) if d._wordless else made
+    return document_without_words(made) if d._wordless else made
 
 
-def _without_words(document: Document) -> Document:
+def document_without_words(document: Document) -> Document:
     object.__setattr__(document, "_wordless", True)
     return document

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order
+from caesura.segments import Segment, in_order
 
 __all__ = ["Partial"]
 
@@ -61,7 +61,7 @@ class Partial:
             raise InvalidInput(message("tokens", tokens, "a dict", remedy))
         labels = {whole("tokens", t, 0): _labels(t, y) for t, y in (tokens or {}).items()}
         put = functools.partial(object.__setattr__, self)
-        put("segments", tuple(_in_order(segments, None)))
+        put("segments", tuple(in_order(segments, None)))
         put("tokens", dict(sorted(labels.items())))
         put("boundaries", _positions("boundaries", boundaries))
         put("no_boundaries", _positions("no_boundaries", no_boundaries))

@@ -8,7 +8,7 @@ from typing import Any
 from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order, drop_outside
+from caesura.segments import Segment, drop_outside, in_order
 
 __all__ = ["Pair", "Sequences", "checked", "lengths_of", "listed", "overlaps", "tokens_of"]
 
@@ -45,7 +45,7 @@ def _inside(
         remedy = "read them with from_tags"
         raise InvalidInput(message(name, items, "segments, not tags", remedy))
     try:
-        return drop_outside(_in_order(items, length), outside)
+        return drop_outside(in_order(items, length), outside)
     except InvalidInput as error:
         raise InvalidInput(name + str(error).removeprefix("segments")) from None
 

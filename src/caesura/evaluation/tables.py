@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from caesura.render import _visible, _width
+from caesura.render import display_width, visible
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -17,7 +17,7 @@ Rows = Sequence[Sequence[str]]  # the first has the headings
 
 def shown(name: str) -> str:
     """Return a label with what cannot be seen, or would steer a terminal, written out."""
-    return _visible(name)
+    return visible(name)
 
 
 def plain(rows: Rows, lines: Sequence[str] = ()) -> str:
@@ -30,10 +30,10 @@ def plain(rows: Rows, lines: Sequence[str] = ()) -> str:
     micro  0.5
     all
     """
-    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
     written = []
     for row in rows:
-        pads = [" " * (w - _width(cell)) for cell, w in zip(row, widths, strict=True)]
+        pads = [" " * (w - display_width(cell)) for cell, w in zip(row, widths, strict=True)]
         cells = [row[0] + pads[0], *(p + c for c, p in zip(row[1:], pads[1:], strict=True))]
         written.append("  ".join(cells).rstrip())
     return "\n".join([*written, *lines])

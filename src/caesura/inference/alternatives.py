@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from caesura import _kernels
-from caesura.inference.door import as_indices, called, threads_of
+from caesura.inference.kernel_calls import as_indices, called, threads_of
 from caesura.inference.problems import problem_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.batch_scores import MOST_INDEX, Array, Batch, float_array, with_shape
-from caesura.inference.door import called, check_answers, require_possible, threads_of
+from caesura.inference.kernel_calls import called, check_answers, require_possible, threads_of
 
 __all__ = [
     "Batch",

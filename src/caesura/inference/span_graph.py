@@ -27,7 +27,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.checks import check_scores, whole, zeros
 from caesura.errors import Impossible, InvalidInput, message
-from caesura.inference.door import called
+from caesura.inference.kernel_calls import called
 
 __all__ = ["SpanGraph", "SpanMarginals", "SpanPath"]
 

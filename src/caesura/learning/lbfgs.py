@@ -26,7 +26,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning.objectives import Objective, evaluate, penalty, weights
 from caesura.learning.search import Point, search
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning.objectives import order_of, weights
 
 __all__ = [

@@ -8,9 +8,9 @@ A batch of B out of N sequences sees the penalty times B / N.  A step is one epo
 the random generator's state too, so that going on from one gives the same numbers bit by bit.
 
 Every batch moves every weight, because every weight has a penalty.  An `OnlineObjective` does so
-only when a weight is used (see cpp/optimise/online.hpp), so that an epoch costs about as much as
-one evaluation of the whole objective.  For other objectives the updates below change whole vectors;
-they are also the reference that the kernels are tested against.
+only when a weight is used (see cpp/optimise/online_weights.hpp), so that an epoch costs about as
+much as one evaluation of the whole objective.  For other objectives the updates below change whole
+vectors; they are also the reference that the kernels are tested against.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning.objectives import (
     BatchObjective,
     OnlineRule,

@@ -12,8 +12,8 @@ from caesura import inference
 from caesura.errors import Impossible, InvalidInput
 from caesura.models.conditions import missing_rules, too_many_rules
 from caesura.models.encoded import impossible
+from caesura.models.fitted import unscaled
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, told_of
-from caesura.models.structure import unscaled
 from caesura.potentials import Potentials
 
 __all__ = ["Asked", "constrained"]

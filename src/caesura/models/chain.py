@@ -9,9 +9,9 @@ import numpy as np
 
 from caesura import _kernels
 from caesura.errors import InvalidInput, message
-from caesura.models.answers import Answers
+from caesura.models.questions import Answers
 from caesura.models.tag_coding import TagCoding
-from caesura.segments import _BY_NAME, TAG_SCHEMES
+from caesura.segments import SCHEMES_BY_NAME, TAG_SCHEMES
 
 __all__ = ["ChainCRF"]
 
@@ -118,7 +118,7 @@ class ChainCRF(Answers):
             expected = "'predict', 'always' or 'never'"
             remedy = "pass one of them"
             raise InvalidInput(message("forbid_invalid", self.forbid_invalid, expected, remedy))
-        if self.scheme not in ("auto", None) and str(self.scheme).upper() not in _BY_NAME:
+        if self.scheme not in ("auto", None) and str(self.scheme).upper() not in SCHEMES_BY_NAME:
             expected = f"'auto', None, or one of {', '.join(TAG_SCHEMES)}"
             raise InvalidInput(message("scheme", self.scheme, expected, "pass one of them"))
         if self.scheme is None and self.loss == "segments":

@@ -17,8 +17,8 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Partial
 from caesura.features import SegmentFeature, Template
+from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.rules import Rules, StateRules, state_rules
-from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target
 from caesura.potentials import Potentials
 from caesura.segments import Segment

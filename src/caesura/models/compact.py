@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.encoding import Encoder
+from caesura.models.fitted import Fitted, blocks_of
 from caesura.models.rules import Rules
-from caesura.models.structure import Fitted, blocks_of
 
 __all__ = ["PAIRS", "compacted", "nonzero"]
 

@@ -12,12 +12,12 @@ import numpy.typing as npt
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
-from caesura.inference.door import threads_of
-from caesura.models.structure import scorer_of
+from caesura.inference.kernel_calls import threads_of
+from caesura.models.fitted import scorer_of
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
     from caesura.models.training import Training
 
 __all__ = ["Development"]

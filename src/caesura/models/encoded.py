@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.errors import Impossible
-from caesura.inference.door import called
+from caesura.inference.kernel_calls import called
 from caesura.inference.results import Marginals
+from caesura.models.fitted import Fitted, unscaled
 from caesura.models.lookback import refuse
 from caesura.models.reading import documents_of
 from caesura.models.rules import Rules
 from caesura.models.scores import potentials_of
 from caesura.models.span_marginals import PairMarginals
-from caesura.models.structure import Fitted, unscaled
 from caesura.potentials import Potentials
 
 __all__ = ["Encoded", "asked", "impossible"]
@@ -98,8 +98,8 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
     """Return the kernels' answers about sequences from ``X[first]`` on, or raise an error that
     names one of them.
 
-    Probabilities of scores beyond 1e10 are refused.  The best path needs no such limit: it is
-    answered for all scores that are finite.
+    Probabilities of scores beyond 1e10 are refused.  The best path is answered for scores up to
+    1e300, whose sums are finite.
     """
     try:
         return called(question, *arguments)

@@ -16,13 +16,13 @@ from caesura.errors import InvalidInput, message, not_fitted
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
 from caesura.models.coding import Coding, Features
+from caesura.models.fitted import Fitted
 from caesura.models.margin import check_loss
 from caesura.models.patterns import check_orders
 from caesura.models.protocol import Parameters
 from caesura.models.rules import model_rules
-from caesura.models.structure import Fitted
 
-__all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of", "set_fitted"]
+__all__ = ["PRECISIONS", "UPDATES", "Estimator", "Features", "fitted_of", "is_number", "set_fitted"]
 
 MOST_THREADS = 1024
 MOST_CANDIDATES = 2**31 - 1
@@ -105,7 +105,7 @@ class Estimator(Parameters):
             value = getattr(self, name)
             if name == "delta" and value is None:
                 continue  # each learner has its own
-            if not _is_number(value) or not 0 <= value < np.inf:
+            if not is_number(value) or not 0 <= value < np.inf:
                 raise InvalidInput(message(name, value, "a number, 0 or more", "correct it"))
         check_orders(self)
         model_rules(self.constraints)
@@ -152,7 +152,7 @@ class Estimator(Parameters):
     def _checked_bias(self) -> float:
         """Return the bias towards text outside, which may be set between two predictions."""
         bias = self.outside_bias
-        if not _is_number(bias) or not abs(bias) <= MOST_BIAS:  # NaN is not
+        if not is_number(bias) or not abs(bias) <= MOST_BIAS:  # NaN is not
             remedy = "raise it for precision, lower it for recall"
             expected = f"a finite number from -{MOST_BIAS:g} to {MOST_BIAS:g}"
             raise InvalidInput(message("outside_bias", bias, expected, remedy))
@@ -219,6 +219,6 @@ def set_fitted(
     model._set_fitted(fitted, calibration, **learnt)
 
 
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
     """Say whether a value is a number, of Python or of numpy."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -13,14 +13,14 @@ from caesura import _kernels
 from caesura.documents import Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
+from caesura.models.fitted import Labelling, Structure
 from caesura.models.margin import check_targets
 from caesura.models.rules import StateRules, model_rules
-from caesura.models.structure import Labelling, Structure
 from caesura.models.targets import Hint, Rows, Target, gold_of
 from caesura.models.training import Examples
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = ["check_rows", "examples_of", "warn_of_many", "weights_of"]
 

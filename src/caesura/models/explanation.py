@@ -16,13 +16,13 @@ from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.inference.alternatives import Detour
 from caesura.models.estimator import fitted_of
+from caesura.models.fitted import blocks_of
 from caesura.models.patterns import named
-from caesura.models.structure import blocks_of
 from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.answers import Answers
+    from caesura.models.questions import Answers
 
 __all__ = [
     "Contest",

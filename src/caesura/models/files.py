@@ -17,18 +17,18 @@ from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
-from caesura.models.answers import Answers
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
 from caesura.models.estimator import Features, fitted_of, set_fitted
+from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
 from caesura.models.penalties import feature_name
+from caesura.models.questions import Answers
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.segment_coding import LONGEST
 from caesura.models.semi import SemiCRF
-from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.segments import TAG_SCHEMES
 
 __all__ = ["load", "pickled", "save", "unpickle"]

@@ -27,11 +27,11 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning import LBFGS, ProgressLine, minimise
+from caesura.models.fitted import Fitted, Labelling, Structure, blocks_of
 from caesura.models.patterns import SHORTEST, Pattern, few_enough, seen_patterns
 from caesura.models.penalties import penalties
-from caesura.models.structure import Fitted, Labelling, Structure, blocks_of
 from caesura.models.training import (
     Corpora,
     Examples,
@@ -40,10 +40,10 @@ from caesura.models.training import (
     parameters_of,
     training_bars,
 )
-from caesura.models.warm import carried, merged
+from caesura.models.warm_start import carried, merged
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = ["grown"]
 

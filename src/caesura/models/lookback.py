@@ -22,12 +22,12 @@ from caesura.documents import Document
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput
 from caesura.features import looks_back
+from caesura.models.fitted import Fitted, Structure
 from caesura.models.rules import Rules
-from caesura.models.structure import Fitted, Structure
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = [
     "SpanAnswers",

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, TooLarge, message
 from caesura.features import Template
-from caesura.models.structure import Structure
+from caesura.models.fitted import Structure
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = ["check_bounds", "check_sizes", "check_span_model", "check_targets"]
 

@@ -14,18 +14,18 @@ from caesura.documents import Document
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress, ProgressLine, Result, minimise
 from caesura.learning.agenda import AgendaPerceptron, AgendaState
 from caesura.models.estimator import UPDATES
+from caesura.models.fitted import Labelling, Structure
 from caesura.models.lookback import Own, SpanAnswers, own_features, span_fitted
-from caesura.models.structure import Labelling, Structure
 from caesura.models.targets import Rows
 from caesura.models.training import lbfgs_of
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = ["SpanTraining", "fit_spans"]
 

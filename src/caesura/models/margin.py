@@ -11,11 +11,11 @@ import numpy.typing as npt
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.learning.learners import LEARNERS, Learner
-from caesura.models.structure import Labelling
+from caesura.models.fitted import Labelling
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
     from caesura.models.estimator import Estimator
+    from caesura.models.model import Model
     from caesura.models.objective import Corpora
     from caesura.models.targets import Target
     from caesura.models.training import Training

@@ -14,7 +14,7 @@ from caesura.errors import InvalidInput
 from caesura.learning.exponentiated import DualRule, DualState
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.paths import PathRule, PathState
-from caesura.models.structure import unscaled
+from caesura.models.fitted import unscaled
 
 __all__ = ["Corpora", "StreamedCorpora"]
 

@@ -10,20 +10,20 @@ import numpy as np
 from caesura.documents import Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
-from caesura.models.base import Model
 from caesura.models.examples import examples_of, weights_of
+from caesura.models.fitted import Fitted, Labelling
 from caesura.models.margin import set_loss
+from caesura.models.model import Model
 from caesura.models.objective import Corpora
 from caesura.models.patterns import few_enough
 from caesura.models.reading import paired
 from caesura.models.streaming import check_features, check_online
-from caesura.models.structure import Fitted, Labelling
 from caesura.models.targets import Target, scheme_of
 from caesura.models.training import Examples, Training, optimiser_of, parameters_of, training_bars
-from caesura.models.warm import merged, moved, places_before
+from caesura.models.warm_start import merged, moved, places_before
 
 __all__ = ["OnlineModel"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import InvalidInput, TooLarge, message
-from caesura.models.structure import Structure
+from caesura.models.fitted import Structure
 from caesura.models.targets import Rows
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from caesura.errors import InvalidInput, message
 from caesura.features import Template
 from caesura.learning.learners import LEARNERS
-from caesura.models.structure import Labelling, blocks_of
+from caesura.models.fitted import Labelling, blocks_of
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
     from caesura.models.training import Examples, Training
 
 __all__ = ["class_costs", "feature_name", "penalties"]

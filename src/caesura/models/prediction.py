@@ -12,11 +12,12 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import check_answers, check_count, threads_of
+from caesura.inference.kernel_calls import check_answers, check_count, threads_of
 from caesura.inference.results import Marginals
 from caesura.models.asked import Asked, constrained
 from caesura.models.conditions import ConditionReader
 from caesura.models.encoded import Encoded, SpanEncoded, impossible
+from caesura.models.fitted import Fitted, layout_bounds, scorer_of
 from caesura.models.lookback import SpanAnswers, own_features, unconstrained
 from caesura.models.lookback_checks import check_sizes
 from caesura.models.online import OnlineModel
@@ -30,7 +31,6 @@ from caesura.models.rules import (
     spoken,
     told_of,
 )
-from caesura.models.structure import Fitted, layout_bounds, scorer_of
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 

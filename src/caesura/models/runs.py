@@ -19,7 +19,7 @@ from caesura.models.objective import StreamedCorpora
 from caesura.models.rules import Rules
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
     from caesura.models.training import Corpora, Training
 
 __all__ = ["about_run", "told_of_gap", "told_of_large"]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput
-from caesura.segments import _BY_NAME, Segment
+from caesura.segments import SCHEMES_BY_NAME, Segment
 
 __all__ = ["Bars", "Tag", "TagSet", "bars_of", "tag_set", "tags_of"]
 
@@ -45,7 +45,7 @@ def tags_of(tags: Sequence[str], scheme: str, outside: str) -> list[Tag]:
     >>> tags_of(["B-PER", "O"], "BIO", "O")[0]
     Tag(label='PER', continues=False, goes_on=False, open=True)
     """
-    row = _BY_NAME[scheme.upper()]
+    row = SCHEMES_BY_NAME[scheme.upper()]
     out = []
     for tag in tags:
         letter, _, label = tag.partition("-") if row.begin else ("", "-", tag)
@@ -65,7 +65,7 @@ def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
 
     What is left are the sequences that `to_tags` writes, so each segmentation has one.
     """
-    row = _BY_NAME[scheme.upper()]
+    row = SCHEMES_BY_NAME[scheme.upper()]
     parts = tags_of(tags, scheme, outside)
     Y = len(tags)
     bars = Bars(np.zeros((Y, Y), np.uint8), np.zeros(Y, np.uint8), np.zeros(Y, np.uint8))
@@ -154,7 +154,7 @@ class TagSet:
             What errors call the sequence.
         """
         out: Bytes = allowed[:, self.label]  # -1 is the outside label, which is last
-        row = _BY_NAME[self.scheme.upper()]
+        row = SCHEMES_BY_NAME[self.scheme.upper()]
         T = len(out)
         if not row.begin or not row.begin_always:
             out[:1] &= self.bars.start == 0

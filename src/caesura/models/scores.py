@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from caesura import _kernels
 from caesura.documents import Document
-from caesura.models.structure import SHORT, Fitted, blocks_of
+from caesura.models.fitted import SHORT, Fitted, blocks_of
 from caesura.potentials import Potentials
 
 __all__ = ["potentials_of"]

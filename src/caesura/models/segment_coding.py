@@ -15,8 +15,8 @@ from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.models.coding import Coding
+from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.rules import Rules, told_of
-from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.targets import (
     Hint,
     Rows,

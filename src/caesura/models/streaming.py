@@ -24,26 +24,26 @@ from caesura import _kernels
 from caesura.documents import Document, Partial
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.learning import LEARNERS, ProgressLine
 from caesura.learning.learners import learners_with
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of, warn_of_many, weights_of
+from caesura.models.fitted import Fitted, Labelling, Structure, layout_bounds
 from caesura.models.lookback import is_span_model
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.patterns import check_states, few_enough
 from caesura.models.reading import labelled, paired
 from caesura.models.rules import model_rules
-from caesura.models.structure import Fitted, Labelling, Structure, layout_bounds
 from caesura.models.targets import Tags, Target, said_labels
 from caesura.models.training import Examples, Training, objective_of, parameters_of
-from caesura.models.warm import carried, merged
+from caesura.models.warm_start import carried, merged
 from caesura.segments import fill_gaps
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
     from caesura.models.estimator import Estimator, Features
+    from caesura.models.model import Model
 
 __all__ = [
     "Streamed",

@@ -12,9 +12,9 @@ from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.models.coding import Bools, Coding, Features
+from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.rules import Rules
 from caesura.models.schemes import TagSet, tag_set, tags_of
-from caesura.models.structure import Fitted, Labelling, Structure
 from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import (
     Hint,
@@ -27,7 +27,7 @@ from caesura.models.targets import (
     segments_of,
 )
 from caesura.potentials import Potentials
-from caesura.segments import _BY_NAME, Segment, to_tags
+from caesura.segments import SCHEMES_BY_NAME, Segment, to_tags
 
 __all__ = ["TagCoding"]
 
@@ -57,7 +57,11 @@ class TagCoding(Coding):
         self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
     ) -> Labelling:
         """Return the states of a model, by the labels of the training data."""
-        given = None if self.scheme in ("auto", None) else _BY_NAME[str(self.scheme).upper()].name
+        given = (
+            None
+            if self.scheme in ("auto", None)
+            else SCHEMES_BY_NAME[str(self.scheme).upper()].name
+        )
         try:
             found = scheme_of(targets, self.outside, given)
         except InvalidInput:
@@ -107,7 +111,7 @@ class TagCoding(Coding):
             for lengths in ((1,), (3,), (1, 1), (3, 3)):
                 ends = np.cumsum(lengths).tolist()
                 some = [(e - n, e, label) for n, e in zip(lengths, ends, strict=True)]
-                some = some[:1] if _BY_NAME[scheme.upper()].begin == "" else some
+                some = some[:1] if SCHEMES_BY_NAME[scheme.upper()].begin == "" else some
                 tags.update(to_tags(some, scheme, None, self.outside))
         if self.outside in labels:
             tags.update(to_tags([], scheme, 1, self.outside))

@@ -13,7 +13,7 @@ from caesura.constraints import BARRED, FORCED
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order, from_tags
+from caesura.segments import Segment, from_tags, in_order
 
 __all__ = [
     "Bytes",
@@ -53,7 +53,7 @@ def read_target(y: Any, length: int, name: str) -> Target:
     if any(isinstance(one, str) for one in listed):
         return _read_tags(listed, length, name)
     try:
-        return _in_order(listed, length)
+        return in_order(listed, length)
     except InvalidInput as error:
         raise InvalidInput(f"{name}.{error}") from None
 

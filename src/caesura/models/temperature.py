@@ -20,17 +20,17 @@ from caesura import _kernels
 from caesura.documents import Document
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.models.encoded import asked
 from caesura.models.estimator import fitted_of
+from caesura.models.fitted import Fitted, Labelling, layout_bounds, scorer_of
 from caesura.models.lookback import span_fitted
-from caesura.models.structure import Fitted, Labelling, layout_bounds, scorer_of
 from caesura.models.targets import Rows, gold_of
 from caesura.segments import Segment
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = ["cooled", "find_temperature"]
 

@@ -12,28 +12,28 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
-from caesura.inference.door import threads_of
+from caesura.inference.kernel_calls import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
 from caesura.learning.learners import LEARNERS, learners_with
-from caesura.models.margin import margin_optimiser, set_loss
-from caesura.models.objective import Corpora, StreamedCorpora
-from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
-from caesura.models.penalties import class_costs, penalties
-from caesura.models.rules import Rules, model_rules
-from caesura.models.runs import about_run, told_of_gap, told_of_large
-from caesura.models.structure import (
+from caesura.models.fitted import (
     Fitted,
     Labelling,
     Structure,
     check_learnt,
     layout_bounds,
 )
+from caesura.models.margin import margin_optimiser, set_loss
+from caesura.models.objective import Corpora, StreamedCorpora
+from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
+from caesura.models.penalties import class_costs, penalties
+from caesura.models.rules import Rules, model_rules
+from caesura.models.runs import about_run, told_of_gap, told_of_large
 from caesura.models.targets import Bytes, Rows
-from caesura.models.warm import carried, merged
+from caesura.models.warm_start import carried, merged
 
 if TYPE_CHECKING:
-    from caesura.models.base import Model
+    from caesura.models.model import Model
 
 __all__ = [
     "Corpora",

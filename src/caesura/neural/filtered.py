@@ -22,8 +22,8 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.inference.span_graph import SpanGraph
 from caesura.neural import graph
-from caesura.neural.base import REDUCTIONS, checked_shape
 from caesura.neural.filter_loss import NULL, filter_loss, given_spans, refuse_nan, spans_inside
+from caesura.neural.segmental_layer import REDUCTIONS, checked_shape
 from caesura.neural.spans import SpanRepresentation
 from caesura.neural.structure import Ints, lengths_of
 

@@ -24,10 +24,10 @@ from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import bars_of, tag_set
 from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import known_labels
-from caesura.neural.base import SegmentalLayer
 from caesura.neural.lattice import summed
 from caesura.neural.layers import ChainCRFLayer, OverlappingSemiCRFLayer, SemiCRFLayer
 from caesura.neural.potentials import potentials_of
+from caesura.neural.segmental_layer import SegmentalLayer
 from caesura.neural.spans import SpanRepresentation
 from caesura.neural.structure import constraints_of
 from caesura.potentials import Potentials

@@ -14,8 +14,8 @@ import numpy as np
 from torch import Tensor
 
 from caesura.errors import InvalidInput, message
-from caesura.neural.base import SegmentalLayer, checked_shape
 from caesura.neural.gold import rows_of
+from caesura.neural.segmental_layer import SegmentalLayer, checked_shape
 from caesura.neural.structure import Ints, Structure, integers, spans_of
 
 __all__ = ["ChainCRFLayer", "OverlappingMarginals", "OverlappingSemiCRFLayer", "SemiCRFLayer"]

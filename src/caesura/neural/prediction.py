@@ -16,10 +16,10 @@ import numpy as np
 from caesura import inference
 from caesura.checks import whole
 from caesura.errors import InvalidInput
-from caesura.inference.door import check_answers, check_count
+from caesura.inference.kernel_calls import check_answers, check_count
 from caesura.inference.results import Marginals
 from caesura.models.asked import Asked, constrained
-from caesura.models.base import Model
+from caesura.models.model import Model
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.models.structure import Fitted, Structure
+from caesura.models.fitted import Fitted, Structure
 
 __all__ = ["carried", "merged", "moved", "places_before"]
 

@@ -92,7 +92,8 @@ def unscaled(i: int) -> InvalidInput:
     """Return the error about a sequence whose scores are too large."""
     return InvalidInput(
         f"X[{i}]: got values that score beyond 1e10, expected scores from -1e10 to 1e10, where "
-        "sums are exact enough for probabilities; scale the values of its attributes or its array"
+        "sums are exact enough for probabilities, or to 1e300 for predict, where they are finite; "
+        "scale the values of its attributes or its array"
     )
 
 

@@ -17,7 +17,7 @@ from caesura.evaluation import segment_counts
 from caesura.inference.alternatives import Detour, detours
 from caesura.models.calibration import Calibration, Confident, calibrate
 from caesura.models.encoded import Encoded, impossible
-from caesura.models.estimator import _is_number
+from caesura.models.estimator import is_number
 from caesura.models.explanation import (
     Contest,
     Explanation,
@@ -283,7 +283,7 @@ class Answers(Predictor):
             return self.calibration_.threshold_for(precision)
         if threshold is None:
             return -np.inf
-        if not _is_number(threshold) or not 0 <= threshold <= 1:
+        if not is_number(threshold) or not 0 <= threshold <= 1:
             expected = "a probability, 0 to 1"
             raise InvalidInput(message("threshold", threshold, expected, "correct it"))
         return threshold

@@ -42,6 +42,7 @@ from caesura.models.development import Development
 from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
 from caesura.models.extracting import Extractor
+from caesura.models.fitted import Fitted, check_learnt
 from caesura.models.growing import grown
 from caesura.models.lookback import is_span_model, own_features, span_fitted
 from caesura.models.lookback_training import SpanTraining, fit_spans
@@ -49,7 +50,6 @@ from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
-from caesura.models.structure import Fitted, check_learnt
 from caesura.models.targets import Target, scheme_of, segments_of
 from caesura.models.training import Training, train
 from caesura.segments import Segment

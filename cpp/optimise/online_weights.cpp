@@ -1,4 +1,4 @@
-#include "optimise/online.hpp"
+#include "optimise/online_weights.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -35,6 +35,7 @@ __all__ = [
 
 MOST_THREADS = 1024
 MOST_SEGMENTS = 100_000_000  # of all answers, as in walk.hpp
+SEGMENTS_PER_ANSWER = 10  # whose memory an answer takes beside that of its segments
 MOST_ANSWERS = 2**31 - 1  # about one sequence: the kernels count in 32 bits
 
 S = TypeVar("S")
@@ -74,18 +75,15 @@ def answer_count(value: Any) -> int:
 
 
 def check_answers(count: int) -> None:
-    """Refuse so many answers about all sequences that their segments pass the limit in any case.
-
-    An answer has one segment at least, and an empty one takes as much memory.
-    """
-    if count > MOST_SEGMENTS:
+    """Refuse so many answers about all sequences that they pass the limit even if all are empty."""
+    if count * SEGMENTS_PER_ANSWER > MOST_SEGMENTS:
         raise _too_many()
 
 
 def _too_many() -> TooLarge:
     return TooLarge(
-        f"n: got so many answers that they have more than {MOST_SEGMENTS:,} segments together, "
-        "expected fewer; ask for fewer, or for fewer sequences at a time"
+        f"n: got so many answers that they take the memory of more than {MOST_SEGMENTS:,} "
+        "segments, expected fewer; ask for fewer, or for fewer sequences at a time"
     )
 
 

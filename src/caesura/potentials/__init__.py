@@ -1,0 +1,11 @@
+"""Potentials: everything that a distribution over segmentations is made of.
+
+A segmentation cuts the tokens ``0..T`` into labelled segments ``[start, end)``.  Its score is the
+sum of the log-potentials that apply to it, and its probability is ``exp(score) / Z``.
+"""
+
+from caesura.potentials.labels import Label
+from caesura.potentials.parts import OPEN_END, OPEN_START, Parts
+from caesura.potentials.potentials import Potentials
+
+__all__ = ["OPEN_END", "OPEN_START", "Label", "Parts", "Potentials"]

@@ -1,0 +1,153 @@
+"""The scores of a sequence that are arrays, and the bounds on the lengths of its segments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels
+from caesura.checks import assign, whole, zeros
+from caesura.errors import InvalidInput
+from caesura.potentials.labels import LabelIndex
+
+__all__ = ["ScoreArrays"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+
+class ScoreArrays(LabelIndex):
+    """The arrays of `caesura.Potentials`, which its documentation describes.
+
+    Parameters
+    ----------
+    length : int
+        Number of tokens, T.
+    labels : tuple of str
+        The names of the labels, Y of them.
+    max_length : None, int, or one of these per label
+        Longest segment.
+    same_label_adjacent : bool
+        Whether two adjacent segments may carry the same label.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        labels: tuple[str, ...],
+        max_length: int | Sequence[int | None] | None,
+        same_label_adjacent: bool,
+    ) -> None:
+        super().__init__(length, labels)
+        T, Y = self.length, len(self.labels)
+        self._emission: Floats = zeros("length, labels", T, Y)
+        self._transition: Floats = zeros("labels", Y, Y)
+        self._start: Floats = np.zeros(Y)
+        self._end: Floats = np.zeros(Y)
+        self._spans: Floats | None = None
+        self._problem: _kernels.Problem | None = None
+        self.same_label_adjacent = same_label_adjacent
+        self.max_length = max_length
+
+    def changed(self) -> None:
+        """Take note that something was changed that the kernels have a copy of."""
+        self._problem = None
+
+    @property
+    def emission(self) -> Floats:
+        """Scores of shape (T, Y): token t lies inside a segment labelled y."""
+        return self._emission
+
+    @emission.setter
+    def emission(self, value: npt.ArrayLike) -> None:
+        assign("emission", self._emission, value)
+
+    @property
+    def transition(self) -> Floats:
+        """Scores of shape (Y, Y): previous label -> label, between adjacent segments."""
+        return self._transition
+
+    @transition.setter
+    def transition(self, value: npt.ArrayLike) -> None:
+        assign("transition", self._transition, value)
+
+    @property
+    def start(self) -> Floats:
+        """Scores of shape (Y,): label of the first segment."""
+        return self._start
+
+    @start.setter
+    def start(self, value: npt.ArrayLike) -> None:
+        assign("start", self._start, value)
+
+    @property
+    def end(self) -> Floats:
+        """Scores of shape (Y,): label of the last segment."""
+        return self._end
+
+    @end.setter
+    def end(self, value: npt.ArrayLike) -> None:
+        assign("end", self._end, value)
+
+    @property
+    def spans(self) -> Floats:
+        """Scores of shape (T, L, Y): the exact segment [s, s + k) at ``spans[s, k - 1, y]``."""
+        if self._spans is None:
+            bounds = self._bounds
+            if not bounds.all():
+                raise InvalidInput(
+                    "spans: every label needs a max_length, or the array would have no size; "
+                    f"got max_length={self.max_length!r}; give max_length, or add single spans"
+                )
+            longest = min(int(bounds.max(initial=0)), self.length)
+            self._spans = zeros("spans", self.length, longest, len(self.labels))
+            self.changed()
+        return self._spans
+
+    @spans.setter
+    def spans(self, value: npt.ArrayLike) -> None:
+        assign("spans", self.spans, value)
+
+    @property
+    def max_length(self) -> int | tuple[int | None, ...] | None:
+        """Longest segment: None (no bound), one int, or one int or None per label."""
+        return self._max_length
+
+    @max_length.setter
+    def max_length(self, value: int | Sequence[int | None] | None) -> None:
+        if self._spans is not None:
+            raise InvalidInput(
+                "max_length: cannot change once spans is in use; make new Potentials"
+            )
+        Y = len(self.labels)
+        if not (value is None or isinstance(value, int | np.integer | Sequence | np.ndarray)):
+            raise InvalidInput(
+                f"max_length: got {value!r}, expected None, a whole number, or one per label"
+            )
+        if value is None or isinstance(value, int | np.integer):
+            self._max_length: int | tuple[int | None, ...] | None = (
+                None if value is None else whole("max_length", value, 1)
+            )
+            bounds = [self._max_length] * Y
+        else:
+            if len(value) != Y:
+                raise InvalidInput(
+                    f"max_length: got {len(value)} bounds, expected one per label, {Y}"
+                )
+            bounds = [None if v is None else whole("max_length", v, 1) for v in value]
+            self._max_length = tuple(bounds)
+        largest = np.iinfo(np.int32).max
+        self._bounds: Ints = np.array([min(b or 0, largest) for b in bounds], np.int32)
+        self.changed()
+
+    @property
+    def same_label_adjacent(self) -> bool:
+        """Whether two adjacent segments may carry one label."""
+        return self._same_label_adjacent
+
+    @same_label_adjacent.setter
+    def same_label_adjacent(self, value: bool) -> None:
+        self._same_label_adjacent = bool(value)
+        self.changed()

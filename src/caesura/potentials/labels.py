@@ -1,0 +1,106 @@
+"""How callers name labels, label histories and segments, and the numbers that these have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.checks import whole
+from caesura.errors import InvalidInput
+
+__all__ = ["Label", "LabelIndex"]
+
+Label = str | int
+Ints = npt.NDArray[np.int32]
+
+
+class LabelIndex:
+    """The labels of a sequence, with the number of each label and each label history.
+
+    Parameters
+    ----------
+    length : int
+        Number of tokens.
+    labels : tuple of str
+        The names of the labels.
+    """
+
+    def __init__(self, length: int, labels: tuple[str, ...]) -> None:
+        self.length = length
+        self.labels = labels
+        self._index = {name: y for y, name in enumerate(labels)}
+        self._histories: dict[tuple[int, ...], int] = {}  # labels of a history -> target
+
+    def label_index(self, label: Label, argument: str = "label") -> int:
+        """Return the index of a label given by name or index; errors name the argument.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> caesura.Potentials(3, ["name", "other"]).label_index("other")
+        1
+        """
+        if isinstance(label, str) and label in self._index:
+            return self._index[label]
+        index = isinstance(label, int | np.integer) and not isinstance(label, bool)
+        if index and 0 <= label < len(self.labels):  # type: ignore[operator]
+            return int(label)
+        raise InvalidInput(
+            f"{argument}: got {label!r}, expected one of the labels {list(self.labels)!r} "
+            f"or an index below {len(self.labels)}"
+        )
+
+    def _label_set(self, argument: str, labels: Iterable[Label]) -> list[int]:
+        if isinstance(labels, str | int):
+            labels = [labels]
+        return [self.label_index(label, argument) for label in labels]
+
+    def _target(self, argument: str, label: Label | tuple[Label, ...]) -> int:
+        """Return the number of a label (its index) or of a history (from Y on)."""
+        if not isinstance(label, tuple):
+            return self.label_index(label, argument)
+        if not label:
+            raise InvalidInput(f"{argument}: got an empty history, expected at least one label")
+        history = tuple(self.label_index(part, argument) for part in label)
+        if len(history) == 1:
+            return history[0]
+        return self._histories.setdefault(history, len(self.labels) + len(self._histories))
+
+    def _targets(self, labels: Any) -> Ints:
+        if isinstance(labels, str | int | tuple | np.integer):
+            labels = [labels]
+        if isinstance(labels, np.ndarray) and np.issubdtype(labels.dtype, np.integer):
+            bad = (labels < 0) | (labels >= len(self.labels))
+            if bad.any():
+                self.label_index(int(labels[bad][0]), "label")
+            return labels.astype(np.int32)
+        return np.array([self._target("label", label) for label in labels], np.int32)
+
+    def segment_index(
+        self, segment: tuple[int, int, Label], argument: str = "segment"
+    ) -> tuple[int, int, int]:
+        """Return a segment with the index of its label, or say what is wrong with it.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> caesura.Potentials(3, ["name", "other"]).segment_index((0, 2, "other"))
+        (0, 2, 1)
+        """
+        try:
+            start, end, label = segment
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                f"{argument}: got {segment!r}, expected segments (start, end, label)"
+            ) from None
+        whole(argument, start, 0)
+        whole(argument, end, 0)
+        if not 0 <= start < end <= self.length:
+            raise InvalidInput(
+                f"{argument}: got the span [{start}, {end}), expected "
+                f"0 <= start < end <= {self.length} (end is exclusive)"
+            )
+        return int(start), int(end), self.label_index(label, argument)

@@ -1,0 +1,34 @@
+"""What potentials hold beside their plain arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.constraints import Constraints
+
+__all__ = ["OPEN_END", "OPEN_START", "Parts"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int32]
+
+OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice/lattice.hpp has the same
+
+
+class Parts(NamedTuple):
+    """What potentials hold beside their plain arrays, by label index.
+
+    The arrays and lists are those of the potentials themselves.  A target is the index of a label,
+    or the number of a label history.
+    """
+
+    spans: Floats | None  # (T, L, Y), None: never asked for
+    bounds: Ints  # (Y,) longest segments, 0 for no bound
+    added: list[tuple[Ints, Ints, Ints, Floats, npt.NDArray[np.uint8]]]
+    # starts, ends, targets, scores and flags of potentials, some at a time
+    edges: list[tuple[int, int, int, float]]  # position, previous, label, score
+    patterns: list[tuple[int, float, int, int]]  # target, score, start, end (-1: any)
+    histories: dict[tuple[int, ...], int]  # labels of a history -> target
+    constraints: Constraints

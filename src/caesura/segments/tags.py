@@ -1,0 +1,243 @@
+"""Tag schemes: segments as one tag for each token, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from caesura.errors import InvalidInput, message
+from caesura.segments.segmentation import Segment, drop_outside, in_order, token_count
+
+__all__ = ["SCHEMES", "SCHEMES_BY_NAME", "TAG_SCHEMES", "Scheme", "from_tags", "to_tags"]
+
+_OUTSIDE = "O"
+
+
+class Scheme(NamedTuple):
+    """How a scheme writes a segment: a letter for each place that a token can have in it."""
+
+    name: str
+    begin: str  # the first of two tokens or more; no letter: the tag is the label
+    inside: str  # neither first nor last
+    end: str  # the last of two tokens or more
+    single: str  # the only token
+    aliases: tuple[str, ...] = ()
+    begin_always: bool = True  # False: written only after a segment with the same label
+
+    def write(self, segment: Segment, after_same_label: bool, untyped: str) -> list[str]:
+        """Return the tags of a segment."""
+        if not self.begin:
+            return [segment.label] * segment.length
+        letters = [self.single]
+        if segment.length > 1:
+            letters = [self.begin, *[self.inside] * (segment.length - 2), self.end]
+        if not (self.begin_always or after_same_label):
+            letters[0] = self.inside
+        suffix = "" if segment.label == untyped else f"-{segment.label}"
+        return [letter + suffix for letter in letters]
+
+
+SCHEMES = (
+    Scheme("plain", "", "", "", ""),
+    Scheme("BIO", "B", "I", "I", "B", ("IOB2", "BIO2")),
+    Scheme("IOB1", "B", "I", "I", "B", begin_always=False),
+    Scheme("BIOES", "B", "I", "E", "S", ("IOBES", "BIES")),
+    Scheme("BILOU", "B", "I", "L", "U", ("BILUO",)),
+    Scheme("BMES", "B", "M", "E", "S", ("BMESO",)),
+    Scheme("BCEU", "B", "C", "E", "U", ("BCEUO",)),
+    Scheme("SA", "S", "A", "A", "S", ("S/A",)),
+)
+# "IOB" alone is left out: people mean IOB1 or IOB2 by it.
+SCHEMES_BY_NAME = {name.upper(): row for row in SCHEMES for name in (row.name, *row.aliases)}
+
+TAG_SCHEMES: tuple[str, ...] = tuple(row.name for row in SCHEMES)
+"""The names of the tag schemes, without their aliases."""
+
+
+def to_tags(
+    segments: Iterable[tuple[int, int, str]],
+    scheme: str,
+    length: int | None = None,
+    outside: str = "O",
+    *,
+    untyped: str = "",
+) -> list[str]:
+    """Write segments as one tag for each token.
+
+    Parameters
+    ----------
+    segments : iterable of (start, end, label)
+        Half-open spans in order, with or without gaps.
+    scheme : str
+        In any case: plain, BIO (also IOB2, BIO2), IOB1, BIOES (IOBES, BIES), BILOU (BILUO),
+        BMES (BMESO), BCEU (BCEUO) or SA (S/A).
+    length : int, optional
+        The number of tokens; the end of the last segment if not given.
+    outside : str
+        The label of text outside any segment. Tokens in gaps and in segments with this label are
+        tagged O, or with this label in the plain scheme.
+    untyped : str
+        The label that is not written: its tags are bare letters, as B, M, E, S for words.
+
+    Returns
+    -------
+    list of str
+        One tag for each token.
+
+    Raises
+    ------
+    InvalidInput
+        For segments that overlap or the like, and in the plain scheme for adjacent segments with
+        one label, which it cannot tell apart.
+
+    Examples
+    --------
+    >>> names = [Segment(0, 1, "PER"), Segment(3, 5, "LOC")]
+    >>> to_tags(names, "BIO", length=6)
+    ['B-PER', 'O', 'O', 'B-LOC', 'I-LOC', 'O']
+    >>> to_tags(names, "BCEU")
+    ['U-PER', 'O', 'O', 'B-LOC', 'E-LOC']
+    >>> to_tags([(0, 3, "word"), (3, 4, "word")], "BMES", untyped="word")
+    ['B', 'M', 'E', 'S']
+    """
+    row = _row(scheme)
+    count = None if length is None else token_count(length)
+    checked = in_order(segments, count)
+    if not row.begin:
+        _check_boundaries_show(checked, outside)
+    if count is None:
+        count = checked[-1].end if checked else 0
+    return _write(drop_outside(checked, outside), row, count, outside, untyped)
+
+
+def from_tags(
+    tags: Iterable[str],
+    scheme: str,
+    outside: str = "O",
+    repair: Literal["error", "repair"] = "error",
+    *,
+    untyped: str = "",
+) -> list[Segment]:
+    """Read segments from one tag for each token: the inverse of `to_tags`.
+
+    Parameters
+    ----------
+    tags : iterable of str
+        For each token O, a letter of the scheme, or a letter and a label (B-LOC), which may
+        contain hyphens.
+    scheme : str
+        As in `to_tags`.
+    outside : str
+        The label of text outside any segment, which is left out.
+    repair : {"error", "repair"}
+        What to do with tags that `to_tags` never writes: raise, or read them by the rule below.
+        A letter that the scheme does not have is always an error.
+    untyped : str
+        The label of bare letters.
+
+    Returns
+    -------
+    list of Segment
+        In order, without the text outside.
+
+    Notes
+    -----
+    One rule, that of conlleval, reads every scheme and repairs what is ill formed. A token
+    continues the segment of the token before it if that one's letter leaves a segment open (begin
+    or inside), its own letter goes on with one (inside or end), and the labels are equal. Any
+    other token that is not outside begins a segment. So a missing begin is put in, and a segment
+    without its end ends where it cannot go on.
+
+    Examples
+    --------
+    >>> from_tags(["B-PER", "O", "O", "B-LOC", "I-LOC"], "BIO")
+    [Segment(start=0, end=1, label='PER'), Segment(start=3, end=5, label='LOC')]
+    >>> from_tags(["O", "I-LOC", "I-LOC"], "BIO", repair="repair")
+    [Segment(start=1, end=3, label='LOC')]
+    >>> from_tags(["O", "I-LOC", "I-LOC"], "BIO")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: tags[1]: got 'I-LOC', expected 'B-LOC', ...
+    """
+    if repair not in ("error", "repair"):
+        raise InvalidInput(message("repair", repair, "'error' or 'repair'", "pass one of them"))
+    row = _row(scheme)
+    given = list(tags)
+    segments = drop_outside(_join(_read(given, row, outside, untyped), row), outside)
+    written = given if repair == "repair" else _write(segments, row, len(given), outside, untyped)
+    if given != written:
+        t = next(t for t, tag in enumerate(given) if tag != written[t])
+        around = [tuple(segment) for segment in segments if segment.start <= t < segment.end]
+        meant = f"segment {around[0]}" if around else "text outside"
+        expected = f"{written[t]!r}, as {row.name} writes {meant}"
+        remedy = "correct the tags, or pass repair='repair' to read them so"
+        raise InvalidInput(message(f"tags[{t}]", given[t], expected, remedy))
+    return segments
+
+
+def _row(scheme: str) -> Scheme:
+    """Return the row of the table for a name or an alias, or raise."""
+    row = SCHEMES_BY_NAME.get(str(scheme).upper())
+    if row is None:
+        known = [f"{r.name} ({', '.join(r.aliases)})" if r.aliases else r.name for r in SCHEMES]
+        raise InvalidInput(message("scheme", scheme, ", ".join(known), "pass one of these names"))
+    return row
+
+
+def _write(
+    segments: Sequence[Segment], row: Scheme, length: int, outside: str, untyped: str
+) -> list[str]:
+    """Return the tags of checked segments without outside ones."""
+    tags = [_OUTSIDE if row.begin else outside] * length
+    before: tuple[int, str] | None = None  # end and label of the segment before
+    for segment in segments:
+        after_same_label = before == (segment.start, segment.label)
+        tags[segment.start : segment.end] = row.write(segment, after_same_label, untyped)
+        before = segment.end, segment.label
+    return tags
+
+
+def _read(
+    tags: Sequence[str], row: Scheme, outside: str, untyped: str
+) -> list[tuple[str, str] | None]:
+    """Return letter and label of each tag, None for those outside; raise at an unknown letter."""
+    letters = dict.fromkeys((row.begin, row.inside, row.end, row.single))
+    places: list[tuple[str, str] | None] = []
+    for t, tag in enumerate(tags):
+        if not isinstance(tag, str):
+            remedy = "pass one tag for each token"
+            raise InvalidInput(message(f"tags[{t}]", tag, "a string", remedy))
+        if tag == (_OUTSIDE if row.begin else outside):
+            places.append(None)
+            continue
+        letter, hyphen, label = tag.partition("-") if row.begin else ("", "-", tag)
+        if letter not in letters:
+            expected = f"O, or {', '.join(letters)} with or without -label, in scheme {row.name}"
+            remedy = "correct the tag or name its scheme"
+            raise InvalidInput(message(f"tags[{t}]", tag, expected, remedy))
+        places.append((letter, label if hyphen else untyped))
+    return places
+
+
+def _join(places: Sequence[tuple[str, str] | None], row: Scheme) -> list[Segment]:
+    """Return the segments, by the rule in the notes of `from_tags`."""
+    opens, continues = {row.begin, row.inside}, {row.inside, row.end}
+    segments: list[Segment] = []
+    previous: tuple[str, str] | None = None
+    for t, place in enumerate(places):
+        if place is not None:
+            letter, label = place
+            is_open = previous is not None and previous[0] in opens and previous[1] == label
+            start = segments.pop().start if is_open and letter in continues else t
+            segments.append(Segment(start, t + 1, label))
+        previous = place
+    return segments
+
+
+def _check_boundaries_show(segments: Sequence[Segment], outside: str) -> None:
+    """Raise if two adjacent segments carry one label, other than the outside label."""
+    for i in range(1, len(segments)):
+        previous, segment = segments[i - 1], segments[i]
+        if previous.end == segment.start and previous.label == segment.label != outside:
+            expected = f"a label other than that of segments[{i - 1}], which it touches"
+            remedy = "the plain scheme would lose the boundary: use BIO or another with letters"
+            raise InvalidInput(message(f"segments[{i}]", tuple(segment), expected, remedy))
