@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from caesura.corpora.corpus import Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
@@ -23,6 +23,7 @@ from caesura.corpora.schemes import TagCounts, detect_scheme, scheme_of_most
 from caesura.documents import Document, align
 from caesura.errors import InvalidInput, message
 from caesura.segments import from_tags, to_tags
+from caesura.segments.tags import Repair
 
 __all__ = ["read_conll", "write_conll"]
 
@@ -39,7 +40,7 @@ def read_conll(
     *,
     outside: str = "O",
     untyped: str = "",
-    repair: Literal["error", "repair"] = "error",
+    repair: Repair = "error",
     separator: str | None = None,
     comment: str | None = "#",
     on_error: OnError = "raise",
@@ -168,7 +169,7 @@ def _document(
     layout: dict[str, int],
     source: Source,
     scheme: str | None,
-    reading: tuple[str, Literal["error", "repair"], str],
+    reading: tuple[str, Repair, str],
 ) -> Document:
     """Make a document of a sequence."""
     by_column = list(zip(*rows.fields, strict=True))

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from caesura.errors import InvalidInput
-from caesura.segments import _SCHEMES, _Scheme
+from caesura.segments.tags import _SCHEMES, _Scheme
 
 __all__ = ["TagCounts", "detect_scheme", "scheme_of_most"]
 
@@ -111,13 +111,7 @@ def _wrong(pairs: Counter[Pair], row: _Scheme) -> int:
 def _well_formed(before: str | None, after: str | None, row: _Scheme) -> bool:
     """Say whether a scheme may write two tags side by side."""
     (left, left_label), (right, right_label) = _place(before), _place(after)
-    same_label = bool(left) and left_label == right_label
-    if not row.begin_always:
-        return right != row.begin or same_label
-    opened = left in (row.begin, row.inside)
-    if right and right not in (row.begin, row.single):
-        return opened and same_label
-    return not opened or left in (row.end, row.single)
+    return row.fits(left, right, left_label == right_label)
 
 
 def _place(tag: str | None) -> tuple[str, str]:

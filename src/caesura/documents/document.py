@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from caesura.documents.tokenisers import Offsets, Tokeniser
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order
+from caesura.segments.spans import Segment, _in_order
 
 __all__ = ["FIELDS", "Document"]
 

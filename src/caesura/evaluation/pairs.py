@@ -8,7 +8,7 @@ from typing import Any
 from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order, drop_outside
+from caesura.segments.spans import Segment, _in_order, drop_outside
 
 __all__ = ["Pair", "Sequences", "checked", "lengths_of", "listed", "overlaps", "tokens_of"]
 

@@ -13,7 +13,8 @@ from caesura.constraints import BARRED, FORCED
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, _in_order, from_tags
+from caesura.segments import Segment, from_tags
+from caesura.segments.spans import _in_order
 
 __all__ = [
     "Bytes",
