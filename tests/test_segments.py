@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, IOE1, IOE2, Tokens
+from seqeval_gaps import missed_by_seqeval
 
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, message
 from caesura.segments import (
@@ -552,19 +552,6 @@ SEQEVAL = {
 def strict(tags: list[str], scheme: Any) -> list[tuple[int, int, str]]:
     """Return the entities that seqeval finds in its strict mode."""
     return [(one.start, one.end, one.tag) for one in Tokens(tags, scheme).entities]
-
-
-def missed_by_seqeval(tags: Sequence[str], scheme: str) -> bool:
-    """Say whether tags have what seqeval's patterns for IOB1 and IOE1 lack.
-
-    In IOB1, the end of B-X before B-Y. In IOE1, the beginning of a segment of one token before
-    another with its label (its source says that "IOE1 hasn't yet been able to handle some cases").
-    """
-    around = zip(["O", *tags], tags, [*tags[1:], "O"], strict=False)
-    if scheme == "IOB1":
-        return any(a[0] == b[0] == "B" and a != b for a, b in pairwise(tags))
-    starts = ((b[0] == "E" and b[1:] not in (a[1:], "") and b[1:] == c[1:]) for a, b, c in around)
-    return scheme == "IOE1" and any(starts)
 
 
 @pytest.mark.parametrize("scheme", SEQEVAL)
