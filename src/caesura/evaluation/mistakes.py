@@ -97,6 +97,30 @@ def matched(pair: Pair) -> list[Match]:
     return sorted(found, key=lambda match: (match.gold or match.predicted or ())[:2])
 
 
+def worst_first(found: Sequence[Sequence[Match]]) -> list[int]:
+    """Return the sequences with mistakes, those with the most first, of equals the earlier.
+
+    Examples
+    --------
+    >>> worst_first(matches([[(0, 1, "A")], [], []], [[(0, 1, "A")], [(0, 1, "A")], []]))
+    [1]
+    """
+    wrong = [sum(match.kind is not Kind.RIGHT for match in some) for some in found]
+    return sorted((i for i, count in enumerate(wrong) if count), key=lambda i: -wrong[i])
+
+
+def kinds_of(found: Sequence[Match]) -> str:
+    """Say how many mistakes of each kind a sequence has.
+
+    Examples
+    --------
+    >>> kinds_of(matches([[(0, 1, "A"), (2, 3, "A")]], [[(4, 5, "A")]])[0])
+    '2 missed, 1 invented'
+    """
+    kinds = Counter(match.kind for match in found)
+    return ", ".join(f"{kinds[kind]} {kind}" for kind in list(Kind)[1:] if kinds[kind])
+
+
 # ---- kinds of error ---------------------------------------------------------------------------
 
 

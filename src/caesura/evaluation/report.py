@@ -191,7 +191,6 @@ class Report(NamedTuple):
         Examples
         --------
         >>> import json
-        import math
         >>> report = evaluate([[(0, 2, "PER")]], [[(0, 2, "PER")]])
         >>> json.loads(report.to_json())["micro"]["f1"]
         1.0
