@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import seqeval.metrics as peer
 from seqeval.metrics import accuracy_score
 from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 from seqeval.metrics.v1 import precision_recall_fscore_support as strict_scores
 from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, IOE1, IOE2
 from seqeval_gaps import missed_by_seqeval
 
+from caesura.compat import metrics, seqeval
 from caesura.corpora import read_conlleval
 from caesura.errors import InvalidInput
 from caesura.evaluation import Report, evaluate, evaluate_side_by_side, evaluate_tags
@@ -207,6 +209,72 @@ def test_a_thousand_files_score_as_seqeval_and_conlleval_do(tmp_path: Path) -> N
     assert compared["conlleval"] > 700
     assert compared["seqeval"] > 800
     assert min(compared["strict " + scheme] for scheme in STRICT) > 20
+
+
+@pytest.mark.parametrize("mode", [None, "strict"])
+def test_the_metrics_of_seqeval_under_their_names(mode: str | None) -> None:
+    """Files in six schemes: all scores, all averages, and the report as text and as a dict."""
+    compared = 0
+    for seed in range(200):
+        file = written(seed)
+        tags = [*file.gold, *file.predicted]
+        unlike = mode is not None and any(missed_by_seqeval(one, file.scheme) for one in tags)
+        if file.scheme not in STRICT or (mode is None and file.scheme == "BILOU"):
+            continue
+        scheme = None if mode is None else STRICT[file.scheme]
+        options: dict[str, Any] = {"mode": mode, "scheme": scheme, "zero_division": seed % 2}
+        each = peer.f1_score(file.gold, file.predicted, average=None, **options)
+        if unlike or not len(each):  # the mean of nothing is NaN there
+            continue
+        compared += 1
+        for name in ("precision_score", "recall_score", "f1_score", "accuracy_score"):
+            ours, theirs = (getattr(m, name) for m in (metrics, peer))
+            if name == "accuracy_score":
+                assert ours(file.gold, file.predicted) == theirs(file.gold, file.predicted)
+                continue
+            for average in (None, "micro", "macro", "weighted"):
+                one, two = (
+                    f(file.gold, file.predicted, average=average, **options) for f in (ours, theirs)
+                )
+                assert np.allclose(one, two), (name, average, file)
+        for form in ({"output_dict": True}, {"digits": 3}):
+            one, two = (
+                m.classification_report(file.gold, file.predicted, **options, **form)
+                for m in (metrics, peer)
+            )
+            if isinstance(two, dict):
+                assert one.keys() == two.keys()
+                assert all(one[name] == pytest.approx(row) for name, row in two.items())
+            else:
+                assert one == two
+    assert compared > 90
+
+
+def test_tags_with_their_letters_last_as_seqeval() -> None:
+    """The labels may have hyphens; bare letters have the label _."""
+    gold = [["PER-B", "PER-I", "O", "B-cell-I"], ["B", "I", "O"]]
+    found = [["PER-B", "PER-I", "O", "B-cell-B"], ["I", "I", "O"]]
+    ours = seqeval.precision_recall_fscore_support(gold, found, suffix=True)
+    assert np.allclose(ours, precision_recall_fscore_support(gold, found, suffix=True))
+    assert seqeval.f1_score(gold, found, suffix=True) == 1
+    assert seqeval.f1_score(gold, found, suffix=True, labels=["PER"]) == 1
+    assert seqeval.fbeta_score(gold, found, suffix=True, beta=2) == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"average": "mean"}, "average: got 'mean', expected None or 'micro' or 'macro' or"),
+        ({"mode": "lenient"}, "mode: got 'lenient', expected None or 'strict'"),
+        ({"zero_division": 2}, "zero_division: got 2, expected 'warn' or 0 or 1"),
+        ({"beta": -1}, "beta: got -1, expected a number above 0"),
+        ({"schema": 1}, "options: got 'schema', expected one of average, suffix, mode"),
+        ({"mode": "strict", "scheme": "IOB"}, "scheme: got 'IOB', expected plain, BIO"),
+    ],
+)
+def test_wrong_options_of_the_metrics(options: Any, text: str) -> None:
+    with pytest.raises(InvalidInput, match="^" + text):
+        seqeval.precision_recall_fscore_support([["O"]], [["O"]], **options)
 
 
 def test_a_subset_of_labels() -> None:

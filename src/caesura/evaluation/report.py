@@ -37,7 +37,7 @@ from caesura.evaluation.tables import for_terminals, plain, shown
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["Report", "evaluate"]
+__all__ = ["AVERAGES", "Report", "checked_beta", "evaluate"]
 
 FORMAT, VERSION = "caesura report", 1
 AVERAGES = ("micro", "macro", "weighted", "untyped", "boundaries")  # the rows below the labels
@@ -334,7 +334,7 @@ def evaluate(
     right = listed("gold", gold)
     words = None if tokens is None else tokens_of("tokens", tokens, right)
     limits = lengths_of(lengths, words, right)
-    beta = _beta(beta)
+    beta = checked_beta(beta)
     pairs = restricted(checked(right, predicted, outside, lengths=limits), labels)
     report = _segments(pairs)._replace(beta=beta)
     if limits is not None:
@@ -353,7 +353,7 @@ def evaluate(
     return report
 
 
-def _beta(beta: float) -> float:
+def checked_beta(beta: float) -> float:
     """Return the weight of recall in the F-beta, or raise."""
     number = isinstance(beta, int | float | np.integer | np.floating)
     if not number or isinstance(beta, bool) or not 0 < beta < math.inf:
