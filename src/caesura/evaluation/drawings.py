@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from caesura.errors import counted
 from caesura.evaluation.calibration import Reliability
 from caesura.evaluation.mistakes import NONE, Confusion
 from caesura.evaluation.tables import shown
@@ -185,7 +186,7 @@ def diagram(found: Reliability) -> str:
         if not count:
             continue
         x, wide = LEFT + SIDE * low + 1, SIDE * (high - low) - 2
-        tip = f"{low:.2f} to {high:.2f}: {count} segments, mean {confidence:.3f}, "
+        tip = f"{low:.2f} to {high:.2f}: {counted(count, 'segment')}, mean {confidence:.3f}, "
         tip = f"<title>{tip}right {accuracy:.3f}</title>"
         shapes.append(f"<g>{tip}{_column('share', x, wide, floor, SIDE * accuracy)}")
         shapes.append(_column("count", x, wide, base, (COUNTS - 4) * count / most))

@@ -116,9 +116,15 @@ def kinds_of(found: Sequence[Match]) -> str:
     --------
     >>> kinds_of(matches([[(0, 1, "A"), (2, 3, "A")]], [[(4, 5, "A")]])[0])
     '2 missed, 1 invented'
+    >>> kinds_of(matches([[(0, 2, "A"), (2, 4, "A")]], [[(0, 1, "A"), (3, 4, "A")]])[0])
+    '2 wrong boundaries'
     """
     kinds = Counter(match.kind for match in found)
-    return ", ".join(f"{kinds[kind]} {kind}" for kind in list(Kind)[1:] if kinds[kind])
+    said = []
+    for kind, count in ((kind, kinds[kind]) for kind in list(Kind)[1:]):
+        several = kind.replace("boundary", "boundaries").replace("label", "labels")
+        said += [f"{count} {kind if count == 1 else several}"] * (count > 0)
+    return ", ".join(said)
 
 
 # ---- kinds of error ---------------------------------------------------------------------------
