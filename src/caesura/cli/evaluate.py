@@ -177,6 +177,8 @@ def _check(showing: Showing) -> None:
 
 def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None:
     """Show the sequences with most mistakes, gold above predicted."""
+    if not count:
+        return
     labels = sorted({s.label for one in gold for s in one.segments or ()})
     for i, wrong in measuring.worst(gold, found, count):
         say(f"\nsequence {i + 1}: {wrong}")
