@@ -32,6 +32,8 @@ SCHEMES = {
     "IOB1": ("B-x", "I-x", "I-y", "O"),
     "BIOES": ("B-x", "I-x", "E-x", "S-x", "O"),
     "plain": ("x", "y", "O"),
+    "IOE1": ("E-x", "I-x", "I-y", "O"),
+    "IOE2": ("E-x", "I-x", "E-y", "O"),
 }
 
 

@@ -25,7 +25,7 @@ TOKENS = [*window(lower, -1, 1), shape[0]]
 @pytest.mark.parametrize("scheme", TAG_SCHEMES)
 def test_bars_leave_just_what_the_scheme_writes(scheme: str) -> None:
     segments = [(0, 3, "x"), (3, 4, "y"), (4, 5, "x"), (6, 7, "x"), (7, 8, "x")]
-    some = segments[:4] if scheme == "plain" else segments
+    some = segments[:4] if scheme in ("plain", "IO") else segments
     states = tuple(sorted({*to_tags(some, scheme, 9), *to_tags([(0, 4, "y")], scheme)}))
     bars = bars_of(states, scheme, "O")
     for path in tag_paths(3, len(states)):
@@ -37,7 +37,7 @@ def test_bars_leave_just_what_the_scheme_writes(scheme: str) -> None:
         assert valid == (not barred), tags
 
 
-@pytest.mark.parametrize("scheme", ["BIO", "IOB1", "BIOES", "plain"])
+@pytest.mark.parametrize("scheme", ["BIO", "IOB1", "BIOES", "plain", "IO", "IOE1", "IOE2"])
 @pytest.mark.parametrize("forbid", ["never", "predict"])
 def test_segments_of_a_chain_sum_over_all_tags(scheme: str, forbid: str) -> None:
     """Where nothing is forbidden, B and I may say the same."""

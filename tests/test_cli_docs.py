@@ -23,6 +23,7 @@ def test_commands_in_the_documentation_run(tmp_path: Path, monkeypatch: pytest.M
     [products] = re.findall(r"```csv\n(.*?)```", page, re.DOTALL)
     Path("products.csv").write_text(products)
     Path("towns.txt").write_text("Leeds\nYork\nNew Mills\n")
+    Path("conlleval.txt").write_text("York B-town B-town\n\nNew B-town I-town\n")
     [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     Path("settings.toml").write_text(settings)
     objects = [json.loads(one) for one in re.findall(r"```json\n(.*?)```", page, re.DOTALL)]

@@ -55,7 +55,7 @@ def test_evaluate_counts_as_the_library_does(folder: Path) -> None:
 
 def test_evaluate_shows_the_worst(folder: Path) -> None:
     out = good("evaluate", folder / "bad", folder / "dev.jsonl", "--worst", 2).out
-    assert out.count("segments differ") == 2
+    assert out.count("\nsequence ") == 2
     assert out.count("\n  gold ") == out.count("\n  predicted ") == 2
     out = good("evaluate", folder / "dev.jsonl", folder / "dev.jsonl", "--worst", 2).out
     assert "differ" not in out

@@ -34,7 +34,7 @@ def _without_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
-DETECTED = ["BIO", "IOB1", "BIOES", "BILOU", "BMES", "BCEU"]
+DETECTED = ["BIO", "IOB1", "BIOES", "BILOU", "BMES", "BCEU", "IOE1", "IOE2"]
 NAMES = [Segment(0, 1, "LOC"), Segment(1, 4, "LOC"), Segment(5, 7, "PER")]
 
 
@@ -100,6 +100,8 @@ def test_every_scheme_is_found(scheme: str, untyped: str) -> None:
         ("B-X", "BIO"),
         ("I-X I-X O", "IOB1"),
         ("S-X O S-Y", "BIOES"),
+        ("I-X E-X O E-X", "IOE2"),
+        ("I-X E-X I-X O", "IOE1"),
         ("U-X", "BILOU"),
         ("B-X E-X", "BIOES"),
         ("B M E S", "BMES"),

@@ -140,7 +140,7 @@ def test_counts_of_each_sequence() -> None:
         ([[], [(0, 2, "A"), (1, 3, "B")]], "predicted[1][1]: got (1, 3, 'B'), expected start >= 2"),
         ([[], [(2, 2, "A")]], "predicted[1][0]: got (2, 2, 'A'), expected a segment that is not"),
         ([[], [(0, 2, 7)]], "predicted[1][0]: got (0, 2, 7), expected (start, end, label)"),
-        ([[]], "predicted: got 1 sequences, expected 2, as many as in gold"),
+        ([[]], "predicted: got 1 sequence, expected 2, as many as in gold"),
         (3, "predicted: got 3, expected a list with the segments of each sequence"),
     ],
 )

@@ -424,7 +424,7 @@ MEASURES: list[Callable[[Any, Any], Any]] = [
 @pytest.mark.parametrize(
     ("predicted", "text"),
     [
-        ([[]], "predicted: got 1 sequences, expected 2, as many as in gold"),
+        ([[]], "predicted: got 1 sequence, expected 2, as many as in gold"),
         ([["B-X"], []], "predicted[0]: got ['B-X'], expected segments, not tags; read"),
         ([[], [(3, 4, "A"), (1, 2, "B")]], "predicted[1][1]: got (1, 2, 'B'), expected start >= 4"),
         ([[], [(0, 2, "A"), (1, 3, "B")]], "predicted[1][1]: got (1, 3, 'B'), expected start >= 2"),
@@ -441,13 +441,13 @@ def test_wrong_segments_are_named_by_each(measure: Any, predicted: Any, text: st
     [
         ({"lengths": [1, 5]}, "gold[0][0]: got (0, 2, 'A'), expected a segment in range, end <="),
         ({"lengths": [2, 0]}, "predicted[1][0]: got (0, 1, 'A'), expected a segment in range"),
-        ({"lengths": [2]}, "lengths: got 1 sequences, expected 2, as many as in gold"),
+        ({"lengths": [2]}, "lengths: got 1 sequence, expected 2, as many as in gold"),
         ({"lengths": [2, -1]}, "lengths[1]: got -1, expected a whole number, at least 0"),
         ({"lengths": 3}, "lengths: got 3, expected the number of tokens of each sequence"),
         ({"tokens": "ab"}, "tokens: got 'ab', expected a list with the tokens of each sequence"),
         ({"tokens": ["ab", "c"]}, "tokens[0]: got 'ab', expected a list of strings, or a Document"),
         ({"tokens": [["a", 3], []]}, "tokens[0]: got ['a', 3], expected a list of strings"),
-        ({"tokens": [["a", "b"]]}, "tokens: got 1 sequences, expected 2, as many as in gold"),
+        ({"tokens": [["a", "b"]]}, "tokens: got 1 sequence, expected 2, as many as in gold"),
         (
             {"tokens": [["a", "b"], ["c"]], "lengths": [2, 4]},
             "lengths[1]: got 4, expected 1, as many as there are tokens; leave out lengths",

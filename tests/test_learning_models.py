@@ -136,7 +136,9 @@ def test_partial_labels_constrain_ln_z(kind: Any) -> None:
     assert model.score(X, Y) > 0.7
 
 
-@pytest.mark.parametrize("kind", [SemiCRF, "plain", "BIO", "IOB1", "BIOES", "BMES", "SA"])
+@pytest.mark.parametrize(
+    "kind", [SemiCRF, "plain", "BIO", "IOB1", "BIOES", "BMES", "SA", "IOE1", "IOE2"]
+)
 @pytest.mark.parametrize("forbid", ["predict", "always"])
 def test_labels_that_are_known_everywhere_are_full_labels(kind: Any, forbid: str) -> None:
     gap = 1 if kind == "plain" else 0  # each tag occurs, where the scheme can say it

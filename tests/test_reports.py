@@ -31,6 +31,8 @@ from caesura.evaluation import (
     right_segments,
 )
 from caesura.evaluation.drawings import diagram, heat_map
+from caesura.evaluation.scores import Share
+from caesura.segments import Segment
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 TOKENS = [["Ann", "Lee", "met", "Bob"], ["New", "York", "sleeps"], ["all", "well"]]
@@ -91,7 +93,7 @@ def test_page_is_complete_and_accessible() -> None:
     assert reader.words("h1") == ["Names"]
     assert reader.words("h2") == [
         *("Labels", "Partly right", "Kinds of error", "Labels taken for others"),
-        *("Reliability", "The worst sentences"),
+        *("Reliability", "The worst sequences"),
     ]
     assert len(reader.all("table")) == len(reader.all("caption")) == 6
     assert all(cell.get("scope") in ("row", "col") for cell in reader.all("th"))
@@ -125,14 +127,32 @@ def test_page_shows_the_scores() -> None:
     assert "1 of 2" in words
     assert {"LOC", "ORG", "PER", "micro", "macro", "untyped", "boundaries"} <= set(words)
     assert {"strict", "exact", "partial", "ent_type"} <= set(words)
-    assert "3 errors; 1 segments are right" in words
+    assert "3 errors; 1 segment is right" in words
 
 
-def test_worst_sentences_gold_beside_predicted() -> None:
+def test_page_shows_f_beta_and_equal_tags() -> None:
+    words = Reader(full_page(beta=2, tags=Share(8, 6))).words()
+    report = evaluate(GOLD, PREDICTED, beta=2)
+    assert {"F2", f"{report.f_beta():.3f}", f"{report.f_beta('weighted'):.3f}"} <= set(words)
+    assert {"tags equal as written", "0.750", "6 of 8"} <= set(words)
+    assert not {"F2", "tags equal as written"} & set(Reader(full_page()).words())
+
+
+def test_page_shows_texts_as_they_were_written() -> None:
+    document = Document.from_text("Zukofsky, Louis. (1948)")
+    author = [[Segment(0, 4, "author")]]
+    page = Reader(html_report([document], author, [[]]))
+    assert page.words("span") == ["Zukofsky, Louis. "]
+    assert "Zukofsky, Louis. (1948)" in page.words("div")
+    page = Reader(html_report([document.tokens], author, [[]]))
+    assert page.words("span") == ["Zukofsky , Louis . "]
+
+
+def test_worst_sequences_gold_beside_predicted() -> None:
     reader = Reader(full_page())
     assert reader.words("h3") == [
-        "Sentence 1: 1 wrong boundary, 1 wrong label",
-        "Sentence 3: 1 invented",
+        "Sequence 1: 1 wrong boundary, 1 wrong label",
+        "Sequence 3: 1 invented",
     ]
     assert reader.words("h4") == ["gold", "predicted"] * 2
     assert reader.words("i") == [*["wrong boundary", "wrong label"] * 2, "invented"]
@@ -255,26 +275,34 @@ def test_diagram_is_an_image_with_a_column_for_each_bin() -> None:
     ET.fromstring(diagram(reliability([], [])))
 
 
-def test_heat_map_shows_every_count() -> None:
+def test_heat_map_shows_the_counts_of_confused_labels() -> None:
     found = confusion(GOLD, PREDICTED)
     reader = Reader(heat_map(found))
     titles = [cell["title"] for cell in reader.all("td") if "title" in cell]
-    names = [*found.labels, "(none)"]
+    kept = {"LOC": 0, "PER": 2, "(none)": 3}  # ORG was only invented
     assert titles == [
         f"gold {a}, predicted {b}: {found.counts[i, j]}"
-        for i, a in enumerate(names)
-        for j, b in enumerate(names)
+        for a, i in kept.items()
+        for b, j in kept.items()
         if (i, j) != (3, 3)
     ]
+    assert "Of 3 labels, 1 was never taken for another one." in reader.words("caption")[0]
+    assert "0" not in reader.words("td")
 
 
-def test_heat_map_keeps_the_most_frequent_labels() -> None:
+def test_heat_map_keeps_the_most_confused_labels() -> None:
     counts = np.diag(np.arange(41))
     counts[-1, -1] = 0
-    reader = Reader(heat_map(Confusion(tuple(f"L{y:02}" for y in range(40)), counts)))
+    labels = tuple(f"L{y:02}" for y in range(40))
+    assert Reader(heat_map(Confusion(labels, counts))).words() == [
+        "No label was taken for another one."
+    ]
+    counts[range(1, 40), range(39)] = range(1, 40)  # each for the one before it
+    reader = Reader(heat_map(Confusion(labels, counts)))
     rows = [text for text in reader.words("th") if text.startswith("L")]
-    assert rows[:30] == [f"L{y}" for y in range(10, 40)]
-    assert "The 30 most frequent labels of 40." in reader.words("caption")[0]
+    assert rows == [f"L{y}" for y in range(24, 39)]  # L39 only for L38
+    text = "The 15 labels of 40 that were taken for others most often."
+    assert text in reader.words("caption")[0]
 
 
 def test_notes_of_segments() -> None:

@@ -40,7 +40,7 @@ def model(request: pytest.FixtureRequest) -> Any:
 # -- rules about segments, kept by tags ------------------------------------------------------------
 
 
-SCHEMES = ["BIO", "IOB1", "BIOES", "BCEU", "plain"]
+SCHEMES = ["BIO", "IOB1", "BIOES", "BCEU", "plain", "IO", "IOE1", "IOE2"]
 
 
 @st.composite
@@ -49,7 +49,7 @@ def chains(draw: st.DrawFn) -> tuple[Potentials, Any, Rules]:
     scheme = draw(st.sampled_from(SCHEMES))
     T, seed = draw(st.integers(1, 4)), draw(st.integers(0, 10**6))
     one = [(0, 1, "a"), (1, 2, "a"), (2, 5, "b"), (5, 7, "a")]
-    some = [*([] if scheme == "plain" else [one]), [(0, 1, "b")], [(0, 3, "a")]]
+    some = [*([] if scheme in ("plain", "IO") else [one]), [(0, 1, "b")], [(0, 3, "a")]]
     states = sorted({tag for s in some for tag in to_tags(s, scheme, 8)})
     tags = tag_set(tuple(states), scheme, "O")
     rng = np.random.default_rng(seed)

@@ -6,11 +6,14 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seqeval.scheme import BILOU, IOB1, IOB2, IOBES, IOE1, IOE2, Tokens
+from seqeval_gaps import missed_by_seqeval
 
 from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, message
 from caesura.segments import (
@@ -24,6 +27,7 @@ from caesura.segments import (
 )
 
 LETTERED = [scheme for scheme in TAG_SCHEMES if scheme != "plain"]
+MARKED = [scheme for scheme in LETTERED if scheme != "IO"]  # tells adjacent segments apart
 LABELS = {
     "typed": st.sampled_from(["PER", "LOC"]),
     "untyped": st.just(""),
@@ -215,7 +219,7 @@ def test_fill_gaps_rejects_other_lengths(outside_length: int) -> None:
 # ---- round trips (Z3) -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", LETTERED)
+@pytest.mark.parametrize("scheme", MARKED)
 @pytest.mark.parametrize("labels", LABELS)
 @settings(deadline=None)
 @given(data=st.data())
@@ -225,21 +229,25 @@ def test_round_trip(scheme: str, labels: str, data: st.DataObject) -> None:
     assert len(tags) == length
     assert from_tags(tags, scheme) == segments
     assert from_tags(tags, scheme, repair="repair") == segments
+    assert from_tags(tags, scheme, repair="drop") == segments
 
 
+@pytest.mark.parametrize("scheme", ["plain", "IO"])
 @pytest.mark.parametrize("labels", LABELS)
 @settings(deadline=None)
 @given(data=st.data())
-def test_round_trip_plain(labels: str, data: st.DataObject) -> None:
+def test_round_trip_without_boundaries(scheme: str, labels: str, data: st.DataObject) -> None:
     drawn, length = data.draw(spans(LABELS[labels]))
     segments = touching_labels_differ(drawn)
-    assert from_tags(to_tags(segments, "plain", length), "plain") == segments
+    for repair in ("error", "repair", "drop"):
+        tags = to_tags(segments, scheme, length)
+        assert from_tags(tags, scheme, repair=repair) == segments
     if segments != drawn:
-        with pytest.raises(InvalidInput, match="plain scheme would lose the boundary"):
-            to_tags(drawn, "plain", length)
+        with pytest.raises(InvalidInput, match=f"{scheme} scheme would lose the boundary"):
+            to_tags(drawn, scheme, length)
 
 
-@pytest.mark.parametrize("scheme", LETTERED)
+@pytest.mark.parametrize("scheme", MARKED)
 @settings(deadline=None)
 @given(drawn=spans(st.sampled_from(["word", "", "name"])))
 def test_round_trip_untyped_label(scheme: str, drawn: tuple[list[Segment], int]) -> None:
@@ -267,13 +275,14 @@ def test_outside_segments_are_written_as_gaps(
 @settings(deadline=None)
 @given(data=st.data())
 def test_well_formed_tags_are_exactly_those_written(scheme: str, data: st.DataObject) -> None:
-    letters = sorted(set("".join(to_tags([(0, 3, ""), (3, 6, ""), (6, 7, "")], scheme))))
+    every = [(0, 3, ""), (4, 6, ""), *([(6, 9, "")] if scheme != "IO" else [])]
+    letters = sorted(set("".join(to_tags(every, scheme))) - {"O"})
     tag = st.sampled_from(["O", *(f"{a}-{b}" for a in letters for b in "XY"), *letters])
     tags = data.draw(st.lists(tag, max_size=6))
     segments = from_tags(tags, scheme, repair="repair")
     written = to_tags(segments, scheme, len(tags))
     if written == tags:
-        assert from_tags(tags, scheme) == segments
+        assert from_tags(tags, scheme) == from_tags(tags, scheme, repair="drop") == segments
     else:
         wrong = next(t for t, tag in enumerate(tags) if tag != written[t])
         with pytest.raises(InvalidInput, match=rf"^tags\[{wrong}\]: got '{tags[wrong]}', expected"):
@@ -291,6 +300,8 @@ WRITTEN = {
     "BMES": "S-LOC B-LOC M-LOC E-LOC O B-PER E-PER",
     "BCEU": "U-LOC B-LOC C-LOC E-LOC O B-PER E-PER",
     "SA": "S-LOC S-LOC A-LOC A-LOC O S-PER A-PER",
+    "IOE1": "E-LOC I-LOC I-LOC I-LOC O I-PER I-PER",
+    "IOE2": "E-LOC I-LOC I-LOC E-LOC O I-PER E-PER",
 }
 ALIASES = {
     "BIO": ["bio", "IOB2", "iob2", "BIO2"],
@@ -300,10 +311,12 @@ ALIASES = {
     "BMES": ["bmes", "BMESO"],
     "BCEU": ["bceu", "BCEUO"],
     "SA": ["sa", "S/A", "s/a"],
+    "IOE1": ["ioe1"],
+    "IOE2": ["ioe2"],
 }
 
 
-@pytest.mark.parametrize("scheme", LETTERED)
+@pytest.mark.parametrize("scheme", MARKED)
 def test_each_scheme_by_hand(scheme: str) -> None:
     tags = WRITTEN[scheme].split()
     for name in [scheme, *ALIASES[scheme]]:
@@ -320,17 +333,26 @@ def test_plain_by_hand() -> None:
     assert to_tags([(0, 1, "O"), (1, 2, "O")], "plain") == ["O", "O"]
 
 
+def test_io_by_hand() -> None:
+    assert to_tags(NAMES[1:], "io", 8) == split("O I-LOC I-LOC I-LOC O I-PER I-PER O")
+    assert from_tags(split("O I-LOC I-LOC I-LOC O I-PER I-PER O"), "IO") == NAMES[1:]
+    with pytest.raises(InvalidInput, match="the IO scheme would lose the boundary: use BIO"):
+        to_tags(NAMES, "IO")
+
+
 def test_page_shows_what_the_code_writes() -> None:
     page = Path(__file__).parent.parent / "docs" / "tag-schemes.md"
     rows = [line.strip("|").split("|") for line in page.read_text("utf-8").splitlines()]
     shown = {row[0].split()[0]: row[2].split() for row in rows if len(row) == 3 and row[0].strip()}
-    assert {scheme: shown[scheme] for scheme in LETTERED} == {
+    assert {scheme: shown[scheme] for scheme in MARKED} == {
         scheme: tags.split() for scheme, tags in WRITTEN.items()
     }
 
 
 def test_unknown_scheme_names_all() -> None:
-    text = r"scheme: got 'IOB', expected plain, BIO \(IOB2, BIO2\), IOB1, .*SA \(S/A\)"
+    text = (
+        r"scheme: got 'IOB', expected plain, BIO \(IOB2, BIO2\), IOB1, .*SA \(S/A\), IO, IOE1, IOE2"
+    )
     with pytest.raises(InvalidInput, match=text):
         from_tags([], "IOB")
     with pytest.raises(InvalidInput, match="scheme: got None"):
@@ -414,6 +436,10 @@ ILL_FORMED = [
     ("BCEU", "U-X C-X E-X", [(0, 1, "X"), (1, 3, "X")], 1, "B-X"),
     ("SA", "A A S", [(0, 2, ""), (2, 3, "")], 0, "S"),
     ("SA", "S-X A-Y", [(0, 1, "X"), (1, 2, "Y")], 1, "S-Y"),
+    ("IOE1", "I-X E-X O", [(0, 2, "X")], 1, "I-X"),
+    ("IOE1", "E-X I-Y", [(0, 1, "X"), (1, 2, "Y")], 0, "I-X"),
+    ("IOE2", "I-X I-X O", [(0, 2, "X")], 1, "E-X"),
+    ("IOE2", "I-X E-Y", [(0, 1, "X"), (1, 2, "Y")], 0, "E-X"),
 ]
 
 
@@ -428,7 +454,7 @@ def test_ill_formed_tags_by_hand(
         from_tags(sequence, scheme)
 
 
-@pytest.mark.parametrize("repair", ["error", "repair"])
+@pytest.mark.parametrize("repair", ["error", "repair", "drop"])
 @pytest.mark.parametrize(
     ("scheme", "tag", "letters"),
     [
@@ -443,6 +469,9 @@ def test_ill_formed_tags_by_hand(
         ("BMES", "I", "B, M, E, S"),
         ("BCEU", "S-X", "B, C, E, U"),
         ("SA", "B", "S, A"),
+        ("IO", "B-X", "I"),
+        ("IOE1", "B-X", "I, E"),
+        ("IOE2", "S-X", "I, E"),
     ],
 )
 def test_unknown_letters_are_always_errors(
@@ -454,7 +483,9 @@ def test_unknown_letters_are_always_errors(
 
 
 def test_wrong_arguments_of_from_tags() -> None:
-    with pytest.raises(InvalidInput, match="repair: got True, expected 'error' or 'repair'"):
+    with pytest.raises(
+        InvalidInput, match="repair: got True, expected 'error', 'repair' or 'drop'"
+    ):
         from_tags(["O"], "BIO", repair=True)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match=r"tags\[1\]: got 3, expected a string"):
         from_tags(["O", 3], "BIO")  # type: ignore[list-item]
@@ -480,10 +511,16 @@ def conlleval(tags: list[str]) -> list[tuple[int, int, str]]:
     return chunks
 
 
-@pytest.mark.parametrize(("scheme", "letters"), [("BIO", "BI"), ("IOB1", "BI"), ("BIOES", "BIES")])
+@pytest.mark.parametrize(
+    ("scheme", "letters"),
+    [
+        *[("BIO", "BI"), ("IOB1", "BI"), ("BIOES", "BIES")],
+        *[("IO", "I"), ("IOE1", "IE"), ("IOE2", "IE")],
+    ],
+)
 def test_repair_is_the_rule_of_conlleval(scheme: str, letters: str) -> None:
     alphabet = ["O", *(f"{letter}-{label}" for letter in letters for label in "XY")]
-    for n in range(6 if letters == "BI" else 5):
+    for n in range(5 if letters == "BIES" else 6):
         for tags in itertools.product(alphabet, repeat=n):
             assert from_tags(tags, scheme, repair="repair") == conlleval(list(tags))
 
@@ -498,6 +535,65 @@ def test_four_letter_schemes_are_one_but_for_the_letters(scheme: str, letters: s
         renamed = [rename[tag[0]] + tag[1:] for tag in tags]
         repaired = from_tags(tags, "BIOES", repair="repair")
         assert from_tags(renamed, scheme, repair="repair") == repaired
+
+
+# ---- dropping what is ill formed, as seqeval's strict mode does --------------------------------
+
+SEQEVAL = {
+    "BIO": (IOB2, "BI"),
+    "IOB1": (IOB1, "BI"),
+    "IOE1": (IOE1, "IE"),
+    "IOE2": (IOE2, "IE"),
+    "BIOES": (IOBES, "BIES"),
+    "BILOU": (BILOU, "BILU"),
+}
+
+
+def strict(tags: list[str], scheme: Any) -> list[tuple[int, int, str]]:
+    """Return the entities that seqeval finds in its strict mode."""
+    return [(one.start, one.end, one.tag) for one in Tokens(tags, scheme).entities]
+
+
+@pytest.mark.parametrize("scheme", SEQEVAL)
+def test_drop_is_the_strict_mode_of_seqeval(scheme: str) -> None:
+    """All tags of up to 5 tokens; where seqeval lacks a pattern, it differs, and only there."""
+    theirs, letters = SEQEVAL[scheme]
+    alphabet = ["O", *(f"{letter}-{label}" for letter in letters for label in "XY")]
+    for n in range(5 if len(letters) > 2 else 6):
+        for tags in itertools.product(alphabet, repeat=n):
+            if not missed_by_seqeval(tags, scheme):
+                assert from_tags(tags, scheme, repair="drop") == strict([*tags], theirs), tags
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "ours", "theirs"),
+    [
+        ("IOB1", "I-X B-X B-Y", [(0, 1, "X"), (1, 2, "X")], [(0, 1, "X")]),
+        ("IOE1", "E-X I-X", [(0, 1, "X"), (1, 2, "X")], [(1, 2, "X")]),
+    ],
+)
+def test_where_seqeval_reads_less(scheme: str, tags: str, ours: Any, theirs: Any) -> None:
+    """E-X I-X is well formed: IOE1 writes two segments so."""
+    assert from_tags(split(tags), scheme, repair="drop") == ours
+    assert strict(split(tags), SEQEVAL[scheme][0]) == theirs
+    assert missed_by_seqeval(split(tags), scheme)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "tags", "kept"),
+    [
+        ("BIO", "O I-X I-X B-Y I-X", [(3, 4, "Y")]),
+        ("IOB1", "O B-X I-X", [(2, 3, "X")]),
+        ("IOE1", "I-X E-X O I-Y", [(3, 4, "Y")]),
+        ("IOE2", "I-X I-X O I-Y E-Y", [(3, 5, "Y")]),
+        ("BIOES", "B-X I-X O S-Y E-X", [(3, 4, "Y")]),
+        ("BMES", "B M S E", [(2, 3, "")]),
+        ("BCEU", "C-X E-X B-X E-X", [(2, 4, "X")]),
+        ("SA", "A A S A", [(2, 4, "")]),
+    ],
+)
+def test_dropped_by_hand(scheme: str, tags: str, kept: list[tuple[int, int, str]]) -> None:
+    assert from_tags(split(tags), scheme, repair="drop") == kept
 
 
 # ---- BCEU sequences and segmentations are in bijection (S27, W1) ------------------------------

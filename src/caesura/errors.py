@@ -29,6 +29,7 @@ __all__ = [
     "MissingPackage",
     "NotFitted",
     "TooLarge",
+    "counted",
     "message",
     "not_fitted",
 ]
@@ -227,6 +228,17 @@ class MissingPackage(CaesuraError, ImportError):  # noqa: N818 - a condition, no
             f"{user} needs {package}, which is not installed; run pip install 'caesura[{extra}]'"
         )
         self.name = package
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number and a noun, in the plural unless there is one.
+
+    Examples
+    --------
+    >>> counted(1, "sequence"), counted(2000, "sequence")
+    ('1 sequence', '2,000 sequences')
+    """
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def message(argument: str, came: object, expected: str, remedy: str) -> str:

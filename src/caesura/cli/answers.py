@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
-from caesura.cli.measuring import same_sequences
+from caesura.cli.measuring import same_number, same_tokens
 from caesura.cli.output import warn
-from caesura.cli.reading import Reading, is_model, labelled, load_model, naming, read, read_all
+from caesura.cli.reading import (
+    Reading,
+    conlleval_options,
+    is_model,
+    labelled,
+    load_model,
+    naming,
+    read,
+    report_notes,
+)
+from caesura.corpora import SideBySide, detect, read_conlleval
+from caesura.corpora.corpus import OnError
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
 from caesura.segments import Segment
 
-__all__ = ["Found", "System", "confident", "gold_of"]
+__all__ = ["Found", "Gold", "System", "answered", "confident", "gold_of", "side_by_side"]
 
 Found = list[list[Segment]]  # of each sequence
 _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
@@ -32,18 +43,52 @@ def confident(model: Any, documents: list[Document], **options: Any) -> list[lis
     return found
 
 
-def gold_of(path: str, reading: Reading, *systems: System) -> list[Document]:
+def side_by_side(path: str, reading: Reading) -> SideBySide:
+    """Return the gold and the predicted segments of a file that has the tags of both."""
+    form = reading.format or detect(path)
+    if form not in ("conll", "text"):
+        raise InvalidInput(
+            f"{path}: got one file, which is {form}, expected two, or columns with gold and "
+            "predicted tags side by side; give the predictions as a second file"
+        )
+    on_error: OnError = "skip" if reading.skip_errors else "raise"
+    found = read_conlleval(path, **conlleval_options(path, reading), on_error=on_error)
+    report_notes(found, path)
+    labelled(found.documents, path)
+    return found
+
+
+class Gold(NamedTuple):
+    """Labelled sequences, and where in their file they stand: some may have been left out."""
+
+    documents: list[Document]
+    places: list[int]
+    total: int  # with those that were left out
+
+
+def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
+    """Read labelled sequences, and note the places of those that cannot be read."""
+    corpus = read(path, reading, tokeniser=tokeniser)
+    documents = list(corpus)
+    report_notes(corpus, path)
+    labelled(documents, path)
+    left_out = set(corpus.notes.skipped_at)
+    total = len(documents) + len(left_out)
+    return Gold(documents, [i for i in range(total) if i not in left_out], total)
+
+
+def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
     """Return the labelled sequences of a file, cut as all models among the systems cut."""
     if is_model(path):
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]
     first: Any = models[0].model.tokeniser if models else None
-    gold = labelled(read_all(path, reading, tokeniser=first), path)
+    gold = _placed(path, reading, first)
     for other in models[1:]:
         cutter = other.model.tokeniser
         if reading.tokeniser is None and Tokeniser.of(cutter) != Tokeniser.of(first):
             again = None if path == "-" else read(path, reading, tokeniser=cutter)
-            if _cut_otherwise(gold, again):
+            if _cut_otherwise(gold.documents, again):
                 raise InvalidInput(
                     f"{other.path}: got a model that cuts text by {cutter!r}, expected {first!r}, "
                     f"as {models[0].path} cuts {path}; give sequences that are cut into tokens, or "
@@ -87,12 +132,46 @@ class System:
         segments = [[one.segment for one in some] for some in answers]
         return segments, [[one.probability for one in some] for some in answers]
 
-    def segments(self, gold: list[Document], name: str, reading: Reading) -> Found:
-        """Return what it says about sequences, which come from the file `name`."""
+    def segments(self, gold: Gold, name: str, reading: Reading) -> list[list[Segment] | None]:
+        """Return what it says about sequences, which come from the file `name`.
+
+        None stands for a prediction that was left out because it cannot be read.
+        """
         if self.model is not None:
             with naming(name):
-                found: Found = self.model.predict(gold)
+                found: list[list[Segment] | None] = self.model.predict(gold.documents)
             return found
-        documents = labelled(read_all(self.path, reading), self.path)
-        same_sequences(gold, documents, (name, self.path))
-        return [list(document.segments or ()) for document in documents]
+        own = _placed(self.path, reading)
+        places = gold.places
+        if own.total != gold.total:  # what was left out of gold may never have been predicted
+            own = own._replace(places=list(range(len(own.documents))))
+            places = list(range(len(gold.documents)))
+            same_number(gold.documents, own.documents, (name, self.path))
+        said = dict(zip(own.places, own.documents, strict=True))
+        for i, (place, document) in enumerate(zip(places, gold.documents, strict=True), 1):
+            if place in said:
+                same_tokens(document, said[place], i, (name, self.path))
+        answers = (said.get(place) for place in places)
+        return [None if one is None else list(one.segments or ()) for one in answers]
+
+
+def answered(
+    gold: list[Document], *systems: list[list[Segment] | None]
+) -> tuple[list[Document], list[Found]]:
+    """Return the sequences about which all systems say something, and what they say.
+
+    Examples
+    --------
+    >>> ann, bob = Document(("Ann",)), Document(("Bob",))
+    >>> kept, (one, two) = answered([ann, bob], [[], []], [None, []])
+    >>> [document.tokens for document in kept], one, two
+    ([('Bob',)], [[]], [[]])
+    """
+    rows = [row for row in zip(gold, *systems, strict=True) if None not in row]
+    left_out = len(gold) - len(rows)
+    if left_out:
+        warn(f"left out on all sides, because one side cannot be read: {left_out:,}")
+    if not rows:
+        raise InvalidInput("got no sequence that can be read on all sides; correct the files")
+    documents, *found = (list(column) for column in zip(*rows, strict=True))
+    return documents, found

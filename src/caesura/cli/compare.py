@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from caesura.cli.answers import System, gold_of
+from caesura.cli.answers import System, answered, gold_of
 from caesura.cli.command import command
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import Reading, Trust
@@ -24,8 +24,8 @@ def compare(
     gold: Annotated[str, typer.Argument(metavar="GOLD", help="Labelled sequences.")],
     a: Named,
     b: Named,
-    rounds: Annotated[int, typer.Option(min=1, help="How often answers are swapped.")] = 9999,
-    seed: Annotated[int, typer.Option(min=0, help="Of the swaps.")] = 0,
+    rounds: Annotated[int, typer.Option(min=1, help="Number of randomisation rounds.")] = 9999,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
     trust: Trust = False,
     json: Json = False,
@@ -39,8 +39,9 @@ def compare(
 
     systems = [System(path, trust=trust) for path in (a, b)]
     documents = gold_of(gold, reading, *systems)
-    of_a, of_b = [system.segments(documents, gold, reading) for system in systems]
-    truth = [document.segments or () for document in documents]
+    said = [system.segments(documents, gold, reading) for system in systems]
+    kept, (of_a, of_b) = answered(documents.documents, *said)
+    truth = [document.segments or () for document in kept]
     result = compared(truth, of_a, of_b, rounds=rounds, seed=seed)
     if json:
         scores = {

@@ -13,6 +13,7 @@ from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.reading import Reading, read, report_notes, write_corpus
 from caesura.corpora import detect
 from caesura.documents import Document
+from caesura.errors import counted
 
 __all__ = ["convert"]
 
@@ -82,4 +83,4 @@ def convert(
             }
         )
     elif output != "-":
-        note(f"{count:,} sequences: {output}")
+        note(f"{counted(count, 'sequence')}: {output}")

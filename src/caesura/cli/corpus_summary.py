@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from caesura.cli.output import say, table
 from caesura.documents import Document
+from caesura.errors import counted
 from caesura.segments import Segment
 
 __all__ = ["Label", "Summary", "overlap", "show", "summarise"]
@@ -66,7 +67,7 @@ class Summary(NamedTuple):
                 "correct one of them"
             )
         if self.empty:
-            said.append(f"{self.empty} sequences without tokens")
+            said.append(f"{counted(self.empty, 'sequence')} without tokens")
         return said
 
     def as_json(self) -> dict[str, Any]:

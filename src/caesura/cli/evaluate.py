@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
 
 from caesura.cli import measuring
-from caesura.cli.answers import System, gold_of
+from caesura.cli.answers import System, answered, gold_of, side_by_side
 from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
 from caesura.cli.reading import Reading, Trust, is_model
 from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
+from caesura.evaluation.report import AVERAGES
+from caesura.evaluation.scores import Share
 from caesura.render import text
 from caesura.segments import Segment
 
@@ -32,6 +35,30 @@ class Showing(NamedTuple):
         int,
         typer.Option("--worst", "-w", min=0, help="Show the N sequences with most mistakes."),
     ] = 0
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="LABEL", help="Count this label only; repeat."),
+    ] = None
+    beta: Annotated[
+        float,
+        typer.Option(help="Show F-beta, too: recall counts BETA times as much as precision."),
+    ] = 1.0
+    average: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--average",
+            metavar="NAME",
+            help=f"Averages to show, all by default: {', '.join(AVERAGES)}; repeat.",
+        ),
+    ] = None
+    side_by_side: Annotated[
+        bool,
+        typer.Option(
+            "--side-by-side",
+            help="GOLD has gold and predicted tags in its last two columns: the default for one "
+            "file.",
+        ),
+    ] = False
     confidence: Annotated[
         float | None, typer.Option(help="Intervals by resampling, as 0.95.", show_default=False)
     ] = None
@@ -42,23 +69,29 @@ class Showing(NamedTuple):
     html: Annotated[
         Path | None, typer.Option(help="Write a page with plots and the worst sequences.")
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = 0
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads of a model.")] = None
     trust: Trust = False
 
 
 @command(
     "caesura evaluate gold.jsonl predicted.jsonl --worst 5\n"
-    "caesura evaluate citations.model test.jsonl --json"
+    "caesura evaluate citations.model test.jsonl --json\n"
+    "caesura evaluate conlleval.txt --repair repair"
 )
 def evaluate(
     first: Annotated[
-        str, typer.Argument(metavar="GOLD", help="Labelled sequences (or a model, then GOLD).")
+        str,
+        typer.Argument(
+            metavar="GOLD",
+            help="Labelled sequences (or a model, then GOLD); alone, a file with gold and "
+            "predicted tags in its last two columns, as conlleval reads it.",
+        ),
     ],
     second: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="PREDICTED", help="The same with predicted segments, or a model."),
-    ],
+    ] = None,
     showing: Showing = Showing(),  # noqa: B008 - a frozen tuple
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
@@ -67,39 +100,77 @@ def evaluate(
 
     A segment is right if its start, its end and its label are, as conlleval and seqeval count.
     """
-    name, system = (second, first) if is_model(first) else (first, second)
-    share = showing.confidence
     _check(showing)
     check_apart((showing.html,), (first, second, showing.train))
-    asked = System(system, showing.threads, showing.trust)
-    gold = gold_of(name, reading, asked)
-    chances = None
-    if asked.model is not None and (showing.details or showing.html):
-        found, chances = asked.confident(gold, name)
-    else:
-        found = asked.segments(gold, name, reading)
+    answers = _answers(first, second, showing, reading)
+    gold, found, chances = answers.gold, answers.found, answers.chances
+    if showing.only:
+        gold, found, chances = measuring.only(gold, found, chances, showing.only)
     words = None
     if showing.train is not None:
-        words = measuring.vocabulary(gold_of(showing.train, reading, asked))
-    report = measuring.measure(gold, found, confidence=share, vocabulary=words, seed=showing.seed)
+        words = measuring.vocabulary(gold_of(showing.train, reading, *answers.systems).documents)
+    report = measuring.measure(
+        *(gold, found),
+        confidence=showing.confidence,
+        vocabulary=words,
+        seed=showing.seed,
+        beta=showing.beta,
+    )._replace(tags=answers.tags)
     more = measuring.details(gold, found, chances) if showing.details else []
     if showing.html is not None:
-        page = measuring.page(gold, found, chances, words)
+        page = measuring.page(gold, found, chances, words, beta=showing.beta, tags=answers.tags)
         with written(showing.html), writing(showing.html) as file:
             file.write(page)
     if json:
         emit(measuring.as_json(report) | {what: measuring.plain(one) for what, one in more})
         return
-    say(str(report))
+    say(report.shown(showing.average) if showing.average else str(report))
     for what, one in more:
         say(f"\n{what}\n{one}")
     _worst(gold, found, showing.worst)
+
+
+class _Answers(NamedTuple):
+    """What is compared."""
+
+    gold: list[Document]
+    found: list[list[Segment]]
+    chances: list[list[float]] | None = None  # of the predicted segments of a model
+    tags: Share | None = None  # equal ones, where they are known
+    systems: tuple[System, ...] = ()
+
+
+def _answers(first: str, second: str | None, showing: Showing, reading: Reading) -> _Answers:
+    """Return the gold and the predicted segments, from one file or from two."""
+    if second is None:
+        if is_model(first):
+            raise typer.BadParameter("give labelled sequences beside the model", param_hint="GOLD")
+        pairs = side_by_side(first, reading)
+        tags = Share(pairs.tags, pairs.equal_tags)
+        return _Answers(pairs.documents, pairs.predicted, tags=tags)
+    if showing.side_by_side:
+        raise typer.BadParameter("got two files, expected one", param_hint="--side-by-side")
+    name, path = (second, first) if is_model(first) else (first, second)
+    system = System(path, showing.threads, showing.trust)
+    gold = gold_of(name, reading, system)
+    if system.model is not None and (showing.details or showing.html):
+        found, chances = system.confident(gold.documents, name)
+        return _Answers(gold.documents, found, chances, systems=(system,))
+    kept, (said,) = answered(gold.documents, system.segments(gold, name, reading))
+    return _Answers(kept, said, systems=(system,))
 
 
 def _check(showing: Showing) -> None:
     """Raise for what would fail only after all else is done."""
     if showing.confidence is not None and not 0 < showing.confidence < 1:
         raise typer.BadParameter("a share between 0 and 1", param_hint="--confidence")
+    for name in showing.average or ():
+        if name not in AVERAGES:
+            wrong = f"got {name}, expected {', '.join(AVERAGES)}"
+            raise typer.BadParameter(wrong, param_hint="--average")
+    if not 0 < showing.beta < math.inf:
+        wrong = f"got {showing.beta:g}, expected a number above 0"
+        raise typer.BadParameter(wrong, param_hint="--beta")
     if showing.html is not None:
         check_output(showing.html)
 
@@ -108,16 +179,9 @@ def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None
     """Show the sequences with most mistakes, gold above predicted."""
     if not count:
         return
-    pairs = []
-    for i, (document, said) in enumerate(zip(gold, found, strict=True)):
-        right = {s for s in document.segments or () if s.label != "O"}
-        wrong = len(right ^ set(said))
-        if wrong:
-            pairs.append((wrong, i))
-    pairs.sort(key=lambda pair: (-pair[0], pair[1]))
     labels = sorted({s.label for one in gold for s in one.segments or ()})
-    for wrong, i in pairs[:count]:
-        say(f"\nsequence {i + 1}, {wrong} segments differ")
+    for i, wrong in measuring.worst(gold, found, count):
+        say(f"\nsequence {i + 1}: {wrong}")
         document = gold[i]
         for head, segments in (("gold     ", document.segments or ()), ("predicted", found[i])):
             said_so = text(*as_written(document, segments), labels=labels, width=10**9)

@@ -19,7 +19,7 @@ from caesura.cli.reading import Reading, labelled, naming, read_all
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation import segment_counts
 
 __all__ = ["learning_curve"]
@@ -176,7 +176,7 @@ def _report(points: Sequence[Point], png: Path | None, tested: int, json: bool) 
     for point in points:
         curves.setdefault(point.model, []).append((point.sequences, point.f1))
     if png is not None:
-        title = f"tested on {tested} sequences"
+        title = f"tested on {counted(tested, 'sequence')}"
         picture(png, curves, title, ("training sequences", "segment F1"))
     if json:
         emit({"tested_on": tested, "points": [point._asdict() for point in points]})
@@ -192,7 +192,7 @@ def _report(points: Sequence[Point], png: Path | None, tested: int, json: bool) 
     say()
     for line in characters(curves):
         say(line)
-    say(f"\nsegment F1 on {tested} sequences; {_advice(curves)}")
+    say(f"\nsegment F1 on {counted(tested, 'sequence')}; {_advice(curves)}")
 
 
 def _advice(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:

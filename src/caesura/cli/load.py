@@ -13,7 +13,7 @@ from caesura.cli.command import command
 from caesura.cli.output import Json, Ticker, emit, note, say, warn
 from caesura.cli.reading import Trust, load_model
 from caesura.cli.rules import Rules
-from caesura.errors import CaesuraError, InvalidInput
+from caesura.errors import CaesuraError, InvalidInput, counted
 
 if TYPE_CHECKING:
     from caesura.records import Loaded, Progress
@@ -199,7 +199,7 @@ class _Shown:
         self._ticker(progress.records, share)
         if not self._ticker.show and time.monotonic() - self._last >= EVERY:
             self._last = time.monotonic()
-            note(f"{progress.records:,} records done" + (f", {share}" if share else ""))
+            note(f"{counted(progress.records, 'record')} done" + (f", {share}" if share else ""))
 
 
 def _duration(seconds: float) -> str:
@@ -222,7 +222,7 @@ def _report(done: Loaded, json: bool) -> None:
     for old, new in done.renamed.items():
         note(f"{old!r} is stored in the column {new!r}, as its own name is taken")
     if done.skipped:
-        warn(f"skipped {done.skipped:,} records that cannot be read")
+        warn(f"skipped {counted(done.skipped, 'record')} that cannot be read")
     if done.stale:
         warn(
             f"the input has changed: {done.stale:,} rows of its earlier state are in the table; "
@@ -234,7 +234,7 @@ def _report(done: Loaded, json: bool) -> None:
     pace = f", {done.written / done.seconds:,.0f} a second" if done.seconds > 10 else ""
     already = "" if done.written == done.rows else f" ({done.rows - done.written:,} were there)"
     say(
-        f"{done.records:,} records, {done.written:,} new rows{already}, "
+        f"{counted(done.records, 'record')}, {counted(done.written, 'new row')}{already}, "
         f"{done.review:,} of them for review{pace}: {done.into}, table {done.table}"
     )
     if sys.stderr.isatty() and done.written:

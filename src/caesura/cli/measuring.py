@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from caesura import evaluation
 from caesura.documents import Document
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, counted
+from caesura.evaluation.mistakes import kinds_of, worst_first
+from caesura.evaluation.pairs import labels_among
 from caesura.segments import Segment
 
-__all__ = ["as_json", "details", "measure", "page", "plain", "same_sequences", "vocabulary"]
+__all__ = ["as_json", "details", "measure", "only", "page", "plain", "same_number", "same_tokens"]
+__all__ += ["vocabulary", "worst"]
 
 Found = Sequence[Sequence[Segment]]  # of each sequence
 Chances = Sequence[Sequence[float]]  # the probability of each of them
@@ -24,6 +28,7 @@ def measure(
     confidence: float | None = None,
     vocabulary: set[str] | None = None,
     seed: int = 0,
+    beta: float = 1.0,
 ) -> Any:
     """Return the report of predicted segments against those of documents.
 
@@ -42,7 +47,53 @@ def measure(
         vocabulary=vocabulary,
         confidence=confidence,
         seed=seed,
+        beta=beta,
     )
+
+
+def only(
+    documents: Sequence[Document], predicted: Found, chances: Chances | None, labels: Sequence[str]
+) -> tuple[list[Document], list[list[Segment]], list[list[float]] | None]:
+    """Return documents, predicted segments and their probabilities with some labels only.
+
+    Examples
+    --------
+    >>> gold = [Document(("Ann", "Lee"), segments=((0, 1, "PER"), (1, 2, "LOC")))]
+    >>> kept, found, _ = only(gold, [[Segment(1, 2, "LOC")]], None, ["PER"])
+    >>> kept[0].segments, found
+    ((Segment(start=0, end=1, label='PER'),), [[]])
+    """
+    gold = [document.segments or () for document in documents]
+    known = {segment.label for side in (*gold, *predicted) for segment in side} - {"O"}
+    try:
+        kept = labels_among(known, labels)
+    except InvalidInput as error:
+        raise error.changed(argument="--only") from None
+    shares = None
+    if chances is not None:
+        both = (zip(*pair, strict=True) for pair in zip(predicted, chances, strict=True))
+        shares = [[p for segment, p in some if segment.label in kept] for some in both]
+    return (
+        [
+            replace(document, segments=tuple(s for s in some if s.label in kept))
+            for document, some in zip(documents, gold, strict=True)
+        ],
+        [[s for s in some if s.label in kept] for some in predicted],
+        shares,
+    )
+
+
+def worst(documents: Sequence[Document], predicted: Found, n: int) -> list[tuple[int, str]]:
+    """Return the sequences with the most mistakes, each with what is wrong in it.
+
+    Examples
+    --------
+    >>> gold = [Document(("Ann", "Lee"), segments=((0, 2, "PER"),))]
+    >>> worst(gold, [[Segment(0, 1, "PER")]], 5)
+    [(0, '1 wrong boundary')]
+    """
+    found = evaluation.matches([document.segments or () for document in documents], predicted)
+    return [(i, kinds_of(found[i])) for i in worst_first(found)[:n]]
 
 
 def vocabulary(documents: Sequence[Document]) -> set[str]:
@@ -85,49 +136,50 @@ def page(
     predicted: Found,
     chances: Chances | None = None,
     words: set[str] | None = None,
+    **options: Any,
 ) -> str:
     """Return the report as a page."""
     gold = [list(document.segments or ()) for document in documents]
     found = [list(one) for one in predicted]
     return str(
-        evaluation.html_report(documents, gold, found, probabilities=chances, vocabulary=words)
+        evaluation.html_report(
+            documents, gold, found, probabilities=chances, vocabulary=words, **options
+        )
     )
 
 
-def same_sequences(
+def same_number(
     gold: Sequence[Document], other: Sequence[Document], names: tuple[str, str]
 ) -> None:
-    """Raise if two corpora are not of the same sequences.
+    """Raise if two corpora do not have as many sequences."""
+    if len(gold) != len(other):
+        raise InvalidInput(
+            f"{names[1]}: got {counted(len(other), 'sequence')}, expected {len(gold):,}, as in "
+            f"{names[0]}; give predictions for the same sequences in the same order"
+        )
+
+
+def same_tokens(one: Document, two: Document, i: int, names: tuple[str, str]) -> None:
+    """Raise if the sequences with the number `i` of two corpora have different tokens.
 
     Examples
     --------
-    >>> same_sequences([Document(("a", "b"))], [Document(("a",))], ("x.jsonl", "y.jsonl"))
+    >>> same_tokens(Document(("a", "b")), Document(("a",)), 1, ("x.jsonl", "y.jsonl"))
     Traceback (most recent call last):
     caesura.errors.InvalidInput: y.jsonl: got 1 token in sequence 1, expected 2, as in x.jsonl; cut
     both with the same tokeniser
     """
-    if len(gold) != len(other):
+    if len(one) != len(two):
         raise InvalidInput(
-            f"{names[1]}: got {len(other)} sequences, expected {len(gold)}, as in {names[0]}; give "
-            "predictions for the same sequences in the same order"
+            f"{names[1]}: got {counted(len(two), 'token')} in sequence {i}, expected {len(one)}, "
+            f"as in {names[0]}; cut both with the same tokeniser"
         )
-    for i, (one, two) in enumerate(zip(gold, other, strict=True), 1):
-        if len(one) != len(two):
-            tokens = "1 token" if len(two) == 1 else f"{len(two)} tokens"
-            raise InvalidInput(
-                f"{names[1]}: got {tokens} in sequence {i}, expected {len(one)}, as in {names[0]}; "
-                "cut both with the same tokeniser"
-            )
-        if one.tokens != two.tokens:
-            t = next(
-                t
-                for t, pair in enumerate(zip(one.tokens, two.tokens, strict=True))
-                if pair[0] != pair[1]
-            )
-            raise InvalidInput(
-                f"{names[1]}: got the token {two.tokens[t]!r} in sequence {i}, expected "
-                f"{one.tokens[t]!r}, as in {names[0]}; give the same sequences in the same order"
-            )
+    if one.tokens != two.tokens:
+        t = next(t for t, word in enumerate(one.tokens) if word != two.tokens[t])
+        raise InvalidInput(
+            f"{names[1]}: got the token {two.tokens[t]!r} in sequence {i}, expected "
+            f"{one.tokens[t]!r}, as in {names[0]}; give the same sequences in the same order"
+        )
 
 
 def plain(value: Any) -> Any:

@@ -40,6 +40,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else
 Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
 WIDE = 1000  # columns where no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"
+REPAIR = (
+    "correct the tags, or pass --repair repair to read them as conlleval does, or --repair drop to "
+    "leave them out"
+)
 OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # arguments of the library
 
 
@@ -342,10 +346,12 @@ def _with_options(error: CaesuraError) -> CaesuraError:
     from caesura.corpora import OTHER_FORMAT
     from caesura.corpora.files import OTHER_ENCODING
     from caesura.corpora.spans import OTHER_ALIGNMENT
+    from caesura.segments.tags import READ_ILL_FORMED
 
     advice = {
         OTHER_ALIGNMENT: "pass another tokeniser, or --align expand or contract",
         OTHER_ENCODING: "pass --encoding, as in --encoding latin-1",
+        READ_ILL_FORMED: REPAIR,
         OTHER_FORMAT: OTHER_FORMAT.replace("pass format=", "pass --to or --format "),
     }
     if error.argument in OPTIONS:

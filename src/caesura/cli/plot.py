@@ -13,6 +13,7 @@ __all__ = ["characters", "picture"]
 
 MARKS = "●○▲△"
 BOTH = "◉"  # where two curves meet
+MOST_TICKS = 8  # whose names fit below a picture
 Curves = Mapping[str, Sequence[tuple[float, float]]]  # by name, (x, y)
 
 
@@ -56,10 +57,29 @@ def _place(value: float, low: float, high: float, count: int) -> int:
     return 0 if high == low else round((value - low) / (high - low) * (count - 1))
 
 
+def _apart(sizes: Sequence[float]) -> list[float]:
+    """Return sizes whose names do not touch on an axis of logarithms, the first and last included.
+
+    Examples
+    --------
+    >>> _apart([10, 20, 1000, 1010, 1020])
+    [10, 20, 1020]
+    """
+    known = sorted(set(sizes))
+    step = (math.log(known[-1]) - math.log(known[0])) / MOST_TICKS
+    kept = known[-1:]
+    for size in reversed(known[:-1]):
+        near_first = math.log(size) - math.log(known[0]) < step and size != known[0]
+        if math.log(kept[-1]) - math.log(size) >= step and not near_first:
+            kept.append(size)
+    return kept[::-1]
+
+
 def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> None:
     """Draw curves into a file, as PNG or what else its name says; needs matplotlib."""
     try:
         from matplotlib.figure import Figure
+        from matplotlib.ticker import FixedLocator, NullFormatter
     except ImportError:
         raise InvalidInput(
             "--png: matplotlib is not installed; install it with pip install 'caesura[plots]'"
@@ -69,6 +89,9 @@ def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> 
     for (name, curve), mark in zip(curves.items(), "os^v", strict=False):
         axes.plot([x for x, _ in curve], [y for _, y in curve], marker=mark, label=name)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(FixedLocator(_apart([x for c in curves.values() for x, _ in c])))
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set(xlabel=labels[0], ylabel=labels[1], title=title)
     axes.grid(alpha=0.3)
     axes.legend()

@@ -15,14 +15,16 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura import corpora
-from caesura.cli.output import note, warn
+from caesura.cli.output import REPAIR, note, warn
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.segments.tags import READ_ILL_FORMED
 
 __all__ = [
     "Reading",
     "Trust",
     "base_name",
+    "conlleval_options",
     "is_model",
     "labelled",
     "load_model",
@@ -44,8 +46,7 @@ PACKED = (".gz", ".bz2", ".xz")
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
 
 
-def _option(*names: str, help: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=PANEL, **more)
+_option = functools.partial(typer.Option, rich_help_panel=PANEL)
 
 
 class Reading(NamedTuple):
@@ -106,6 +107,14 @@ class Reading(NamedTuple):
         str | None,
         _option("--tag-scheme", help="Scheme of the tags in CoNLL files; else it is found."),
     ] = None
+    repair: Annotated[
+        Literal["error", "repair", "drop"],
+        _option(
+            "--repair",
+            help="Ill-formed tags in CoNLL files: error, repair (read as conlleval does) or drop "
+            "(left out, as by seqeval's strict mode).",
+        ),
+    ] = "error"
 
 
 def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
@@ -174,7 +183,7 @@ def _of_tables(
         if key in options:
             wrong = f"got {name}, which is {form}, expected a table or JSON lines; leave it out"
             raise InvalidInput(f"{option}: {wrong}, or pass -f csv")
-    if "separator" in options and takes < 3:
+    if "separator" in options and takes < 3 and form != "conll":
         raise InvalidInput(
             f"--delimiter: got {name}, which is {form}; leave it out, or pass -f csv"
         )
@@ -205,12 +214,17 @@ def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]
         options["columns"] = [None if column in ("", "_") else column for column in columns]
     if reading.tag_scheme is not None:
         options["scheme"] = reading.tag_scheme
-    if options:
-        form = form or corpora.detect(name)
+    form = form or corpora.detect(name)
     if options and form != "conll":
         given = "--columns" if reading.columns is not None else "--tag-scheme"
         raise InvalidInput(f"{given}: got {name}, which is {form}; leave it out, or pass -f conll")
-    return options
+    return options | ({"repair": reading.repair} if form == "conll" else {})
+
+
+def conlleval_options(path: str, reading: Reading) -> dict[str, Any]:
+    """Return the options of `read_conlleval`, or raise at those that it does not have."""
+    options = {} if reading.encoding is None else {"encoding": reading.encoding}
+    return options | _of_columns(path, "conll", reading) | _of_tables(path, "conll", reading, None)
 
 
 def _unknown(name: str) -> bool:
@@ -249,7 +263,7 @@ def report_notes(corpus: object, path: str | Path) -> int:
     if notes.n_skipped:
         warn(f"{name}: left out, for it cannot be read: {notes.n_skipped:,}, as:")
         for one in notes.skipped[:5]:
-            warn(f"  {one}")
+            warn(f"  {one.replace(READ_ILL_FORMED, REPAIR)}")
     if notes.cut_spans:
         done = {"expand": "widened", "contract": "narrowed"}
         what = done.get(getattr(notes, "align", ""), "refused; see --align")

@@ -26,7 +26,7 @@ from caesura.cli.rules import Rules
 from caesura.cli.writing import write
 from caesura.corpora.files import Together
 from caesura.documents import Document
-from caesura.errors import CaesuraError, Impossible, InvalidInput
+from caesura.errors import CaesuraError, Impossible, InvalidInput, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
@@ -337,9 +337,11 @@ def _report(
         return
     if output != "-":
         pace = f" ({run.sequences / seconds:,.0f} in a second)" if seconds > 1 else ""
-        note(f"{run.written:,} sequences, {run.segments:,} segments{pace}: {output}")
+        cut = f"{counted(run.written, 'sequence')}, {counted(run.segments, 'segment')}"
+        note(f"{cut}{pace}: {output}")
     if review is not None:
-        note(f"{run.reviewed:,} more sequences are for review, and only in {review}")
+        are = "sequence is" if run.reviewed == 1 else "sequences are"
+        note(f"{run.reviewed:,} more {are} for review, and only in {review}")
         if run.reviewed:
             note("  correct it and learn from it with: caesura train TRAIN --also " + review)
     if not run.sequences:

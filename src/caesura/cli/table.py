@@ -11,7 +11,7 @@ import typer
 from caesura.cli.command import command
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.output import table as show
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, counted
 
 __all__ = ["table"]
 
@@ -94,7 +94,7 @@ def table(
     elif output is None:
         _show(found.columns, rows)
     elif output != "-":
-        note(f"{len(rows)} rows: {output}")
+        note(f"{counted(len(rows), 'row')}: {output}")
 
 
 def _write_example(folder: str, json: bool) -> None:
@@ -105,7 +105,7 @@ def _write_example(folder: str, json: bool) -> None:
     if json:
         emit({"files": paths})
         return
-    note(f"{len(paths)} files: {folder}")
+    note(f"{counted(len(paths), 'file')}: {folder}")
     seeds = Path(folder) / "seeds.csv"
     where = Path(folder)
     note(f"caesura table --seeds {seeds} --lists {where / '*.html'} {where / '*.txt'} -o table.csv")

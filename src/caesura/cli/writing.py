@@ -65,7 +65,8 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
 
         corpora.write(path, documents(), form, scheme=style.scheme)
         if empty:
-            warn(f"left out: {empty:,} sequences without tokens, for which CoNLL has no place")
+            some = f"{empty:,} sequence{'s' * (empty != 1)}"
+            warn(f"left out: {some} without tokens, for which CoNLL has no place")
         return count - empty
     with writing(path) as file:
         WRITERS[form](file, counted(), style)

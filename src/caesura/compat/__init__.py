@@ -14,7 +14,7 @@ Parameters, attributes and objectives mean the same.  What differs:
 - Everything else that a `caesura.ChainCRF` can do, `CRF.model_` and `Tagger.model` can do.
 
 `caesura.compat.metrics` and `caesura.compat.scorers` are those of sklearn-crfsuite, and need
-scikit-learn.
+scikit-learn.  `caesura.compat.seqeval` has the metrics of seqeval.
 """
 
 from __future__ import annotations

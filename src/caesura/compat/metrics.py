@@ -1,6 +1,7 @@
 """The metrics of sklearn-crfsuite: scores of tokens, computed by scikit-learn, and of sequences.
 
-Segments are what most users want to have scored: see `caesura.evaluate`.
+Segments are what most users want to have scored: the metrics of seqeval are here, too (see
+`caesura.compat.seqeval`), and `caesura.evaluate` says more.
 """
 
 from __future__ import annotations
@@ -9,13 +10,30 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
 
+from caesura.compat.seqeval import (
+    accuracy_score,
+    classification_report,
+    f1_score,
+    fbeta_score,
+    precision_recall_fscore_support,
+    precision_score,
+    recall_score,
+)
+
 __all__ = [
+    "accuracy_score",
+    "classification_report",
+    "f1_score",
+    "fbeta_score",
     "flat_accuracy_score",
     "flat_classification_report",
     "flat_f1_score",
     "flat_fbeta_score",
     "flat_precision_score",
     "flat_recall_score",
+    "precision_recall_fscore_support",
+    "precision_score",
+    "recall_score",
     "sequence_accuracy_score",
 ]
 

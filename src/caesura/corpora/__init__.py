@@ -21,6 +21,7 @@ from caesura.corpora.frames import from_frame
 from caesura.corpora.jsonl import read_jsonl, write_jsonl
 from caesura.corpora.lines import read_text, write_text
 from caesura.corpora.sheets import read_parquet, read_xlsx, write_parquet, write_xlsx
+from caesura.corpora.side_by_side import SideBySide, read_conlleval
 from caesura.corpora.standoff import read_brat, write_brat
 from caesura.corpora.tables import read_csv, write_csv
 from caesura.documents import Document, Tokeniser
@@ -31,11 +32,13 @@ __all__ = [
     "Columns",
     "Corpus",
     "Notes",
+    "SideBySide",
     "detect",
     "from_frame",
     "read",
     "read_brat",
     "read_conll",
+    "read_conlleval",
     "read_csv",
     "read_jsonl",
     "read_parquet",

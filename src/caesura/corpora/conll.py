@@ -14,15 +14,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 from caesura.corpora.corpus import Corpus, OnError, Tally
 from caesura.corpora.files import Name, Source, writing
 from caesura.corpora.rows import DOCUMENT_START, TAG, TOKEN, Form, Rows, sequences
-from caesura.corpora.schemes import TagCounts, detect_scheme, scheme_of_most
+from caesura.corpora.schemes import TagCounts, check_foreign, find_scheme
 from caesura.documents import Document, align
 from caesura.errors import InvalidInput, message
 from caesura.segments import from_tags, to_tags
+from caesura.segments.tags import Repair
 
 __all__ = ["read_conll", "write_conll"]
 
@@ -39,7 +40,7 @@ def read_conll(
     *,
     outside: str = "O",
     untyped: str = "",
-    repair: Literal["error", "repair"] = "error",
+    repair: Repair = "error",
     separator: str | None = None,
     comment: str | None = "#",
     on_error: OnError = "raise",
@@ -97,7 +98,7 @@ def read_conll(
     (('Ann', 'Lee'), {'pos': ('NNP', 'NNP')}, (Segment(start=0, end=2, label='PER'),))
     """
     Tally(on_error, "strict")  # names a wrong argument at once
-    _check_columns(columns)
+    check_columns(columns)
     if separator == "":
         expected = "what stands between columns"
         raise InvalidInput(message("separator", "", expected, "pass None for spaces and tabs"))
@@ -122,13 +123,13 @@ def read_conll(
     return Corpus(path, "conll", documents, found, on_error)
 
 
-def _check_columns(columns: Sequence[str | None] | None) -> None:
-    """Raise if the names of columns are not names of columns."""
+def check_columns(columns: Sequence[str | None] | None, needed: tuple[str, ...] = (TOKEN,)) -> None:
+    """Raise if the names of columns are not names of columns, or needed ones are missing."""
     if columns is None:
         return
     names = [] if isinstance(columns, str) else [name for name in columns if name is not None]
-    if TOKEN not in names or len(set(names)) < len(names):
-        expected = "different names, 'token' among them"
+    if not {*needed} <= {*names} or len(set(names)) < len(names):
+        expected = f"different names, {' and '.join(map(repr, needed))} among them"
         raise InvalidInput(message("columns", columns, expected, "name the columns in order"))
 
 
@@ -145,22 +146,15 @@ def _detect(
             counts.add([fields[place] for fields in rows.fields], rows.lines)
     if not tagged:
         return None, frozenset()
-    try:
-        return detect_scheme(counts, outside), frozenset()
-    except InvalidInput as error:
-        if not skip:
-            raise InvalidInput(f"{source.name}: {error}") from None
-        return scheme_of_most(counts, outside)
+    return find_scheme(counts, outside, source, skip)
 
 
 def _check(rows: Rows, layout: dict[str, int], source: Source, foreign: frozenset[str]) -> None:
     """Raise at a sequence that was not read, or that has a tag of another scheme."""
     if rows.problem is not None:
         raise rows.problem
-    for fields, line in zip(rows.fields, rows.lines, strict=True) if foreign else ():
-        if (tag := fields[layout[TAG]]) in foreign:
-            expected, remedy = "a label without a letter, as most tags", "name the scheme"
-            raise source.error(line, message("tag", tag, expected, remedy))
+    if foreign:
+        check_foreign([fields[layout[TAG]] for fields in rows.fields], rows.lines, foreign, source)
 
 
 def _document(
@@ -168,7 +162,7 @@ def _document(
     layout: dict[str, int],
     source: Source,
     scheme: str | None,
-    reading: tuple[str, Literal["error", "repair"], str],
+    reading: tuple[str, Repair, str],
 ) -> Document:
     """Make a document of a sequence."""
     by_column = list(zip(*rows.fields, strict=True))
@@ -181,8 +175,7 @@ def _document(
             tags = by_column[layout[TAG]]
             segments = tuple(from_tags(tags, scheme, outside, repair, untyped=untyped))
         except InvalidInput as error:
-            place, _, problem = str(error).partition(": ")
-            raise source.error(rows.lines[int(place[5:-1])], f"tag: {problem}") from None
+            raise source.error(rows.lines[error.index or 0], error.changed(place="tag")) from None
     text, offsets = _text(rows, tokens, source)
     try:
         return Document(tokens, text, offsets, columns, segments=segments)

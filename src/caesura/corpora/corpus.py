@@ -37,6 +37,7 @@ class Notes(NamedTuple):
     relations: int = 0  # relations, events, attributes and remarks, which were left out
     repeated: int = 0  # cells that stand in their text twice, and were found at the first place
     first_repeated: str = ""  # the first of them
+    skipped_at: tuple[int, ...] = ()  # the places of the documents that were left out, from 0
 
     def __str__(self) -> str:
         parts = [f"{self.documents} document{'s' * (self.documents != 1)}"]
@@ -67,11 +68,13 @@ class Tally(Alignment):
         self.first_repeated = ""
         self.place = ""  # of the row that is being read
         self.skipped: list[str] = []
+        self.skipped_at: list[int] = []
 
     def refuse(self, error: InvalidInput) -> None:
         """Raise an error, or count it where documents with errors are left out."""
         if self.on_error == "raise":
             raise error from None
+        self.skipped_at.append(self.documents + self.n_skipped)
         self.n_skipped += 1
         if len(self.skipped) < _KEPT:
             self.skipped.append(str(error))
@@ -86,7 +89,11 @@ class Tally(Alignment):
         """What was counted so far."""
         spans = (self.cut, self.align, self.lost, self.discontinuous, self.relations)
         made = Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
-        return made._replace(repeated=self.n_repeated, first_repeated=self.first_repeated)
+        return made._replace(
+            repeated=self.n_repeated,
+            first_repeated=self.first_repeated,
+            skipped_at=tuple(self.skipped_at),
+        )
 
 
 class Corpus:

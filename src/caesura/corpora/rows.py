@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ class Form(NamedTuple):
     columns: Sequence[str | None] | None
     separator: str | None
     comment: str | None
+    boundary: str = DOCUMENT_START  # first field of another line that stands between sequences
+    between: Callable[[list[str]], None] | None = None  # called with the fields of such lines
 
     def split(self, line: str) -> list[str]:
         """Return the fields of a line."""
@@ -78,13 +80,16 @@ def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]
     for number, line in numbered:
         if isinstance(line, str) and rows.problem is None and not form.marked(line):
             fields = form.split(line)  # most lines are rows
-            if len(fields) == shape.width and not line.isspace() and fields[0] != DOCUMENT_START:
+            apart = fields[:1] in ([DOCUMENT_START], [form.boundary])
+            if len(fields) == shape.width and not line.isspace() and not apart:
                 rows.fields.append(fields)
                 rows.lines.append(number)
                 continue
         if isinstance(line, InvalidInput):
             rows = rows if rows.problem else rows._replace(problem=line)
         elif _ends(line, form):
+            if form.between is not None:
+                form.between(form.split(line))
             if rows.fields or rows.problem:
                 yield rows, shape.layout
             rows = Rows([], [], {})
@@ -96,9 +101,9 @@ def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]
 
 def _ends(line: str, form: Form) -> bool:
     """Say whether a line stands between sequences."""
-    if DOCUMENT_START not in line:
+    if DOCUMENT_START not in line and form.boundary not in line:
         return not line.strip(" \t")
-    return form.split(line)[0] == DOCUMENT_START
+    return form.split(line)[0] in (DOCUMENT_START, form.boundary)
 
 
 def _with(rows: Rows, number: int, line: str, reading: tuple[Source, Form, _Shape]) -> Rows:

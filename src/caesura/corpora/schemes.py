@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from caesura.errors import InvalidInput
+from caesura.corpora.files import Source
+from caesura.errors import InvalidInput, message
 from caesura.segments import SCHEMES, Scheme
 
-__all__ = ["TagCounts", "detect_scheme", "scheme_of_most"]
+__all__ = ["TagCounts", "check_foreign", "detect_scheme", "find_scheme", "scheme_of_most"]
 
 # In the order of preference; S/A is too like labels to be guessed.
 _CANDIDATES = [row for row in SCHEMES if row.begin and row.name != "SA"]
@@ -37,11 +38,16 @@ class TagCounts:
 
 
 def detect_scheme(
-    counts: TagCounts, outside: str = "O", name: str = "tags", place: str = "line {}"
+    counts: TagCounts,
+    outside: str = "O",
+    name: str = "tags",
+    place: str = "line {}",
+    others: TagCounts | None = None,
 ) -> str:
     """Return the scheme of tags, or raise if they are of no single one.
 
-    An error is about the argument `name`, and says by `place` where a tag came first.
+    An error is about the argument `name`, and says by `place` where a tag came first. `others`
+    are written in the same scheme, but may be ill formed: only their letters count.
 
     Examples
     --------
@@ -50,7 +56,8 @@ def detect_scheme(
     >>> detect_scheme(counts)
     'IOB1'
     """
-    tags = [tag for tag in counts.lines if tag not in ("O", outside)]
+    lines = counts.lines if others is None else others.lines | counts.lines
+    tags = [tag for tag in lines if tag not in ("O", outside)]
     lettered = [tag for tag in tags if tag.partition("-")[0] in _ALL_LETTERS]
     bare = all("-" not in tag for tag in lettered)
     if not tags:
@@ -59,7 +66,7 @@ def detect_scheme(
         return "plain"
     if len(lettered) < len(tags):
         other = next(tag for tag in tags if tag not in lettered)
-        one, two = (f"{tag!r} ({place.format(counts.lines[tag])})" for tag in (lettered[0], other))
+        one, two = (f"{tag!r} ({place.format(lines[tag])})" for tag in (lettered[0], other))
         raise InvalidInput(
             f"{name}: got {one} and {two}, expected one scheme; correct the tags or name their "
             "scheme"
@@ -70,10 +77,36 @@ def detect_scheme(
     if not rows or (bare and min(wrong.values())):
         raise InvalidInput(
             f"{name}: got the letters {', '.join(sorted(letters))}, as in {tags[0]!r} "
-            f"({place.format(counts.lines[tags[0]])}), expected those of one scheme; correct the "
+            f"({place.format(lines[tags[0]])}), expected those of one scheme; correct the "
             "tags or name their scheme, plain if they are labels"
         )
     return min(wrong, key=lambda name: wrong[name])
+
+
+def find_scheme(
+    counts: TagCounts, outside: str, source: Source, skip: bool, others: TagCounts | None = None
+) -> tuple[str, frozenset[str]]:
+    """Return the scheme of the tags of a file, and tags of other schemes where these are skipped.
+
+    Raise if the tags are of no single scheme, unless they are to be skipped: then it is the scheme
+    of most of them.
+    """
+    try:
+        return detect_scheme(counts, outside, others=others), frozenset()
+    except InvalidInput as error:
+        if not skip:
+            raise InvalidInput(f"{source.name}: {error}") from None
+        return scheme_of_most(counts, outside)
+
+
+def check_foreign(
+    tags: Iterable[str], lines: Iterable[int], foreign: frozenset[str], source: Source
+) -> None:
+    """Raise at a tag of another scheme."""
+    for tag, line in zip(tags, lines, strict=True) if foreign else ():
+        if tag in foreign:
+            expected, remedy = "a label without a letter, as most tags", "name the scheme"
+            raise source.error(line, InvalidInput(message("tag", tag, expected, remedy)))
 
 
 def scheme_of_most(counts: TagCounts, outside: str = "O") -> tuple[str, frozenset[str]]:
@@ -111,13 +144,7 @@ def _wrong(pairs: Counter[Pair], row: Scheme) -> int:
 def _well_formed(before: str | None, after: str | None, row: Scheme) -> bool:
     """Say whether a scheme may write two tags side by side."""
     (left, left_label), (right, right_label) = _place(before), _place(after)
-    same_label = bool(left) and left_label == right_label
-    if not row.begin_always:
-        return right != row.begin or same_label
-    opened = left in (row.begin, row.inside)
-    if right and right not in (row.begin, row.single):
-        return opened and same_label
-    return not opened or left in (row.end, row.single)
+    return row.fits(left, right, left_label == right_label)
 
 
 def _place(tag: str | None) -> tuple[str, str]:

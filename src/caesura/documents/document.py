@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from caesura.documents.tokenisers import Offsets, Tokeniser
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, in_order
+from caesura.segments.segmentation import Segment, in_order
 
 __all__ = ["FIELDS", "Document"]
 

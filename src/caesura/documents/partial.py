@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, in_order
+from caesura.segments.segmentation import Segment, in_order
 
 __all__ = ["Partial"]
 

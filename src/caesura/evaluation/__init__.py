@@ -1,9 +1,9 @@
 """Evaluation: how well segments were predicted, and whether a difference is more than chance.
 
-Each measure is a module: `scores` counts what is right and `report` gathers it, `intervals` says
-how sure that is, `overlap` counts what is partly right, `mistakes` sorts what is wrong,
-`calibration` asks whether probabilities mean what they say, `significance` compares two systems,
-and `pages` writes it all as one page.
+Each measure is a module: `scores` counts what is right and `report` gathers it, `tagged` scores
+tags, `intervals` says how sure that is, `overlap` counts what is partly right, `mistakes` sorts
+what is wrong, `calibration` asks whether probabilities mean what they say, `significance` compares
+two systems, and `pages` writes it all as one page.
 """
 
 from caesura.evaluation.calibration import Bin, Reliability, reliability, right_segments
@@ -33,6 +33,7 @@ from caesura.evaluation.scores import (
     words_of,
 )
 from caesura.evaluation.significance import Comparison, compare
+from caesura.evaluation.tagged import evaluate_side_by_side, evaluate_tags
 
 __all__ = [
     "Average",
@@ -57,6 +58,8 @@ __all__ = [
     "confusion",
     "errors",
     "evaluate",
+    "evaluate_side_by_side",
+    "evaluate_tags",
     "html_report",
     "lenient_counts",
     "matches",

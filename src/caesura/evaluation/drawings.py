@@ -8,13 +8,16 @@ from __future__ import annotations
 import html as markup
 from collections.abc import Sequence
 
+import numpy as np
+
+from caesura.errors import counted
 from caesura.evaluation.calibration import Reliability
 from caesura.evaluation.mistakes import NONE, Confusion
 from caesura.evaluation.tables import shown
 
 __all__ = ["STYLE", "bar", "diagram", "heat_map", "table", "written"]
 
-MOST_LABELS = 30  # of a heat map
+MOST_LABELS = 15  # of a heat map
 SIDE, LEFT, TOP, COUNTS = 280, 52, 12, 48  # of the diagram: plot, margins, strip of counts
 
 STYLE = """
@@ -47,8 +50,9 @@ th[scope=row], th:first-child, td:first-child { padding-left: 0; text-align: lef
 .map td { min-width: 2.2rem; padding: .25rem .4rem; border: 1px solid var(--paper);
   text-align: center; }
 .map th { border: 0; font-weight: 400; }
-.map thead th { text-align: center; }
-.map .zero { color: var(--quiet); }
+.map thead th { padding: .25rem 0; text-align: left; vertical-align: bottom; }
+.map thead span { writing-mode: vertical-rl; transform: rotate(180deg); }
+.map tbody td { background: rgba(var(--accent), .04); }
 .beside { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; align-items: center; }
 .sides { display: grid; gap: 0 1.5rem; grid-template-columns: 1fr 1fr; }
 .sides h4 { margin: .2rem 0; color: var(--quiet); font-size: .85rem; font-weight: 400; }
@@ -109,21 +113,28 @@ def bar(share: float) -> str:
 
 
 def heat_map(confusion: Confusion) -> str:
-    """Write which labels were taken for which, the more the darker.
+    """Write which labels were taken for which others, the more the darker.
+
+    Labels that were never taken for another one are left out.
 
     Examples
     --------
     >>> import numpy as np
-    >>> page = heat_map(Confusion(("A",), np.array([[3, 1], [0, 0]])))
-    >>> 'title="gold A, predicted (none): 1"' in page
+    >>> page = heat_map(Confusion(("A", "B"), np.array([[3, 1, 0], [0, 2, 0], [0, 0, 0]])))
+    >>> 'title="gold A, predicted B: 1"' in page
     True
     """
     Y = len(confusion.labels)
-    sizes = confusion.counts[:Y].sum(axis=1) + confusion.counts[:, :Y].sum(axis=0)
-    kept = sorted(sorted(range(Y), key=lambda y: -sizes[y])[:MOST_LABELS])
+    wrong = confusion.counts[:Y, :Y].copy()
+    np.fill_diagonal(wrong, 0)
+    sizes = wrong.sum(axis=0) + wrong.sum(axis=1)
+    confused = [y for y in range(Y) if sizes[y]]
+    if not confused:
+        return "<p>No label was taken for another one.</p>"
+    kept = sorted(sorted(confused, key=lambda y: -sizes[y])[:MOST_LABELS])
     places = [*kept, Y]
     names = [*(written(shown(confusion.labels[y])) for y in kept), NONE]
-    heads = "".join(f'<th scope="col">{name}</th>' for name in names)
+    heads = "".join(f'<th scope="col"><span>{name}</span></th>' for name in names)
     lines = []
     for a, row_name in zip(places, names, strict=True):
         total = max(1, int(confusion.counts[a].sum()))
@@ -134,8 +145,11 @@ def heat_map(confusion: Confusion) -> str:
         )
         lines.append(f'<tr><th scope="row">{row_name}</th>{cells}{"<td></td>" * (a == Y)}</tr>')
     caption = "Rows are gold labels, columns what they were taken for; (none): missed or invented."
-    if len(kept) < Y:
-        caption += f" The {len(kept)} most frequent labels of {Y}."
+    if len(kept) < len(confused):
+        caption += f" The {len(kept)} labels of {Y} that were taken for others most often."
+    elif len(kept) < Y:
+        were = "was" if Y - len(kept) == 1 else "were"
+        caption += f" Of {Y} labels, {Y - len(kept)} {were} never taken for another one."
     head = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
     return _scrolled('<table class="map">', caption, head)
 
@@ -149,7 +163,7 @@ def _scrolled(start: str, caption: str, body: str) -> str:
 def _cell(title: str, count: int, total: int, right: bool) -> str:
     """Write a cell; `title` is escaped already."""
     if not count:
-        return f'<td class="zero" title="{title}: 0">0</td>'
+        return f'<td title="{title}: 0"></td>'
     strength = 0.12 + 0.58 * (count / total) ** 0.5  # the root, so that few still show
     colour = f"rgba(var(--{'accent' if right else 'wrong'}),{strength:.2f})"
     return f'<td title="{title}: {count}" style="background:{colour}">{count}</td>'
@@ -172,7 +186,7 @@ def diagram(found: Reliability) -> str:
         if not count:
             continue
         x, wide = LEFT + SIDE * low + 1, SIDE * (high - low) - 2
-        tip = f"{low:.2f} to {high:.2f}: {count} segments, mean {confidence:.3f}, "
+        tip = f"{low:.2f} to {high:.2f}: {counted(count, 'segment')}, mean {confidence:.3f}, "
         tip = f"<title>{tip}right {accuracy:.3f}</title>"
         shapes.append(f"<g>{tip}{_column('share', x, wide, floor, SIDE * accuracy)}")
         shapes.append(_column("count", x, wide, base, (COUNTS - 4) * count / most))

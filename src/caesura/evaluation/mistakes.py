@@ -97,6 +97,36 @@ def matched(pair: Pair) -> list[Match]:
     return sorted(found, key=lambda match: (match.gold or match.predicted or ())[:2])
 
 
+def worst_first(found: Sequence[Sequence[Match]]) -> list[int]:
+    """Return the sequences with mistakes, those with the most first, of equals the earlier.
+
+    Examples
+    --------
+    >>> worst_first(matches([[(0, 1, "A")], [], []], [[(0, 1, "A")], [(0, 1, "A")], []]))
+    [1]
+    """
+    wrong = [sum(match.kind is not Kind.RIGHT for match in some) for some in found]
+    return sorted((i for i, count in enumerate(wrong) if count), key=lambda i: -wrong[i])
+
+
+def kinds_of(found: Sequence[Match]) -> str:
+    """Say how many mistakes of each kind a sequence has.
+
+    Examples
+    --------
+    >>> kinds_of(matches([[(0, 1, "A"), (2, 3, "A")]], [[(4, 5, "A")]])[0])
+    '2 missed, 1 invented'
+    >>> kinds_of(matches([[(0, 2, "A"), (2, 4, "A")]], [[(0, 1, "A"), (3, 4, "A")]])[0])
+    '2 wrong boundaries'
+    """
+    kinds = Counter(match.kind for match in found)
+    said = []
+    for kind, count in ((kind, kinds[kind]) for kind in list(Kind)[1:]):
+        several = kind.replace("boundary", "boundaries").replace("label", "labels")
+        said += [f"{count} {kind if count == 1 else several}"] * (count > 0)
+    return ", ".join(said)
+
+
 # ---- kinds of error ---------------------------------------------------------------------------
 
 

@@ -1,4 +1,4 @@
-"""The report as one page of HTML, complete in itself: tables, drawings, and the worst sentences."""
+"""The report as one page of HTML, complete in itself: tables, drawings, the worst sequences."""
 
 from __future__ import annotations
 
@@ -8,14 +8,24 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 from caesura.checks import whole
-from caesura.errors import InvalidInput, message
+from caesura.documents import Document
+from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation.calibration import Reliability, reliability
 from caesura.evaluation.drawings import STYLE, bar, diagram, heat_map, table, written
-from caesura.evaluation.mistakes import Errors, Kind, Match, confusion_of, matched
+from caesura.evaluation.mistakes import (
+    Errors,
+    Kind,
+    Match,
+    confusion_of,
+    kinds_of,
+    matched,
+    worst_first,
+)
 from caesura.evaluation.overlap import partials_of
 from caesura.evaluation.pairs import Pair, Sequences, checked, listed, same_number, tokens_of
 from caesura.evaluation.report import Report, evaluate
-from caesura.render import html
+from caesura.evaluation.scores import Share
+from caesura.render import Written, html
 
 __all__ = ["html_report"]
 
@@ -28,6 +38,7 @@ class _Material(NamedTuple):
     """What the page tells of."""
 
     tokens: list[tuple[str, ...]]
+    texts: list[Written | None]  # where they stand in it
     pairs: list[Pair]
     matches: list[list[Match]]
     probabilities: Chances | None
@@ -44,8 +55,10 @@ def html_report(
     title: str = TITLE,
     worst: int = 20,
     outside: str = "O",
+    beta: float = 1.0,
+    tags: Share | None = None,
 ) -> str:
-    """Write a page: scores, labels, kinds of error, confusion, calibration, the worst sentences.
+    """Write a page: scores, labels, kinds of error, confusion, calibration, the worst sequences.
 
     The page needs nothing else: no script, no network, no other file. It follows the reader's
     choice of light or dark.
@@ -53,7 +66,7 @@ def html_report(
     Parameters
     ----------
     documents : iterable of (list of str, or Document)
-        The tokens of each sequence.
+        The tokens of each sequence; of a Document with a text, the text is shown.
     gold, predicted : iterable of iterable of (start, end, label)
         The segments of each sequence.
     probabilities : iterable of iterable of float, optional
@@ -63,9 +76,13 @@ def html_report(
     title : str
         The title of the page.
     worst : int
-        How many sentences to show, those with the most mistakes first.
+        How many sequences to show, those with the most mistakes first.
     outside : str
         The label of text outside any segment, which does not count.
+    beta : float
+        As in `evaluate`: F-beta is shown beside F1 unless it is 1.
+    tags : Share, optional
+        How many tags are equal as they were given, as in a report of `evaluate_tags`.
 
     Returns
     -------
@@ -80,7 +97,8 @@ def html_report(
     """
     worst = whole("worst", worst, 0)
     right, guess = listed("gold", gold), [_kept(s) for s in listed("predicted", predicted)]
-    tokens = tokens_of("documents", documents, right)
+    given = list(documents) if isinstance(documents, Iterator) else documents
+    tokens = tokens_of("documents", given, right)
     lengths = [len(words) for words in tokens]
     pairs = checked(right, guess, outside, lengths=lengths)
     report = evaluate(
@@ -90,9 +108,12 @@ def html_report(
         tokens=tokens,
         vocabulary=vocabulary,
         confidence=CONFIDENCE,
-    )
+        beta=beta,
+    )._replace(tags=tags)
     chances = None if probabilities is None else _chances(probabilities, guess, outside)
-    material = _Material(tokens, pairs, [matched(pair) for pair in pairs], chances, outside)
+    texts = [_written(document) for document in given]
+    found = [matched(pair) for pair in pairs]
+    material = _Material(tokens, texts, pairs, found, chances, outside)
     sections = [
         _summary(report),
         _labels(report),
@@ -103,6 +124,13 @@ def html_report(
         _worst(material, worst, list(report.labels)),
     ]
     return _page(written(title.strip() or TITLE), "\n".join(sections))
+
+
+def _written(document: Any) -> Written | None:
+    """Return the text that tokens were cut from, if it is known."""
+    if not isinstance(document, Document) or document.text is None or document.offsets is None:
+        return None
+    return Written(document.text, document.offsets)
 
 
 def _kept(segments: Any) -> Any:
@@ -168,10 +196,13 @@ def _summary(report: Report) -> str:
         )
         for name, field in (("F1", "f1"), ("precision", "precision"), ("recall", "recall"))
     ]
+    if report.beta != 1:
+        figures.append((f"F{report.beta:g}", report.f_beta(), ""))
     of = f"{report.sequences_correct} of {report.sequences}"
     figures.append(("sequences right", report.sequence_accuracy, of))
     shares = {
         "tokens right": report.tokens,
+        "tags equal as written": report.tags,
         "in the vocabulary, found": report.known,
         "out of the vocabulary, found": report.unknown,
     }
@@ -184,7 +215,10 @@ def _summary(report: Report) -> str:
     )
     rows = report.rows()
     averages = [rows[0], *rows[1 + len(report.labels) :]]
-    caption = "micro: all segments; macro: the mean over labels; untyped: labels do not matter"
+    caption = (
+        "micro: all segments; macro: the mean over labels; weighted: the mean weighted by gold "
+        "segments; untyped: labels do not matter"
+    )
     sure = ""
     if interval is not None:
         sure = f"Ranges hold with {100 * interval.confidence:g} % confidence, "
@@ -215,7 +249,9 @@ def _kinds(material: _Material) -> str:
     rows = [row for row in found.rows() if row[0] != Kind.RIGHT]
     bars = ["<td></td>"]
     bars += [bar(count / max(found.wrong, 1)) for count in found[1:]]
-    caption = f"{found.wrong} errors; {found.right} segments are right"
+    are = "is" if found.right == 1 else "are"
+    right = counted(found.right, "segment")
+    caption = f"{counted(found.wrong, 'error')}; {right} {are} right"
     return f"<h2>Kinds of error</h2>{table(caption, rows, bars)}"
 
 
@@ -238,20 +274,17 @@ def _reliability(material: _Material) -> Reliability | None:
 
 
 def _worst(material: _Material, worst: int, labels: list[str]) -> str:
-    """Write the sentences with the most mistakes, gold beside predicted."""
-    wrong = [sum(m.kind is not Kind.RIGHT for m in found) for found in material.matches]
-    order = sorted((i for i, count in enumerate(wrong) if count), key=lambda i: -wrong[i])
+    """Write the sequences with the most mistakes, gold beside predicted."""
+    order = worst_first(material.matches)
     if not order:
-        return "<h2>The worst sentences</h2><p>None has a mistake.</p>"
-    shown = "".join(_sentence(material, i, labels) for i in order[:worst])
+        return "<h2>The worst sequences</h2><p>None has a mistake.</p>"
+    shown = "".join(_sequence(material, i, labels) for i in order[:worst])
     told = f"{min(worst, len(order))} of {len(order)} with mistakes, those with the most first."
-    return f"<h2>The worst sentences</h2><p>{told} What is wrong has a dashed frame.</p>{shown}"
+    return f"<h2>The worst sequences</h2><p>{told} What is wrong has a dashed frame.</p>{shown}"
 
 
-def _sentence(material: _Material, i: int, labels: list[str]) -> str:
+def _sequence(material: _Material, i: int, labels: list[str]) -> str:
     found = material.matches[i]
-    kinds = Counter(match.kind for match in found)
-    told = ", ".join(f"{kinds[kind]} {kind}" for kind in list(Kind)[1:] if kinds[kind])
     remarks = {(0, m.gold): m.kind for m in found} | {(1, m.predicted): m.kind for m in found}
     sides = []
     for k, name in enumerate(("gold", "predicted")):
@@ -264,6 +297,7 @@ def _sentence(material: _Material, i: int, labels: list[str]) -> str:
             labels=labels,
             outside=material.outside,
             notes=notes,
+            written=material.texts[i],
         )
         sides.append(f'<div dir="auto"><h4>{name}</h4>{shown}</div>')
-    return f'<h3>Sentence {i + 1}: {told}</h3><div class="sides">{"".join(sides)}</div>'
+    return f'<h3>Sequence {i + 1}: {kinds_of(found)}</h3><div class="sides">{"".join(sides)}</div>'

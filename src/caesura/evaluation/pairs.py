@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from caesura.checks import whole
 from caesura.documents import Document
-from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, drop_outside, in_order
+from caesura.errors import InvalidInput, counted, message
+from caesura.segments.segmentation import Segment, drop_outside, in_order
 
-__all__ = ["Pair", "Sequences", "checked", "lengths_of", "listed", "overlaps", "tokens_of"]
+__all__ = [
+    "Pair",
+    "Sequences",
+    "checked",
+    "labels_among",
+    "lengths_of",
+    "listed",
+    "overlaps",
+    "restricted",
+    "tokens_of",
+]
 
 Sequences = Iterable[Iterable[tuple[int, int, str]]]  # the segments of each sequence
 Pair = tuple[list[Segment], list[Segment]]  # gold and predicted, of one sequence
@@ -58,11 +69,48 @@ def listed(name: str, sequences: Sequences) -> list[Iterable[tuple[int, int, str
     return list(sequences)
 
 
+def restricted(pairs: list[Pair], labels: Iterable[str] | None) -> list[Pair]:
+    """Return only the segments with some labels, if any are named."""
+    if labels is None:
+        return pairs
+    known = {segment.label for pair in pairs for side in pair for segment in side}
+    kept = labels_among(known, labels)
+    return [
+        ([s for s in right if s.label in kept], [s for s in guess if s.label in kept])
+        for right, guess in pairs
+    ]
+
+
+def labels_among(known: Collection[str], labels: Iterable[str]) -> frozenset[str]:
+    """Return labels that occur, or raise at one that does not, with the nearest that does.
+
+    Examples
+    --------
+    >>> labels_among({"PER", "LOC"}, ["PRE"])
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: labels: got 'PRE', expected a label of the gold or the predicted
+    segments: LOC, PER; did you mean 'PER'?
+    """
+    if isinstance(labels, str) or not isinstance(labels, Iterable):
+        expected = "a list of labels"
+        raise InvalidInput(message("labels", labels, expected, f"pass [{labels!r}]"))
+    names = list(labels)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), sorted(known), 1)
+            listed = ", ".join(sorted(known)) or "there are none"
+            expected = f"a label of the gold or the predicted segments: {listed}"
+            remedy = f"did you mean {near[0]!r}?" if near else "name one of them"
+            raise InvalidInput(message("labels", name, expected, remedy))
+    return frozenset(names)
+
+
 def same_number(name: str, gold: Sequence[object], other: Sequence[object]) -> None:
     """Raise if there are not as many sequences as in gold."""
     if len(gold) != len(other):
         raise InvalidInput(
-            f"{name}: got {len(other)} sequences, expected {len(gold)}, as many as in gold"
+            f"{name}: got {counted(len(other), 'sequence')}, expected {len(gold)}, as many as in "
+            "gold"
         )
 
 

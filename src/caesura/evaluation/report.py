@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from itertools import starmap
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.evaluation.intervals import ROUNDS, Interval, Range, interval_of
-from caesura.evaluation.pairs import Pair, Sequences, checked, lengths_of, listed, tokens_of
+from caesura.evaluation.pairs import (
+    Pair,
+    Sequences,
+    checked,
+    lengths_of,
+    listed,
+    restricted,
+    tokens_of,
+)
 from caesura.evaluation.scores import (
     Average,
     Score,
     Share,
     boundaries_of,
+    mean_of,
     sequence_counts,
     tags_of,
     word_counts,
@@ -26,10 +37,10 @@ from caesura.evaluation.tables import for_terminals, plain, shown
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["Report", "evaluate"]
+__all__ = ["AVERAGES", "Report", "checked_beta", "evaluate"]
 
 FORMAT, VERSION = "caesura report", 1
-HEADER = ("", "precision", "recall", "F1", "gold", "predicted", "correct")
+AVERAGES = ("micro", "macro", "weighted", "untyped", "boundaries")  # the rows below the labels
 
 
 class Report(NamedTuple):
@@ -48,6 +59,7 @@ class Report(NamedTuple):
     PER           0.500   1.000  0.667     1          2        1
     micro         0.333   0.333  0.333     3          3        1
     macro         0.250   0.500  0.333
+    weighted      0.167   0.333  0.222
     untyped       0.667   0.667  0.667     3          3        2
     1 of 3 sequences right: 0.333
     >>> Report.from_json(report.to_json()) == report
@@ -65,6 +77,36 @@ class Report(NamedTuple):
     known: Share | None = None  # gold segments in the vocabulary; None without one
     unknown: Share | None = None  # and out of it
     interval: Interval | None = None  # of micro
+    tags: Share | None = None  # equal as they were given: conlleval's accuracy; None without tags
+    beta: float = 1.0  # of the F-beta that is shown beside F1
+
+    @property
+    def weighted(self) -> Average:
+        """The mean over labels, each weighted by its number of gold segments."""
+        return Average.of(self.labels.values(), weighted=True)
+
+    def f_beta(self, average: str = "micro") -> float:
+        """Return the F-beta over all segments, or its mean over labels.
+
+        Parameters
+        ----------
+        average : {"micro", "macro", "weighted"}
+            Over all segments; the mean over labels; the mean weighted by gold segments.
+
+        Examples
+        --------
+        >>> report = evaluate([[(0, 2, "PER")]], [[(0, 2, "PER"), (3, 4, "PER")]], beta=2)
+        >>> round(report.f_beta(), 3), round(report.micro.f1, 3)
+        (0.833, 0.667)
+        """
+        if average not in AVERAGES[:3]:
+            expected = "'micro', 'macro' or 'weighted'"
+            raise InvalidInput(message("average", average, expected, "pass one of them"))
+        if average == "micro":
+            return self.micro.f_beta(self.beta)
+        scores = list(self.labels.values())
+        values = [score.f_beta(self.beta) for score in scores]
+        return mean_of(values, scores, average == "weighted")
 
     @property
     def sequence_accuracy(self) -> float:
@@ -82,23 +124,63 @@ class Report(NamedTuple):
     def __rich__(self) -> Group:
         return for_terminals(self.rows(), self._lines())
 
-    def rows(self) -> list[tuple[str, ...]]:
+    def shown(self, averages: Collection[str] = AVERAGES) -> str:
+        """Write the report with some of its averages only.
+
+        Parameters
+        ----------
+        averages : collection of str
+            Of ``micro``, ``macro``, ``weighted``, ``untyped`` and ``boundaries``.
+
+        Examples
+        --------
+        >>> report = evaluate([[(0, 2, "PER")]], [[(0, 2, "PER")]])
+        >>> print(report.shown(["weighted"]))
+                  precision  recall     F1  gold  predicted  correct
+        PER           1.000   1.000  1.000     1          1        1
+        weighted      1.000   1.000  1.000
+        1 of 1 sequence right: 1.000
+        """
+        return plain(self.rows(averages), self._lines())
+
+    def rows(self, averages: Collection[str] = AVERAGES) -> list[tuple[str, ...]]:
         """Return the table, a row for each label and for all of them, the header first."""
-        rows = [HEADER, *starmap(_row, self.labels.items()), _row("micro", self.micro)]
-        rows += [("macro", *_shares(self.macro), "", "", ""), _row("untyped", self.untyped)]
-        if self.boundaries is not None:
-            rows.append(_row("boundaries", self.boundaries))
+        for name in averages:
+            if name not in AVERAGES:
+                expected = ", ".join(AVERAGES)
+                raise InvalidInput(message("averages", name, expected, "pass some of them"))
+        beta = () if self.beta == 1 else (f"F{self.beta:g}",)
+        rows = [("", "precision", "recall", "F1", *beta, "gold", "predicted", "correct")]
+        rows += [self._row(label, score) for label, score in self.labels.items()]
+        for name in AVERAGES:
+            score = getattr(self, name)
+            if name in averages and score is not None:
+                rows.append(self._row(name, score))
         return rows
 
+    def _row(self, name: str, score: Score | Average) -> tuple[str, ...]:
+        shares = [score.precision, score.recall, score.f1]
+        if isinstance(score, Score):
+            beta, counts = score.f_beta(self.beta), [*map(str, score)]
+        else:
+            beta, counts = self.f_beta(name), ["", "", ""]
+        shares += [beta] * (self.beta != 1)
+        return (shown(name), *(f"{share:.3f}" for share in shares), *counts)
+
     def _lines(self) -> list[str]:
-        shares = [("sequences right", Share(self.sequences, self.sequences_correct))]
-        optional = {
-            "tokens right": self.tokens,
-            "segments in the vocabulary found": self.known,
-            "segments out of the vocabulary found": self.unknown,
-        }
-        shares += [(name, share) for name, share in optional.items() if share is not None]
-        lines = [f"{s.correct} of {s.total} {name}: {s.value:.3f}" for name, s in shares]
+        shares = [
+            ("sequence", "right", Share(self.sequences, self.sequences_correct)),
+            ("token", "right", self.tokens),
+            ("tag", "equal as written", self.tags),
+            ("segment", "in the vocabulary found", self.known),
+            ("segment", "out of the vocabulary found", self.unknown),
+        ]
+        lines = [
+            f"{share.correct} of {share.total} {noun}{'s' * (share.total != 1)} {what}: "
+            f"{share.value:.3f}"
+            for noun, what, share in shares
+            if share is not None
+        ]
         return lines if self.interval is None else [*lines, str(self.interval)]
 
     def to_json(self) -> str:
@@ -118,17 +200,28 @@ class Report(NamedTuple):
         content = {
             "format": FORMAT,
             "version": VERSION,
-            "micro": _counted(self.micro),
-            "macro": self.macro._asdict(),
-            "labels": {label: _counted(score) for label, score in self.labels.items()},
-            "untyped": _counted(self.untyped),
+            "beta": self.beta,
+            "micro": self._counted(self.micro),
+            "macro": self.macro._asdict() | {"f_beta": self.f_beta("macro")},
+            "weighted": self.weighted._asdict() | {"f_beta": self.f_beta("weighted")},
+            "labels": {label: self._counted(score) for label, score in self.labels.items()},
+            "untyped": self._counted(self.untyped),
             "sequences": self.sequences,
             "sequences_correct": self.sequences_correct,
             "sequence_accuracy": self.sequence_accuracy,
-            **{name: _counted(getattr(self, name)) for name in _OPTIONAL},
+            **{name: self._counted(getattr(self, name)) for name in _OPTIONAL},
             "interval": interval and {**interval._asdict(), **ends},
         }
         return json.dumps(content, ensure_ascii=False, indent=1)
+
+    def _counted(self, counts: Score | Share | None) -> dict[str, float] | None:
+        """Return counts, and the shares that follow from them."""
+        if counts is None:
+            return None
+        if isinstance(counts, Share):
+            return {**counts._asdict(), "value": counts.value}
+        derived = {name: getattr(counts, name) for name in Average._fields}
+        return {**counts._asdict(), **derived, "f_beta": counts.f_beta(self.beta)}
 
     @classmethod
     def from_json(cls, text: str) -> Report:
@@ -151,23 +244,7 @@ class Report(NamedTuple):
             raise InvalidInput(message("text", text, expected, remedy)) from None
 
 
-_OPTIONAL = {"boundaries": Score, "tokens": Share, "known": Share, "unknown": Share}
-
-
-def _row(name: str, score: Score) -> tuple[str, ...]:
-    return (shown(name), *_shares(score), *map(str, score))
-
-
-def _shares(score: Score | Average) -> tuple[str, str, str]:
-    return f"{score.precision:.3f}", f"{score.recall:.3f}", f"{score.f1:.3f}"
-
-
-def _counted(counts: Score | Share | None) -> dict[str, float] | None:
-    """Return counts, and the shares that follow from them."""
-    if counts is None:
-        return None
-    derived = Average._fields if isinstance(counts, Score) else ("value",)
-    return {**counts._asdict(), **{name: getattr(counts, name) for name in derived}}
+_OPTIONAL = dict(boundaries=Score, tokens=Share, tags=Share, known=Share, unknown=Share)  # noqa: C408
 
 
 def _report(content: Any) -> Report:
@@ -178,7 +255,7 @@ def _report(content: Any) -> Report:
         ends = [Range(*map(float, found[name])) for name in Average._fields]
         interval = Interval(float(found["confidence"]), int(found["rounds"]), *ends)
     optional: dict[str, Any] = {
-        name: None if content[name] is None else _counts(kind, content[name])
+        name: None if content.get(name) is None else _counts(kind, content[name])
         for name, kind in _OPTIONAL.items()
     }
     return Report(
@@ -190,6 +267,7 @@ def _report(content: Any) -> Report:
         int(content["sequences_correct"]),
         **optional,
         interval=interval,
+        beta=float(content.get("beta", 1.0)),
     )
 
 
@@ -210,14 +288,16 @@ def evaluate(
     vocabulary: Collection[str] | None = None,
     confidence: float | None = None,
     seed: int = 0,
+    beta: float = 1.0,
+    labels: Iterable[str] | None = None,
 ) -> Report:
-    """Compare predicted segments with the gold ones, as conlleval and seqeval (strict) count.
+    """Compare predicted segments with the gold ones, as conlleval and seqeval count.
 
     Parameters
     ----------
     gold, predicted : iterable of iterable of (start, end, label)
-        The segments of each sequence, in order, with or without gaps. Tags are read with
-        `from_tags` first.
+        The segments of each sequence, in order, with or without gaps. For tags see
+        `evaluate_tags`.
     outside : str
         The label of text outside any segment, which does not count.
     lengths : iterable of int, optional
@@ -231,11 +311,16 @@ def evaluate(
         Such as 0.95: then `bootstrap` gives an interval for precision, recall and F1.
     seed : int
         The same seed gives the same interval.
+    beta : float
+        Above 0: recall counts so many times as much as precision in the F-beta, which is shown
+        beside F1 unless it is 1.
+    labels : iterable of str, optional
+        Only segments with these labels count, as if all others were outside.
 
     Returns
     -------
     Report
-        Precision, recall and F1: over all, by label, their mean, and without labels; how many
+        Precision, recall and F1: over all, by label, their means, and without labels; how many
         sequences are right as a whole; and what the optional arguments ask for.
 
     Examples
@@ -249,8 +334,9 @@ def evaluate(
     right = listed("gold", gold)
     words = None if tokens is None else tokens_of("tokens", tokens, right)
     limits = lengths_of(lengths, words, right)
-    pairs = checked(right, predicted, outside, lengths=limits)
-    report = _segments(pairs)
+    beta = checked_beta(beta)
+    pairs = restricted(checked(right, predicted, outside, lengths=limits), labels)
+    report = _segments(pairs)._replace(beta=beta)
     if limits is not None:
         spots, tags = boundaries_of(pairs, limits), tags_of(pairs, limits, outside)
         report = report._replace(boundaries=spots, tokens=tags)
@@ -265,6 +351,15 @@ def evaluate(
         interval = interval_of(each, confidence, ROUNDS, whole("seed", seed, 0))
         report = report._replace(interval=interval)
     return report
+
+
+def checked_beta(beta: float) -> float:
+    """Return the weight of recall in the F-beta, or raise."""
+    number = isinstance(beta, int | float | np.integer | np.floating)
+    if not number or isinstance(beta, bool) or not 0 < beta < math.inf:
+        expected, remedy = "a number above 0", "pass 1 for F1, 2 for more weight on recall"
+        raise InvalidInput(message("beta", beta, expected, remedy))
+    return float(beta)
 
 
 def _segments(pairs: list[Pair]) -> Report:

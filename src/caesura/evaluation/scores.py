@@ -31,13 +31,15 @@ __all__ = [
 class Score(NamedTuple):
     """How many segments are right, and what follows from it.
 
-    A precision, a recall or an F1 of nothing is 0.
+    0/0 counts as 0, in precision, recall and F1.
 
     Examples
     --------
     >>> score = Score(gold=7, predicted=6, correct=5)
     >>> round(score.precision, 3), round(score.recall, 3), round(score.f1, 3)
     (0.833, 0.714, 0.769)
+    >>> round(score.f_beta(2.0), 3)
+    0.735
     """
 
     gold: int  # how many there are (the support)
@@ -57,17 +59,23 @@ class Score(NamedTuple):
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall."""
-        total = self.gold + self.predicted
-        return 2 * self.correct / total if total else 0.0
+        return self.f_beta(1.0)
+
+    def f_beta(self, beta: float) -> float:
+        """Return the weighted harmonic mean, in which recall counts `beta` times as precision."""
+        total = beta**2 * self.gold + self.predicted
+        return (1 + beta**2) * self.correct / total if total else 0.0
 
 
 class Average(NamedTuple):
-    """The mean over labels.
+    """The mean over labels, each with the same weight or with that of its gold segments.
 
     Examples
     --------
-    >>> Average.of([Score(1, 1, 1), Score(2, 0, 0)])
+    >>> Average.of([Score(1, 1, 1), Score(3, 0, 0)])
     Average(precision=0.5, recall=0.5, f1=0.5)
+    >>> Average.of([Score(1, 1, 1), Score(3, 0, 0)], weighted=True)
+    Average(precision=0.25, recall=0.25, f1=0.25)
     """
 
     precision: float
@@ -75,10 +83,21 @@ class Average(NamedTuple):
     f1: float
 
     @classmethod
-    def of(cls, scores: Iterable[Score]) -> Average:
+    def of(cls, scores: Iterable[Score], weighted: bool = False) -> Average:
         """Return the mean; 0 of nothing."""
-        rows = [(score.precision, score.recall, score.f1) for score in scores]
-        return cls(*np.mean(rows, axis=0).tolist()) if rows else cls(0.0, 0.0, 0.0)
+        listed = list(scores)
+        return cls(
+            mean_of([score.precision for score in listed], listed, weighted),
+            mean_of([score.recall for score in listed], listed, weighted),
+            mean_of([score.f1 for score in listed], listed, weighted),
+        )
+
+
+def mean_of(values: Sequence[float], scores: Sequence[Score], weighted: bool) -> float:
+    """Return the mean of a value of each score; `weighted` by the gold segments; 0 of nothing."""
+    weights = [score.gold if weighted else 1 for score in scores]
+    total = sum(weights)
+    return sum(v * w for v, w in zip(values, weights, strict=True)) / total if total else 0.0
 
 
 class Share(NamedTuple):
@@ -95,7 +114,7 @@ class Share(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The share, 0 of nothing."""
+        """The share; 0/0 counts as 0."""
         return self.correct / self.total if self.total else 0.0
 
 

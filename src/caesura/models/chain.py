@@ -11,7 +11,7 @@ from caesura import _kernels
 from caesura.errors import InvalidInput, message
 from caesura.models.questions import Answers
 from caesura.models.tag_coding import TagCoding
-from caesura.segments import SCHEMES_BY_NAME, TAG_SCHEMES
+from caesura.segments.tags import SCHEMES_BY_NAME, TAG_SCHEMES
 
 __all__ = ["ChainCRF"]
 

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.constraints import BARRED, FORCED
 from caesura.errors import InvalidInput
-from caesura.segments import SCHEMES_BY_NAME, Segment
+from caesura.segments import Segment
+from caesura.segments.tags import SCHEMES_BY_NAME
 
 __all__ = ["Bars", "Tag", "TagSet", "bars_of", "tag_set", "tags_of"]
 
@@ -24,6 +25,8 @@ class Tag(NamedTuple):
     """A tag taken apart."""
 
     label: str | None  # None: outside
+    letter: str  # none: outside, or the tag is the label
+    begins: bool  # a segment can begin with it
     continues: bool  # it can go on with the segment of the token before
     goes_on: bool  # the next token must go on with its segment
     open: bool  # the next token may go on with its segment
@@ -43,20 +46,20 @@ def tags_of(tags: Sequence[str], scheme: str, outside: str) -> list[Tag]:
     Examples
     --------
     >>> tags_of(["B-PER", "O"], "BIO", "O")[0]
-    Tag(label='PER', continues=False, goes_on=False, open=True)
+    Tag(label='PER', letter='B', begins=True, continues=False, goes_on=False, open=True)
     """
     row = SCHEMES_BY_NAME[scheme.upper()]
     out = []
     for tag in tags:
         letter, _, label = tag.partition("-") if row.begin else ("", "-", tag)
         if label == outside or (row.begin and tag == "O"):
-            out.append(Tag(None, False, False, False))
+            out.append(Tag(None, "", True, False, False, False))
         elif not row.begin:  # plain: equal neighbours are one segment
-            out.append(Tag(label, True, False, True))
+            out.append(Tag(label, "", True, True, False, True))
         else:
-            is_open = letter in (row.begin, row.inside)
-            must = is_open and row.end not in (row.inside, row.begin)
-            out.append(Tag(label, letter in (row.inside, row.end), must, is_open))
+            begins, may_end = row.may_begin(letter, True), row.may_end(letter, True)
+            is_open, continues = row.joins(letter, row.inside), row.joins(row.inside, letter)
+            out.append(Tag(label, letter, begins, continues, not may_end, is_open))
     return out
 
 
@@ -71,16 +74,12 @@ def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
     bars = Bars(np.zeros((Y, Y), np.uint8), np.zeros(Y, np.uint8), np.zeros(Y, np.uint8))
     if not row.begin:  # plain: everything can be read
         return bars
-    if not row.begin_always:  # IOB1: begin is written only after a segment with the same label
-        begins = np.array([t.label is not None and not t.continues for t in parts], bool)
-        same = np.array([[a.label == b.label for b in parts] for a in parts], bool)
-        return bars._replace(pairs=(begins & ~same).astype(np.uint8), start=begins.astype(np.uint8))
     for a, before in enumerate(parts):
-        bars.end[a] = before.goes_on
-        bars.start[a] = before.continues
+        bars.end[a] = not row.fits(before.letter, "", False)
+        bars.start[a] = not row.fits("", before.letter, False)
         for b, after in enumerate(parts):
-            joined = before.open and after.continues and before.label == after.label
-            bars.pairs[a, b] = (after.continues or before.goes_on) and not joined
+            same = before.label == after.label
+            bars.pairs[a, b] = not row.fits(before.letter, after.letter, same)
     return bars
 
 
@@ -106,6 +105,7 @@ class TagSet:
         self.label_of = [outside if t.label is None else t.label for t in self.tags]
         index = {label: k for k, label in enumerate(self.labels)}
         self.label = np.array([index.get(name, -1) for name in self.label_of], np.int32)
+        self.begins = np.array([t.begins for t in self.tags], bool)
         self.continues = np.array([t.continues for t in self.tags], bool)
         self.open = np.array([t.open for t in self.tags], bool)
         self.goes_on = np.array([t.goes_on for t in self.tags], bool)
@@ -156,14 +156,15 @@ class TagSet:
         out: Bytes = allowed[:, self.label]  # -1 is the outside label, which is last
         row = SCHEMES_BY_NAME[self.scheme.upper()]
         T = len(out)
-        if not row.begin or not row.begin_always:
+        if not (row.marks_boundaries and row.begin_always and row.end_always):
             out[:1] &= self.bars.start == 0
+            out[-1:] &= self.bars.end == 0
             for t in (np.flatnonzero(marks[1:T]) + 1).tolist():
                 self._restrict_pair(out, t, bool(marks[t] & FORCED), name)
             return out
         for t in range(T + 1):
             if t in (0, T) or marks[t] & FORCED:
-                out[t : t + 1, self.continues] = 0
+                out[t : t + 1, ~self.begins] = 0
                 out[max(t - 1, 0) : t, self.goes_on] = 0
             elif marks[t] & BARRED:
                 out[t, ~self.continues] = 0

@@ -27,7 +27,8 @@ from caesura.models.targets import (
     segments_of,
 )
 from caesura.potentials import Potentials
-from caesura.segments import SCHEMES_BY_NAME, Segment, to_tags
+from caesura.segments import Segment, to_tags
+from caesura.segments.tags import SCHEMES_BY_NAME
 
 __all__ = ["TagCoding"]
 

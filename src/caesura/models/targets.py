@@ -13,7 +13,8 @@ from caesura.constraints import BARRED, FORCED
 from caesura.corpora.schemes import TagCounts, detect_scheme
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
-from caesura.segments import Segment, from_tags, in_order
+from caesura.segments import Segment, from_tags
+from caesura.segments.segmentation import in_order
 
 __all__ = [
     "Bytes",

@@ -1,9 +1,15 @@
-"""Tag schemes: segments as one tag for each token, and back."""
+"""The tag schemes, which write segments as one tag for each token.
+
+Every scheme is one row of a table: the letter for each place that a token can have in its segment.
+Tags are read by one rule, which also repairs ill-formed ones, and a sequence is well formed exactly
+when writing what was read gives it back.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from itertools import pairwise
+from typing import Literal, NamedTuple, get_args
 
 from caesura.errors import InvalidInput, message
 from caesura.segments.segmentation import Segment, drop_outside, in_order, token_count
@@ -11,6 +17,11 @@ from caesura.segments.segmentation import Segment, drop_outside, in_order, token
 __all__ = ["SCHEMES", "SCHEMES_BY_NAME", "TAG_SCHEMES", "Scheme", "from_tags", "to_tags"]
 
 _OUTSIDE = "O"
+Repair = Literal["error", "repair", "drop"]
+_Place = tuple[str, str] | None  # letter and label of a tag; None: outside
+READ_ILL_FORMED = (
+    "correct the tags, or pass repair='repair' to read them so, or 'drop' to leave them out"
+)
 
 
 class Scheme(NamedTuple):
@@ -23,16 +34,48 @@ class Scheme(NamedTuple):
     single: str  # the only token
     aliases: tuple[str, ...] = ()
     begin_always: bool = True  # False: written only after a segment with the same label
+    end_always: bool = True  # False: written only before a segment with the same label
 
-    def write(self, segment: Segment, after_same_label: bool, untyped: str) -> list[str]:
-        """Return the tags of a segment."""
+    @property
+    def marks_boundaries(self) -> bool:
+        """Whether two adjacent segments with one label can be told apart."""
+        return len({self.begin, self.inside, self.end, self.single}) > 1
+
+    def joins(self, left: str, right: str) -> bool:
+        """Say whether tokens with these letters, and one label, lie in one segment."""
+        return left in (self.begin, self.inside) and right in (self.inside, self.end)
+
+    def may_begin(self, letter: str, same_label: bool) -> bool:
+        """Say whether a segment may begin with a letter; is the label that of the tag before?"""
+        if self.begin_always:
+            return letter in (self.begin, self.single)
+        return letter == self.inside or same_label
+
+    def may_end(self, letter: str, same_label: bool) -> bool:
+        """Say whether a segment may end with a letter; is the label that of the tag after?"""
+        if self.end_always:
+            return letter in (self.end, self.single)
+        return letter == self.inside or same_label
+
+    def fits(self, left: str, right: str, same_label: bool) -> bool:
+        """Say whether two letters may stand side by side; none is outside, or an end."""
+        same = bool(left and right) and same_label
+        if same and self.joins(left, right):
+            return True
+        ended = not left or self.may_end(left, same)
+        return ended and (not right or self.may_begin(right, same))
+
+    def write(self, segment: Segment, same: tuple[bool, bool], untyped: str) -> list[str]:
+        """Return the tags of a segment; `same`: is the label that of the one before, and after?"""
         if not self.begin:
             return [segment.label] * segment.length
         letters = [self.single]
         if segment.length > 1:
             letters = [self.begin, *[self.inside] * (segment.length - 2), self.end]
-        if not (self.begin_always or after_same_label):
+        if not (self.begin_always or same[0]):
             letters[0] = self.inside
+        if not (self.end_always or same[1]):
+            letters[-1] = self.inside
         suffix = "" if segment.label == untyped else f"-{segment.label}"
         return [letter + suffix for letter in letters]
 
@@ -46,6 +89,9 @@ SCHEMES = (
     Scheme("BMES", "B", "M", "E", "S", ("BMESO",)),
     Scheme("BCEU", "B", "C", "E", "U", ("BCEUO",)),
     Scheme("SA", "S", "A", "A", "S", ("S/A",)),
+    Scheme("IO", "I", "I", "I", "I"),
+    Scheme("IOE1", "I", "I", "E", "E", end_always=False),
+    Scheme("IOE2", "I", "I", "E", "E"),
 )
 # "IOB" alone is left out: people mean IOB1 or IOB2 by it.
 SCHEMES_BY_NAME = {name.upper(): row for row in SCHEMES for name in (row.name, *row.aliases)}
@@ -70,7 +116,7 @@ def to_tags(
         Half-open spans in order, with or without gaps.
     scheme : str
         In any case: plain, BIO (also IOB2, BIO2), IOB1, BIOES (IOBES, BIES), BILOU (BILUO),
-        BMES (BMESO), BCEU (BCEUO) or SA (S/A).
+        BMES (BMESO), BCEU (BCEUO), SA (S/A), IO, IOE1 or IOE2.
     length : int, optional
         The number of tokens; the end of the last segment if not given.
     outside : str
@@ -87,8 +133,8 @@ def to_tags(
     Raises
     ------
     InvalidInput
-        For segments that overlap or the like, and in the plain scheme for adjacent segments with
-        one label, which it cannot tell apart.
+        For segments that overlap or the like, and in the schemes plain and IO for adjacent
+        segments with one label, which they cannot tell apart.
 
     Examples
     --------
@@ -103,8 +149,8 @@ def to_tags(
     row = _row(scheme)
     count = None if length is None else token_count(length)
     checked = in_order(segments, count)
-    if not row.begin:
-        _check_boundaries_show(checked, outside)
+    if not row.marks_boundaries:
+        _check_boundaries_show(checked, row, outside)
     if count is None:
         count = checked[-1].end if checked else 0
     return _write(drop_outside(checked, outside), row, count, outside, untyped)
@@ -114,7 +160,7 @@ def from_tags(
     tags: Iterable[str],
     scheme: str,
     outside: str = "O",
-    repair: Literal["error", "repair"] = "error",
+    repair: Repair = "error",
     *,
     untyped: str = "",
 ) -> list[Segment]:
@@ -129,9 +175,10 @@ def from_tags(
         As in `to_tags`.
     outside : str
         The label of text outside any segment, which is left out.
-    repair : {"error", "repair"}
-        What to do with tags that `to_tags` never writes: raise, or read them by the rule below.
-        A letter that the scheme does not have is always an error.
+    repair : {"error", "repair", "drop"}
+        What to do with tags that `to_tags` never writes: raise; read them as conlleval and seqeval
+        do; or drop them as seqeval does in its strict mode. A letter that the scheme does not have
+        is always an error.
     untyped : str
         The label of bare letters.
 
@@ -148,30 +195,42 @@ def from_tags(
     other token that is not outside begins a segment. So a missing begin is put in, and a segment
     without its end ends where it cannot go on.
 
+    With ``repair="drop"``, a token that continues no segment and that the scheme would not write
+    as the beginning of one is read as text outside, and a segment whose last token the scheme
+    would not write as an end is left out.
+
     Examples
     --------
     >>> from_tags(["B-PER", "O", "O", "B-LOC", "I-LOC"], "BIO")
     [Segment(start=0, end=1, label='PER'), Segment(start=3, end=5, label='LOC')]
     >>> from_tags(["O", "I-LOC", "I-LOC"], "BIO", repair="repair")
     [Segment(start=1, end=3, label='LOC')]
+    >>> from_tags(["O", "I-LOC", "I-LOC"], "BIO", repair="drop")
+    []
     >>> from_tags(["O", "I-LOC", "I-LOC"], "BIO")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     caesura.errors.InvalidInput: tags[1]: got 'I-LOC', expected 'B-LOC', ...
     """
-    if repair not in ("error", "repair"):
-        raise InvalidInput(message("repair", repair, "'error' or 'repair'", "pass one of them"))
+    check_repair(repair)
     row = _row(scheme)
     given = list(tags)
-    segments = drop_outside(_join(_read(given, row, outside, untyped), row), outside)
-    written = given if repair == "repair" else _write(segments, row, len(given), outside, untyped)
+    places = _read(given, row, outside, untyped)
+    segments = drop_outside((_kept if repair == "drop" else _join)(places, row), outside)
+    written = given if repair != "error" else _write(segments, row, len(given), outside, untyped)
     if given != written:
         t = next(t for t, tag in enumerate(given) if tag != written[t])
         around = [tuple(segment) for segment in segments if segment.start <= t < segment.end]
         meant = f"segment {around[0]}" if around else "text outside"
         expected = f"{written[t]!r}, as {row.name} writes {meant}"
-        remedy = "correct the tags, or pass repair='repair' to read them so"
-        raise InvalidInput(message(f"tags[{t}]", given[t], expected, remedy))
+        raise InvalidInput(message(f"tags[{t}]", given[t], expected, READ_ILL_FORMED))
     return segments
+
+
+def check_repair(repair: str) -> None:
+    """Raise if what to do with ill-formed tags is none of the choices."""
+    if repair not in get_args(Repair):
+        expected = "'error', 'repair' or 'drop'"
+        raise InvalidInput(message("repair", repair, expected, "pass one of them"))
 
 
 def _row(scheme: str) -> Scheme:
@@ -188,20 +247,17 @@ def _write(
 ) -> list[str]:
     """Return the tags of checked segments without outside ones."""
     tags = [_OUTSIDE if row.begin else outside] * length
-    before: tuple[int, str] | None = None  # end and label of the segment before
-    for segment in segments:
-        after_same_label = before == (segment.start, segment.label)
-        tags[segment.start : segment.end] = row.write(segment, after_same_label, untyped)
-        before = segment.end, segment.label
+    touching = [a.end == b.start and a.label == b.label for a, b in pairwise(segments)]
+    same = zip([False, *touching], [*touching, False], strict=True)
+    for segment, sides in zip(segments, same, strict=False):
+        tags[segment.start : segment.end] = row.write(segment, sides, untyped)
     return tags
 
 
-def _read(
-    tags: Sequence[str], row: Scheme, outside: str, untyped: str
-) -> list[tuple[str, str] | None]:
+def _read(tags: Sequence[str], row: Scheme, outside: str, untyped: str) -> list[_Place]:
     """Return letter and label of each tag, None for those outside; raise at an unknown letter."""
     letters = dict.fromkeys((row.begin, row.inside, row.end, row.single))
-    places: list[tuple[str, str] | None] = []
+    places: list[_Place] = []
     for t, tag in enumerate(tags):
         if not isinstance(tag, str):
             remedy = "pass one tag for each token"
@@ -218,11 +274,11 @@ def _read(
     return places
 
 
-def _join(places: Sequence[tuple[str, str] | None], row: Scheme) -> list[Segment]:
-    """Return the segments, by the rule in the notes of `from_tags`."""
-    opens, continues = {row.begin, row.inside}, {row.inside, row.end}
+def _join(places: Sequence[_Place], row: Scheme) -> list[Segment]:
+    """Return the segments, by the first rule in the notes of `from_tags`."""
+    opens, continues = {row.begin, row.inside}, {row.inside, row.end}  # `joins`, faster
     segments: list[Segment] = []
-    previous: tuple[str, str] | None = None
+    previous: _Place = None
     for t, place in enumerate(places):
         if place is not None:
             letter, label = place
@@ -233,11 +289,38 @@ def _join(places: Sequence[tuple[str, str] | None], row: Scheme) -> list[Segment
     return segments
 
 
-def _check_boundaries_show(segments: Sequence[Segment], outside: str) -> None:
+def _goes_on(before: _Place, after: _Place, row: Scheme) -> bool:
+    """Say whether a token lies in the segment of the one before it."""
+    if before is None or after is None or before[1] != after[1]:
+        return False
+    return row.joins(before[0], after[0])
+
+
+def _kept(places: Sequence[_Place], row: Scheme) -> list[Segment]:
+    """Return the segments that are well formed, by the second rule in the notes of `from_tags`."""
+    segments: list[Segment] = []
+    start: int | None = None  # of the segment that is being read
+    around = zip([None, *places], places, [*places[1:], None], strict=False)
+    for t, (before, place, after) in enumerate(around):
+        if place is None:
+            start = None
+            continue
+        letter, label = place
+        if start is None or not _goes_on(before, place, row):
+            same = before is not None and before[1] == label
+            start = t if row.may_begin(letter, same) else None
+        same = after is not None and after[1] == label
+        if start is not None and not _goes_on(place, after, row) and row.may_end(letter, same):
+            segments.append(Segment(start, t + 1, label))
+    return segments
+
+
+def _check_boundaries_show(segments: Sequence[Segment], row: Scheme, outside: str) -> None:
     """Raise if two adjacent segments carry one label, other than the outside label."""
     for i in range(1, len(segments)):
         previous, segment = segments[i - 1], segments[i]
         if previous.end == segment.start and previous.label == segment.label != outside:
             expected = f"a label other than that of segments[{i - 1}], which it touches"
-            remedy = "the plain scheme would lose the boundary: use BIO or another with letters"
+            other = "BIO" if row.begin else "BIO or another with letters"
+            remedy = f"the {row.name} scheme would lose the boundary: use {other}"
             raise InvalidInput(message(f"segments[{i}]", tuple(segment), expected, remedy))
