@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -212,6 +212,71 @@ def test_reasons_of_a_filtered_model(models: Any) -> None:
     assert model.explain([]) == []
     rules = {"required": [(0, 1, "town")]}
     assert model.explain(X[0], rules)[0].segment == Segment(0, 1, "town")
+
+
+# -- text outside in longer segments ---------------------------------------------------------------
+
+
+def every_cut(model: NeuralSegmenter, x: list[str]) -> list[tuple[list[Segment], float]]:
+    """Return all segmentations of a sequence, those of text outside too, and probabilities."""
+    head: Any = model.fitted_network().head
+    with torch.no_grad():
+        states, lengths, extra = model.fitted_network().states([caesura.Document(tuple(x))])
+        scores, parts = head.network_scores(states, extra)
+        (paths,) = head.layer.n_best(scores, lengths, 100_000, **parts)
+        log_z = head.layer.log_partition(scores, lengths, **parts).item()
+    cuts = [[Segment(s, e, head.states[y]) for s, e, y in path.segments] for path in paths]
+    return [(cut, math.exp(path.score - log_z)) for cut, path in zip(cuts, paths, strict=True)]
+
+
+@pytest.mark.parametrize("kind", ["semi", "overlapping"])
+def test_text_outside_may_be_cut_into_longer_segments(kind: str, tmp_path: Any) -> None:
+    settings = {**SMALL, "max_length": 2, "outside_length": None}
+    model = NeuralSegmenter(kind, **settings).fit(X, Y)
+    every = every_cut(model, X[0])
+    assert close(sum(p for _, p in every), 1.0, 1e-4)
+    runs = [[s.end - s.start for s in cut if s.label == "O"] for cut, _ in every]
+    longest = max(map(max, filter(None, runs)))
+    assert longest == (2 if kind == "semi" else 4)
+    if kind == "overlapping":  # a run is one segment
+        assert not any(a.label == b.label == "O" for cut, _ in every for a, b in pairwise(cut))
+    named: dict[tuple[Segment, ...], float] = {}
+    for cut, p in every:
+        said = tuple(s for s in cut if s.label != "O")
+        named[said] = named.get(said, 0.0) + p
+    (ranked,) = model.predict_n_best([X[0]], len(named) + 1)
+    assert len(ranked) == len(named)
+    assert all(close(p, named[tuple(cut)], 1e-4) for cut, p in ranked)
+    best = max(every, key=lambda one: one[1])[0]
+    assert model.predict([X[0]]) == [[s for s in best if s.label != "O"]]
+    for one in model.predict_confident([X[0]])[0]:
+        assert close(one.probability, sum(p for c, p in named.items() if one.segment in c), 1e-4)
+    rules = {"at_most_once": ["name", "town"]}
+    kept = {cut: p for cut, p in named.items() if keeps(list(cut), rules)}
+    (ranked,) = model.predict_n_best([X[0]], len(named), rules)
+    total = sum(kept.values())
+    assert {tuple(cut) for cut, _ in ranked} == set(kept)
+    assert all(close(p, kept[tuple(cut)] / total, 1e-4) for cut, p in ranked)
+    model.save(tmp_path / "model")
+    loaded = caesura.load(tmp_path / "model")
+    assert loaded.outside_length is None
+    assert loaded.predict(X) == model.predict(X)
+
+
+@pytest.mark.parametrize("kind", ["semi", "overlapping"])
+def test_the_given_text_outside_is_cut_into_the_longest_pieces(kind: str) -> None:
+    model = NeuralSegmenter(kind, max_length=3, outside_length=None, **SMALL).fit(X, Y)
+    x = ["so"] * 8
+    head: Any = model.fitted_network().head
+    gold = [Segment(0, 3, "O"), Segment(3, 6, "O"), Segment(6, 7, "O"), Segment(7, 8, "name")]
+    if kind == "overlapping":
+        gold = [Segment(0, 7, "O"), Segment(7, 8, "name")]
+    wanted = {tuple(cut): p for cut, p in every_cut(model, x)}.get(tuple(gold))
+    assert wanted is not None
+    with torch.no_grad():
+        loss = model.fitted_network().loss([caesura.Document(tuple(x))], [[Segment(7, 8, "name")]])
+    assert close(loss.item(), -math.log(wanted), 1e-3)
+    assert head.many_cuts == (kind == "semi")
 
 
 # -- partial labels and weights --------------------------------------------------------------------

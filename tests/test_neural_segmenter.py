@@ -334,6 +334,9 @@ def test_batches_hold_every_sequence_once_and_similar_lengths() -> None:
         ({"device": "meta"}, "device: got 'meta'"),
         ({"frozen": "yes"}, "frozen: got 'yes', expected True or False"),
         ({"order": 2, "model": "filtered"}, "order: got 2, expected 1 with 'filtered'"),
+        ({"outside_length": 2, "model": "semi"}, "outside_length: got 2, expected 1 or None with"),
+        ({"outside_length": None}, "outside_length: got None, expected 1 with 'chain'"),
+        ({"outside_length": True, "model": "semi"}, "outside_length: got True, expected 1 or None"),
         ({"outside": 3}, "outside: got 3"),
         ({"transformer": 3}, "transformer: got 3"),
         ({"features": "colours"}, "features: got 'colours'"),
@@ -385,6 +388,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     file.write_text("\n".join(map(json.dumps, rows)))
     config.write_text('model = "neural"\nnetwork = "chain"\nepochs = 8\nrate = 0.02\n')
     options = ("--network", "semi", "--hidden", 12, "--dropout", 0, "--transitions", "no")
+    options += ("--outside-length", "none")
     common = (file, "-c", config, *options, "--warm-up", 0.2, "--batch-size", 4)
     ran = good("train", *common, "--dev", file, "-o", model, "--json")
     assert ran.json["kind"] == "neural"
@@ -393,6 +397,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     loaded = caesura.load(model)
     assert (loaded.model, loaded.hidden, loaded.epochs) == ("semi", 12, 8)
     assert (loaded.transitions, loaded.warm_up, loaded.batch_size) == (False, 0.2, 4)
+    assert loaded.outside_length is None
     out, rules = tmp_path / "out.jsonl", tmp_path / "rules.json"
     good("segment", model, file, "-o", out, "--probabilities")
     first = json.loads(out.read_text().splitlines()[0])
@@ -408,7 +413,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     assert "transitions = False" in good("inspect", model, "--label", "name").out
     best = tmp_path / "best.toml"
     quick = (*common, "--epochs", 1, "--folds", 2)
-    tuned = good("tune", *quick, "--try", "network=chain,semi", "-o", best, "--json")
+    tuned = good("tune", *quick, "--try", "network=overlapping,semi", "-o", best, "--json")
     assert len(tuned.json["candidates"]) == 2
     assert 'model = "neural"' in best.read_text()
     assert "leave it out" in bad("train", file, "--model", "neural", "--c2", 1, "-o", model)

@@ -24,6 +24,7 @@ from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.network import Given, Network, answers, threads
+from caesura.neural.potentials import best_distinct
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
@@ -201,7 +202,8 @@ class Predictor(Model):
         X, constraints
             See `predict`.
         n : int
-            How many; there are fewer where fewer are possible.
+            How many; there are fewer where fewer are possible.  With ``outside_length=None``, the
+            model "semi" looks at the 64 n best cuts of the text at most.
 
         Returns
         -------
@@ -211,11 +213,16 @@ class Predictor(Model):
         most, head = min(int(n), MOST), self._head
         constraints = spoken(constraints, X)
         out: list[list[tuple[list[Segment], float]]] = []
-        if constraints is None or self._by_filter():
+        many = not self._by_filter() and head.many_cuts
+        if self._by_filter() or (constraints is None and not many):
             return list(
                 self._each(X, constraints, lambda s: head.n_best(*s.given, most, **s.rules))
             )
         for asked in self._asked(X, constraints):
+            if many:
+                some = asked.of(lambda each: [best_distinct(p, most, self.outside) for p in each])
+                out += some
+                continue
             totals = asked.log_partitions(self.n_threads)
             ranked = asked.of(inference.n_best, most, n_threads=self.n_threads)
             for paths, total in zip(ranked, totals, strict=True):

@@ -84,6 +84,9 @@ class NeuralSegmenter(Answers):
         between two predictions.
     outside : str
         Label of text outside segments.
+    outside_length : {1, None}
+        Whether text outside is one segment for each token.  With None, "overlapping" makes each run
+        of it one segment, and "semi" cuts it into segments of up to `max_length` tokens.
     epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
         Of training with AdamW: `encoder_rate` is the learning rate of the transformer and `rate`
         that of everything else; `warm_up` is the share of all steps in which rates rise, `clip` the
@@ -143,6 +146,7 @@ class NeuralSegmenter(Answers):
     global_loss: bool
     one_score: bool
     decoder: str | None
+    outside_length: int | None
     epochs: int
     rate: float
     encoder_rate: float
@@ -176,6 +180,7 @@ class NeuralSegmenter(Answers):
         one_score: bool = False,
         decoder: str | None = None,
         outside: str = "O",
+        outside_length: int | None = 1,
         epochs: int = 20,
         batch_size: int = 8,
         rate: float = 1e-3,
@@ -220,8 +225,7 @@ class NeuralSegmenter(Answers):
                 raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
         if self.model == "filtered" and self.order > 1:
             raise InvalidInput(message("order", self.order, "1 with 'filtered'", "leave it out"))
-        if not isinstance(self.outside, str):
-            raise InvalidInput(message("outside", self.outside, "a string", "pass a label"))
+        self._check_outside()
         if not isinstance(self.transformer, str | os.PathLike | None):
             expected = "the name of a model, or a folder"
             raise InvalidInput(message("transformer", self.transformer, expected, "correct it"))
@@ -231,6 +235,19 @@ class NeuralSegmenter(Answers):
             self._check_number(name, most)
         for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
             self._check_number(name, float("inf"))
+
+    def _check_outside(self) -> None:
+        if not isinstance(self.outside, str):
+            raise InvalidInput(message("outside", self.outside, "a string", "pass a label"))
+        given = self.outside_length
+        if given is None and self.model in ("semi", "overlapping"):
+            return
+        if given != 1 or isinstance(given, bool):
+            expected = "1" if self.model in ("chain", "filtered") else "1 or None"
+            remedy = "leave it out, or choose the model 'semi' or 'overlapping'"
+            raise InvalidInput(
+                message("outside_length", given, f"{expected} with {self.model!r}", remedy)
+            )
 
     def _check_number(self, name: str, most: float) -> None:
         value = getattr(self, name)
@@ -375,10 +392,14 @@ class NeuralSegmenter(Answers):
                 max_length=L,
                 representation=self.representation,
                 dropout=self.dropout,
+                outside_length=self.outside_length,
+            )
+        elif self.model == "overlapping":
+            head = heads.OverlappingHead(
+                *(*common, self.order, self.transitions), outside_length=self.outside_length
             )
         else:
-            kind = heads.ChainHead if self.model == "chain" else heads.OverlappingHead
-            head = kind(*common, self.order, self.transitions)
+            head = heads.ChainHead(*common, self.order, self.transitions)
         chain = None
         if self.hybrid > 0.0:
             chain = heads.ChainHead(*common, 1, True)
