@@ -314,7 +314,7 @@ class SemiHead(LayerHead):
         self, states: Tensor, extra: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of segments."""
-        scores: Tensor = self.out(self.spans(states))
+        scores = self.spans.projected(states, self.out)
         return (scores if extra is None else scores + summed(extra, scores.shape[2])), {}
 
     def probabilities(

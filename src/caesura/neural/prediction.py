@@ -17,12 +17,12 @@ from caesura import inference
 from caesura.checks import whole
 from caesura.errors import InvalidInput
 from caesura.inference.door import check_answers, check_count
-from caesura.inference.results import Marginals
 from caesura.models.asked import Asked, constrained
 from caesura.models.base import Model
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.kept_graphs import NoPath
 from caesura.neural.network import Given, Network, answers, threads
 from caesura.neural.potentials import best_distinct
 from caesura.potentials import Potentials
@@ -75,8 +75,11 @@ class Predictor(Model):
             def question(
                 given: Given, some: list[int], first: int = first, mine: Any = mine
             ) -> Any:
-                kept = {} if mine is None else {"rules": [mine[i] for i in some]}
-                return ask(_Some(first + some[0], given, kept))
+                kept = {} if mine is None else {"rules": [(first + i, mine[i]) for i in some]}
+                try:
+                    return ask(_Some(first + some[0], given, kept))
+                except NoPath as error:
+                    raise error.of(first + some[error.sequence]) from None
 
             with threads(self.n_threads):
                 found: list[T] = answers(network, documents, question, by_length)
@@ -109,8 +112,8 @@ class Predictor(Model):
         """Yield the potentials of one sequence after the other."""
         if self._by_filter():
             raise InvalidInput(
-                "model: got 'filtered', which has no distribution over all segmentations; choose "
-                "another model, or ask predict_confident, predict_n_best or sample"
+                "model: got 'filtered', whose paths through kept spans are no potentials of tokens "
+                "and segments; choose another model, or ask predict_marginals or predict_n_best"
             )
         head: Any = self.fitted_network().head
         yield from self._each(X, None, lambda some: head.potentials(*some.given))
@@ -159,8 +162,9 @@ class Predictor(Model):
         X : iterable of sequences
             Token lists, texts or documents.
         constraints : dict, or one dict for each sequence, optional
-            Arguments of `Potentials.constrain` that every answer must keep.  A filtered model keeps
-            those about single spans, tokens and boundaries.
+            Arguments of `Potentials.constrain` that every answer must keep.  A filtered model
+            cannot promise that some span covers a token: it refuses `allowed` without the text
+            outside, and `no_boundaries` beyond required spans.
 
         Returns
         -------
@@ -295,20 +299,24 @@ class Predictor(Model):
         """
         return next(self._potentials([x]))
 
-    def predict_marginals(
-        self, X: Iterable[Any], constraints: Constraints = None
-    ) -> list[Marginals]:
+    def predict_marginals(self, X: Iterable[Any], constraints: Constraints = None) -> list[Any]:
         """Return the probabilities of each sequence, over the states of the model.
 
         Parameters
         ----------
         X, constraints
-            See `predict`; not of a filtered model.
+            See `predict`.
 
         Returns
         -------
         list of Marginals
+            Of a filtered model they are `FilteredMarginals`: of the spans that its filter keeps.
         """
+        if self._by_filter():
+            head, asked_of = self._head, spoken(constraints, X)
+            return list(
+                self._each(X, asked_of, lambda some: head.marginals(*some.given, **some.rules))
+            )
         return [
             one
             for asked in self._asked(X, spoken(constraints, X))

@@ -34,7 +34,7 @@ from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
 from caesura.neural.network import Network, answers, check_device, threads, token_features
 from caesura.neural.spans import REPRESENTATIONS
-from caesura.neural.targets import check_longest, known_segments, read_targets, refuse_partial
+from caesura.neural.targets import check_filtered, check_longest, known_segments, read_targets
 from caesura.neural.training import Data, Schedule, train
 from caesura.neural.transformer import Transformer
 
@@ -273,8 +273,8 @@ class NeuralSegmenter(Answers):
         Parameters
         ----------
         X, y
-            As `caesura.SemiCRF.fit` takes them; X must have tokens.  A filtered model does not take
-            `Partial` labels.
+            As `caesura.SemiCRF.fit` takes them; X must have tokens.  In `Partial` labels for a
+            filtered model, tokens that are known to be inside segments need the segment.
         X_dev, y_dev : optional
             Development data: the weights of the epoch with the best segment F1 on it are kept.
         sample_weight : array of shape (n,), optional
@@ -292,7 +292,7 @@ class NeuralSegmenter(Answers):
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         documents, gold, labels = read_targets(X, y, self.tokeniser, self.outside)
         if self.model == "filtered":
-            refuse_partial(gold)
+            check_filtered(gold, self.outside)
         weights = None
         if sample_weight is not None:
             weights = weights_of(sample_weight, len(documents)).tolist()
