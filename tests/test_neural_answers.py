@@ -131,11 +131,11 @@ def test_a_filtered_model_keeps_rules(wide: NeuralSegmenter, rules: dict[str, An
         chance = sum(p for cut, p in ranked if one.segment in cut)
         assert close(one.probability, chance, 1e-6)
         assert close(m.segment(*one.segment), chance, 1e-6)
-    for one, text in zip(model.explain(X[0], rules), ranked[0][0], strict=True):
-        others = [p for cut, p in ranked if one.segment not in cut]
-        assert one.segment == text
+    for why, segment in zip(model.explain(X[0], rules), ranked[0][0], strict=True):
+        others = [p for cut, p in ranked if why.segment not in cut]
+        assert why.segment == segment
         expected = math.log(ranked[0][1] / others[0]) if others else math.inf
-        assert close(one.margin, expected, 1e-6) if others else one.margin == expected
+        assert why.margin == expected or close(why.margin, expected, 1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -403,7 +403,8 @@ def test_the_loss_of_partial_labels_of_a_filtered_model(
         loss = network.loss([x], [known]).item()
         local, path = head.scores(*network.states([x]))
     p = local[0].double().softmax(-1).numpy()
-    rows, agree, total, n = [], [], 0.0, len(x)
+    rows: list[tuple[int, ...]] = []
+    agree, total, n = [], 0.0, len(x)
     for s in range(n):
         for e in range(s + 1, min(n, s + 3) + 1):
             chances = p[s, e - s - 1]

@@ -320,7 +320,7 @@ def test_losses_of_what_is_known_in_part_equal_their_definition(seed: int) -> No
     told = [t for t, one in zip(totals, paths, strict=True) if all(agree[i] for i in one)]
     expected = np.logaddexp.reduce(totals) - np.logaddexp.reduce(told)
     assert close(found.path[1].item(), expected)
-    found.total.sum().backward()
+    torch.autograd.backward(found.total.sum())
     for x in (local, path, layer.transition):
         assert x.grad is None or torch.isfinite(x.grad).all()
     plain = FilteredSemiCRF(3, Y, K, "sum", null_weight=0.3, use_kernels=False).double()

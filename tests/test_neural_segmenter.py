@@ -388,8 +388,18 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     file.write_text("\n".join(map(json.dumps, rows)))
     config.write_text('model = "neural"\nnetwork = "chain"\nepochs = 8\nrate = 0.02\n')
     options = ("--network", "semi", "--hidden", 12, "--dropout", 0, "--transitions", "no")
-    options += ("--outside-length", "none")
-    common = (file, "-c", config, *options, "--warm-up", 0.2, "--batch-size", 4)
+    common = (
+        file,
+        "-c",
+        config,
+        *options,
+        "--outside-length",
+        "none",
+        "--warm-up",
+        0.2,
+        "--batch-size",
+        4,
+    )
     ran = good("train", *common, "--dev", file, "-o", model, "--json")
     assert ran.json["kind"] == "neural"
     assert ran.json["dev"]["micro"]["f1"] > 0.9

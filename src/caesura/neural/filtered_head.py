@@ -79,7 +79,7 @@ class FilteredHead(Head):
             known = one if isinstance(one, Partial) else Partial()
             hint = known_labels(known, int(lengths[b]), self.labels, self.outside, "y")
             rules.append(constraints_of(*hint))
-        found = ~self._barred(rules, lengths, T)
+        found: npt.NDArray[np.bool_] = ~self._barred(rules, lengths, T)
         for b, one in enumerate(gold):
             if not isinstance(one, Partial):
                 found[b] = False

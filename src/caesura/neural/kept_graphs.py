@@ -254,7 +254,7 @@ def best_means(
             better = [True] * len(found)
             best = found
         else:
-            better = [new > old for new, old in zip(means, mean, strict=True)]
+            better = [bool(new > old) for new, old in zip(means, mean, strict=True)]
             best = [new if b else old for new, old, b in zip(found, best, better, strict=True)]
         if not any(better):
             return best

@@ -8,11 +8,9 @@ from typing import Any, Self
 
 import torch
 
-from caesura.checks import whole
 from caesura.documents import Document
-from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
@@ -21,26 +19,21 @@ from caesura.models.examples import weights_of
 from caesura.neural import heads
 from caesura.neural.answers import Answers
 from caesura.neural.embeddings import (
-    CHARACTERS,
-    CONTEXTS,
     Sizes,
     TokenEncoder,
     Vocabulary,
     read_vectors,
     shape_of,
 )
-from caesura.neural.filtered import DECODERS
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
-from caesura.neural.network import Network, answers, check_device, threads, token_features
-from caesura.neural.spans import REPRESENTATIONS
+from caesura.neural.network import Network, answers, threads, token_features
+from caesura.neural.parameters import check_parameters
 from caesura.neural.targets import check_filtered, check_longest, known_segments, read_targets
 from caesura.neural.training import Data, Schedule, train
 from caesura.neural.transformer import Transformer
 
 __all__ = ["NeuralSegmenter"]
-
-MODELS = ("chain", "semi", "overlapping", "filtered")
 
 
 class NeuralSegmenter(Answers):
@@ -199,62 +192,7 @@ class NeuralSegmenter(Answers):
 
     def check_parameters(self) -> None:
         """Raise if a parameter is wrong."""
-        for name, some in (
-            ("model", MODELS),
-            ("context", CONTEXTS),
-            ("characters", CHARACTERS),
-            ("representation", REPRESENTATIONS),
-            ("decoder", (None, *DECODERS)),
-        ):
-            if getattr(self, name) not in some:
-                raise InvalidInput(
-                    message(name, getattr(self, name), f"one of {list(some)}", "choose one")
-                )
-        for name, least in (("epochs", 1), ("batch_size", 1), ("order", 1), ("hidden", 1)):
-            whole(name, getattr(self, name), least)
-        for name in ("word_size", "character_size", "shape_size", "random_state"):
-            whole(name, getattr(self, name), 0)
-        for name in ("patience", "n_threads"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1)
-        if self.max_length != "observed":
-            whole("max_length", self.max_length, 1)
-        for name in ("frozen", "transitions", "global_loss", "one_score"):
-            if not isinstance(getattr(self, name), bool):
-                remedy = "pass one of them"
-                raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
-        if self.model == "filtered" and self.order > 1:
-            raise InvalidInput(message("order", self.order, "1 with 'filtered'", "leave it out"))
-        self._check_outside()
-        if not isinstance(self.transformer, str | os.PathLike | None):
-            expected = "the name of a model, or a folder"
-            raise InvalidInput(message("transformer", self.transformer, expected, "correct it"))
-        Tokeniser.of(self.tokeniser)
-        check_device(self.device)
-        for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
-            self._check_number(name, most)
-        for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
-            self._check_number(name, float("inf"))
-
-    def _check_outside(self) -> None:
-        if not isinstance(self.outside, str):
-            raise InvalidInput(message("outside", self.outside, "a string", "pass a label"))
-        given = self.outside_length
-        if given is None and self.model in ("semi", "overlapping"):
-            return
-        if given != 1 or isinstance(given, bool):
-            expected = "1" if self.model in ("chain", "filtered") else "1 or None"
-            remedy = "leave it out, or choose the model 'semi' or 'overlapping'"
-            raise InvalidInput(
-                message("outside_length", given, f"{expected} with {self.model!r}", remedy)
-            )
-
-    def _check_number(self, name: str, most: float) -> None:
-        value = getattr(self, name)
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        if not good or not 0.0 <= value <= most:
-            limit = "0 or more" if most == float("inf") else f"from 0 to {most:g}"
-            raise InvalidInput(message(name, value, f"a number, {limit}", "correct it"))
+        check_parameters(self)
 
     # -- fitting -----------------------------------------------------------------------------
 
