@@ -53,7 +53,7 @@ def answered(model: Segmenter, batches: list[Documents]) -> tuple[float, float]:
             times = [time.process_time()]
             states, lengths, extra = network.states(batch)
             if model.model == "filtered":
-                scores = head.layer.span_scores(states, lengths)
+                scores = head.scores(states, lengths, extra)
                 times.append(time.process_time())
                 head.layer.decode_scores(*scores, lengths)
             else:

@@ -477,11 +477,34 @@ def test_a_small_model_learns() -> None:
             "decoder: go",
         ),
         (lambda: FilteredSemiCRF(2, 1, 1).decode(torch.zeros(1, 2, 3)), r"states: got \(1, 2, 3\)"),
+        (
+            lambda: on_meta().decode(torch.zeros(1, 2, 2, device="meta")),
+            "local: got 'the device me",
+        ),
+        (lambda: on_meta()(torch.zeros(1, 2, 2, device="meta"), None, [[]]), "local: got 'the dev"),
+        (
+            lambda: FilteredSemiCRF(2, 1, 1).losses(
+                torch.zeros(1, 2, 1, 2), torch.zeros(1, 2, 1, 1), None, [[]], np.ones((1, 2, 1, 3))
+            ),
+            r"possible: got \(1, 2, 1, 3\), expected the shape \(1, 2, 1, 1\)",
+        ),
     ],
 )
 def test_errors_name_the_argument(ask: Any, text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         ask()
+
+
+def on_meta() -> FilteredSemiCRF:
+    return FilteredSemiCRF(2, 1, 1).to("meta")
+
+
+def test_scores_on_the_meta_device_and_empty_batches() -> None:
+    local, path = on_meta().span_scores(torch.zeros(2, 3, 2, device="meta"))
+    assert (local.shape, path.shape) == ((2, 3, 1, 2), (2, 3, 1, 1))
+    layer, nothing = FilteredSemiCRF(2, 1, 1), torch.zeros(0, 3, 2)
+    assert layer(nothing, [], []).item() == 0.0
+    assert layer.decode(nothing) == layer.probabilities(nothing) == layer.n_best(nothing) == []
 
 
 def asked(segments: Any, reduction: str = "mean") -> Tensor:

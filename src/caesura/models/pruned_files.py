@@ -31,7 +31,7 @@ def pruned_content(
     first, arrays = content(model.first_)
     options = model.get_params() | {"features": function_name(model.features), "first": None}
     options["tokeniser"] = Tokeniser.of(model.tokeniser).spec
-    header = {
+    header: dict[str, Any] = {
         "model": "pruned",
         "options": options,
         "labels": list(model.labels_),
@@ -39,7 +39,10 @@ def pruned_content(
         "first": first,
         "first_given": model.first is not None,
     }
-    own = {"vocabulary": persistence.pack(list(model.vocabulary_)), "weights": model.weights_}
+    own: Arrays = {
+        "vocabulary": persistence.pack(list(model.vocabulary_)),
+        "weights": model.weights_,
+    }
     return header, own | {FIRST + name: array for name, array in arrays.items()}
 
 

@@ -243,7 +243,7 @@ class SegmentalLayer(torch.nn.Module):
         list of lists of (start, end, label index)
         """
         batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
-        found = batch_best(batch, n_threads=kernels.threads())
+        found = kernels.asked(batch_best, batch, n_threads=kernels.threads())
         return [found.segments(b) for b in range(len(batch.lengths))]
 
     def n_best(
@@ -269,7 +269,7 @@ class SegmentalLayer(torch.nn.Module):
             Each has `segments`, tuples (start, end, label index), and `score`.
         """
         batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
-        found = batch_n_best(batch, n, n_threads=kernels.threads())
+        found = kernels.asked(batch_n_best, batch, n, n_threads=kernels.threads())
         ends = found.sequences.tolist()
         return [
             [Path(found.segments(i), float(found.scores[i])) for i in range(low, high)]  # type: ignore[arg-type]
@@ -301,7 +301,7 @@ class SegmentalLayer(torch.nn.Module):
         list of lists of segmentations
         """
         batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
-        found = batch_sample(batch, n, seed, n_threads=kernels.threads())
+        found = kernels.asked(batch_sample, batch, n, seed, n_threads=kernels.threads())
         ends = found.sequences.tolist()
         return [[found.segments(i) for i in range(low, high)] for low, high in pairwise(ends)]
 

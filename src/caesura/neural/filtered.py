@@ -192,7 +192,9 @@ class FilteredSemiCRF(KeptAnswers):
         """
         check_choice("reduction", reduction, REDUCTIONS)
         total = self.losses(*self.scored(states, lengths), lengths, segments).total
-        return total if reduction == "none" else getattr(total, reduction)()
+        if reduction == "none":
+            return total
+        return total.sum() / (max(len(total), 1) if reduction == "mean" else 1)
 
     def losses(
         self,

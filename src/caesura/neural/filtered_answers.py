@@ -227,6 +227,9 @@ class KeptAnswers(nn.Module):
     def _sizes(self, local: Tensor, path: Tensor | PathScores, lengths: Any) -> Ints:
         K, Y = self.max_width, self.n_labels
         B, T, *_ = checked_shape("local", local, ("B", "T", K, Y + 1))
+        if local.is_meta:
+            expected = "a device with data, as the scores say which spans are kept"
+            raise InvalidInput(message("local", "the device meta", expected, "move the scores"))
         if not isinstance(path, PathScores):
             checked_shape("path", path, (B, T, K, Y))
         return lengths_of(lengths, B, T)
