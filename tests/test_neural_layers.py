@@ -491,6 +491,10 @@ def test_too_many_histories_are_refused() -> None:
     layer = ChainCRFLayer(40, order=3).to("meta")
     with pytest.raises(TooLarge, match="lower the order"):
         layer.log_partition(torch.zeros(1, 3, 40, device="meta"))
+    with pytest.raises(
+        TooLarge, match="order: patterns of 8 of 9 labels have more than 20,000,000"
+    ):
+        ChainCRFLayer(9, order=8)
 
 
 def test_without_torch_an_error_says_what_to_install() -> None:
@@ -498,10 +502,13 @@ def test_without_torch_an_error_says_what_to_install() -> None:
         "import sys; sys.modules['torch'] = None\n"
         "import caesura.neural\n"
         "try: caesura.neural.ChainCRFLayer\n"
-        "except ImportError as error: print(type(error).__name__, error)"
+        "except ImportError as error: print(type(error).__name__, error)\n"
+        "try: caesura.neural.built\n"
+        "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("MissingPackage caesura.neural.ChainCRFLayer needs torch")
+    assert "a neural model needs torch, which is not installed; run pip install" in done.stdout
     assert issubclass(MissingPackage, ImportError)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from caesura import inference
 from caesura.checks import whole
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, not_fitted
 from caesura.inference.door import check_answers, check_count
 from caesura.models.asked import Asked, constrained
 from caesura.models.base import Model
@@ -50,7 +50,7 @@ class Predictor(Model):
     def fitted_network(self) -> Network:
         """Return the network, or raise if the model is not fitted."""
         if self._network is None:
-            raise InvalidInput("model: it is not fitted; call fit first")
+            raise not_fitted(f"{type(self).__name__}: not fitted yet; call fit first")
         return self._network
 
     def __sklearn_is_fitted__(self) -> bool:
