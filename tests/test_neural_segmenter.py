@@ -363,7 +363,7 @@ def test_batches_hold_every_sequence_once_and_similar_lengths() -> None:
         ({"features": "colours"}, "features: got 'colours'"),
         ({"features": [features.Length(3)]}, "features: got .*, expected features of tokens"),
         ({"rate": 1e30, "epochs": 4}, "rate, encoder_rate: got"),
-        ({"word_size": 0, "character_size": 0, "shape_size": 0}, "shape_size: got 0 for all and neither"),
+        ({"word_size": 0, "character_size": 0, "shape_size": 0}, "shape_size: got 0 for all"),
     ],
 )
 def test_bad_settings(settings: Any, text: str) -> None:
