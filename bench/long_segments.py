@@ -7,7 +7,8 @@ written out for each segment up to the longest one of the training data, or up t
 segments are then cut into pieces to learn from.  "semi" scores a vector of each segment.  In the
 answers of all models neighbours with one label are joined, for no two of the data have the same.
 
-"growth" times a training step and takes its peak of memory, each case in a process of its own.
+"growth" times a training step.  Every case runs in a process of its own, whose peak of memory above
+what it had before is taken.
 "synthetic" makes sequences whose segments have up to 10, 50 or 200 tokens: words say little about
 their label each, and marks, some of them false, stand where a segment begins.  "cora" is the
 fields of references.
@@ -182,74 +183,109 @@ def text(longest: int, rng: np.random.Generator) -> caesura.Document:
     return caesura.Document(tuple(tokens), segments=tuple(segments))
 
 
-def fitted(model: str, train: Any, test: Any, **more: Any) -> tuple[float, float, float]:
-    """Return F1 on the test set and seconds of CPU to learn and to answer."""
+def fitted(model: str, train: Any, test: Any, **more: Any) -> dict[str, float]:
+    """Return F1 on the test set, seconds of CPU to learn and to answer, and megabytes to learn."""
     kind = "overlapping" if model.startswith("bounded") else model
     segmenter = Segmenter(kind, n_threads=1, **more)
     if kind != model:
         segmenter.bound = SHORT if model.endswith(str(SHORT)) else "observed"
+    few = sorted(train, key=len)[:8]
+    NeuralSegmenter("chain", n_threads=1, **more | {"epochs": 1}).fit(few)  # what is loaded then
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.process_time()
     fit = segmenter.fit(train)
     learnt = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = fit.predict(test)
     answered = time.process_time() - learnt
     gold = [list(one.segments or ()) for one in test]
     score = caesura.evaluate(gold, [joined(cut) for cut in found]).micro.f1
-    return 100 * score, learnt - began, answered
+    times = {"learn": learnt - began, "answer": answered}
+    return {"F1": 100 * score, **times, "MB": (peak - before) / 1024}
 
 
-def row_of(runs: list[tuple[float, float, float]]) -> list[str]:
-    """Return mean and deviation of F1, and mean seconds."""
-    means, spread = np.mean(runs, 0), np.std([one[0] for one in runs], ddof=1)
-    return [f"{means[0]:.1f} ± {spread:.1f}", f"{means[1]:.1f}", f"{means[2]:.2f}"]
+def row_of(runs: list[dict[str, float]]) -> list[str]:
+    """Return mean and deviation of F1, mean seconds and the most memory."""
+    mean = {name: np.mean([one[name] for one in runs]) for name in runs[0]}
+    spread = np.std([one["F1"] for one in runs], ddof=1) if len(runs) > 1 else np.nan
+    cells = [f"{mean['F1']:.1f} ± {spread:.1f}", f"{mean['learn']:.1f}", f"{mean['answer']:.2f}"]
+    return [*cells, f"{max(one['MB'] for one in runs):.0f}"]
+
+
+HEAD = ["model", "F1", "s to learn", "s to answer", "MB to learn"]
+
+
+def asked(part: str, model: str, seed: int, more: list[str]) -> dict[str, float]:
+    """Return what a run in a process of its own prints."""
+    command = [sys.executable, __file__, "--part", part, "--run", model, str(seed), *more]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def synthetic_run(model: str, seed: int, longest: int) -> dict[str, float]:
+    rng = np.random.default_rng(longest)
+    n = 160 if longest < 100 else 120
+    train, test = ([text(longest, rng) for _ in range(k)] for k in (n, 60))
+    small: dict[str, Any] = {"context": "cnn", "hidden": 16, "word_size": 16}
+    small |= {"character_size": 0, "shape_size": 4, "dropout": 0.1, "batch_size": 4}
+    return fitted(model, train, test, epochs=12, rate=1e-2, random_state=seed, **small)
 
 
 def synthetic() -> None:
     rows = []
     for longest in LONGEST:
-        rng = np.random.default_rng(longest)
-        n = 160 if longest < 100 else 120
-        train, test = ([text(longest, rng) for _ in range(k)] for k in (n, 60))
-        small: dict[str, Any] = {"context": "cnn", "hidden": 16, "word_size": 16}
-        small |= {"character_size": 0, "shape_size": 4, "dropout": 0.1, "batch_size": 4}
         models = ("chain", "overlapping", "bounded", f"bounded, {SHORT}")
         for model in models[: 3 if longest <= SHORT else 4]:
-            some = [
-                fitted(model, train, test, epochs=12, rate=1e-2, random_state=k, **small)
-                for k in SEEDS
-            ]
+            more = ["--longest", str(longest)]
+            some = [asked("synthetic", model, seed, more) for seed in SEEDS]
             rows.append([longest, model, *row_of(some)])
             print(*rows[-1], flush=True)
-    print(table(["longest", "model", "F1", "s to learn", "s to answer"], rows))
+    print(table(["longest", *HEAD], rows))
 
 
-def references(data: Path) -> None:
-    train, test = (
+def references(data: Path) -> list[list[caesura.Document]]:
+    """Return the references of Cora with their fields, to learn from and to test."""
+    return [
         [
             caesura.Document(one.tokens, segments=tuple(runs(tags)))
             for one, tags in zip(part.documents, part.tags, strict=True)
         ]
         for part in cora(data)
-    )
-    longest = max(s.end - s.start for one in train for s in one.segments or ())
-    print(f"the longest field of the training data has {longest} tokens")
+    ]
+
+
+def cora_run(model: str, seed: int, data: Path) -> dict[str, float]:
+    return fitted(model, *references(data), epochs=15, rate=3e-3, random_state=seed)
+
+
+def cora_table(data: Path) -> None:
+    sizes = [s.end - s.start for one in references(data)[0] for s in one.segments or ()]
+    print(f"the longest field of the training data has {max(sizes)} tokens")
     rows = []
-    for model in MODELS:
-        some = [fitted(model, train, test, epochs=15, rate=3e-3, random_state=k) for k in SEEDS]
+    for model in (*MODELS[:3], f"bounded, {SHORT}", "semi"):
+        some = [asked("cora", model, seed, ["--data", str(data)]) for seed in SEEDS]
         rows.append([model, *row_of(some)])
         print(*rows[-1], flush=True)
-    print(table(["model", "F1", "s to learn", "s to answer"], rows))
+    print(table(HEAD, rows))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--part", choices=("growth", "synthetic", "cora"), default="growth")
     parser.add_argument("--case", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)  # model and seed
+    parser.add_argument("--longest", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--plot", metavar="FILE", help="draw a picture of the growth")
     arguments = parser.parse_args()
     if arguments.case:
         print(json.dumps(step(arguments.case[0], int(arguments.case[1]))))
+    elif arguments.run:
+        model, seed = arguments.run[0], int(arguments.run[1])
+        if arguments.part == "synthetic":
+            print(json.dumps(synthetic_run(model, seed, arguments.longest)))
+        else:
+            print(json.dumps(cora_run(model, seed, arguments.data)))
     elif arguments.part == "growth":
         growth(arguments.plot)
     elif arguments.part == "synthetic":
@@ -257,7 +293,7 @@ def main() -> None:
     elif not arguments.data.is_dir():
         print(f"no data in {arguments.data}: skipped; name its folder with --data")
     else:
-        references(arguments.data)
+        cora_table(arguments.data)
 
 
 if __name__ == "__main__":

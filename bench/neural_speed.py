@@ -7,7 +7,7 @@ Each model first learns for one epoch from stored vectors of MiniLM.  Then the s
 set are answered, with a forward pass of the encoder: "encoder" is that pass, "scoring" all between
 its vectors and the scores of tokens or spans, "decoding" the search.  Training is a step with its
 gradient through the whole encoder.  One thread, processor time, batches of 32 and 16 sentences of
-similar length.
+similar length.  The encoder is timed twice, scoring and decoding three times, and the least counts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def answered(model: Segmenter, batches: list[Documents]) -> tuple[float, float]:
             times = [time.process_time()]
             states, lengths, extra = network.states(batch)
             if model.model == "filtered":
-                scores = head.layer.span_scores(states, lengths)
+                scores = head.scores(states, lengths, extra)
                 times.append(time.process_time())
                 head.layer.decode_scores(*scores, lengths)
             else:
@@ -118,12 +118,16 @@ def main() -> None:
         known = Store(distinct(parts), arguments.cache / f"{task}.f16", SIZE)
         n = arguments.sentences
         batches, steps = by_length(parts[2][:n], 32), by_length(fitting(parts[0][:64], 8), 16)
-        own = encoded(batches, Transformer(minilm(), frozen=True).eval())
+        frozen = Transformer(minilm(), frozen=True).eval()
+        encoded(batches[-1:], frozen)  # what is loaded at the first call
+        own = min(encoded(batches, frozen) for _ in range(2))
         for name in TABLE[:4]:
             model = learnt(name, task, parts[0], known)
             answered(model, batches[:1])
-            scoring, decoding = answered(model, batches)
-            taken = trained(model, steps, Transformer(minilm()))
+            scoring, decoding = np.min([answered(model, batches) for _ in range(3)], 0)
+            encoder = Transformer(minilm())
+            trained(model, steps[-1:], encoder)
+            taken = trained(model, steps, encoder)
             parted = [f"{1e3 * x / n:.3f}" for x in (own, scoring, decoding)]
             speeds = [64 / taken, n / (own + scoring + decoding), n / (scoring + decoding)]
             rows.append([task, name, *(f"{x:.0f}" for x in speeds), *parted])

@@ -16,7 +16,9 @@ from torch import Tensor
 
 import caesura
 from caesura.errors import InvalidInput
+from caesura.inference.problems import Rule
 from caesura.neural import FilteredSemiCRF, graph
+from caesura.neural.kept_graphs import Graphs, NoPath, best_means
 from caesura.neural.spans import REPRESENTATIONS, SpanRepresentation
 
 Row = tuple[int, int, int, int]
@@ -45,7 +47,7 @@ def path_score(path: tuple[int, ...], labels: Any, scores: Any, transition: Any)
     return float(sum(float(scores[i]) for i in path)) + pairs
 
 
-class Graphs:
+class Case:
     """A batch of kept spans with scores."""
 
     def __init__(self, draw: Draw) -> None:
@@ -76,13 +78,13 @@ class Graphs:
 
 
 @st.composite
-def graphs(draw: Draw) -> Graphs:
-    return Graphs(draw)
+def graphs(draw: Draw) -> Case:
+    return Case(draw)
 
 
 @settings(max_examples=60)
 @given(graphs())
-def test_log_partition_is_the_sum_over_maximal_sets(case: Graphs) -> None:
+def test_log_partition_is_the_sum_over_maximal_sets(case: Case) -> None:
     expected = [np.logaddexp.reduce(totals) for *_, totals in case.each()]
     for use_kernels in (True, False):
         found = graph.log_partition(
@@ -93,7 +95,7 @@ def test_log_partition_is_the_sum_over_maximal_sets(case: Graphs) -> None:
 
 @settings(max_examples=25)
 @given(graphs())
-def test_derivatives_of_the_log_partition(case: Graphs) -> None:
+def test_derivatives_of_the_log_partition(case: Case) -> None:
     if not len(case.rows):
         return
     for use_kernels in (True, False):
@@ -108,7 +110,7 @@ def test_derivatives_of_the_log_partition(case: Graphs) -> None:
 
 @settings(max_examples=60)
 @given(graphs())
-def test_arcs_are_counted_without_listing_them(case: Graphs) -> None:
+def test_arcs_are_counted_without_listing_them(case: Case) -> None:
     for part, *_ in case.each():
         spans = part[:, 1:3]
         assert graph.size_of(spans) == (len(spans), sum(map(len, graph.predecessors(spans))))
@@ -124,18 +126,82 @@ def test_the_complete_graph_has_the_nodes_and_arcs_of_the_propositions() -> None
 
 @settings(max_examples=60)
 @given(graphs())
-def test_decoders_are_exact(case: Graphs) -> None:
-    for b, (part, scores, paths, totals) in enumerate(case.each()):
-        spans, labels, length = part[:, 1:3], part[:, 3], int(case.lengths[b])
-        transition = case.transition.detach().numpy()
-        best = graph.best_mean(spans, labels, scores, length, transition)
+def test_decoders_are_exact(case: Case) -> None:
+    scores, transition = (x.detach().numpy() for x in (case.scores, case.transition))
+    means = best_means(case.rows, case.lengths, scores, transition)
+    offset = 0
+    for (path, total), (part, scores, paths, totals) in zip(means, case.each(), strict=True):
+        spans = part[:, 1:3]
         if len(part):
             expected = max(t / len(path) for t, path in zip(totals, paths, strict=True))
-            assert close(best.score / len(best.spans), expected)
-        assert tuple(best.spans) in paths
+            assert close(total / len(path), expected)
+        assert tuple(i - offset for i in path) in paths
+        offset += len(part)
         assert tuple(graph.greedy(spans, scores)) in paths
         if len(part):
             assert int(np.argmax(scores)) in graph.greedy(spans, scores)
+
+
+def keeps(labels: list[int], rules: tuple[Rule, ...]) -> bool:
+    """Say whether labels keep rules, by their definition."""
+    for name, some in rules:
+        count = sum(labels.count(y) for y in some)
+        places = [some.index(y) for y in labels if y in some]
+        good = {"at most once": count <= 1, "exactly once": count == 1}
+        if not good.get(name, places == sorted(places)):
+            return False
+    return True
+
+
+@settings(max_examples=80)
+@given(graphs(), st.data())
+def test_rules_about_labels_leave_the_paths_that_keep_them(case: Case, data: Any) -> None:
+    kinds = st.sampled_from(["at most once", "exactly once", "ordered"])
+    label = st.integers(0, case.Y - 1)
+    rules = []
+    for _ in case.lengths:
+        drawn = data.draw(st.lists(st.tuples(kinds, label), max_size=2, unique=True))
+        order = tuple(data.draw(st.permutations(range(case.Y))))
+        named = ((name, order if name == "ordered" else (y,)) for name, y in drawn)
+        rules.append(tuple(dict(named).items()))
+    scores, transition = (x.detach().numpy() for x in (case.scores, case.transition))
+    every, offset = [], 0
+    for own, (part, _, paths, totals) in zip(rules, case.each(), strict=True):
+        kept = [
+            ([i + offset for i in path], total)
+            for path, total in zip(paths, totals, strict=True)
+            if keeps([int(part[i, 3]) for i in path], own)
+        ]
+        every.append(sorted(kept, key=lambda one: -one[1]))
+        offset += len(part)
+    given = (case.rows, case.lengths, scores, transition, rules)
+    never = [b for b, kept in enumerate(every) if not kept]
+    if never:
+        with pytest.raises(NoPath) as error:
+            Graphs(*given).best()
+        assert error.value.sequence in never
+        return
+    made = Graphs(*given)
+    log_z, likely = made.marginals()
+    expected = np.zeros(len(case.rows))
+    for b, kept in enumerate(every):
+        total = np.logaddexp.reduce([score for _, score in kept])
+        assert close(log_z[b], total)
+        for path, score in kept:
+            expected[path] += math.exp(score - total)
+        shares = np.exp([score - total for _, score in kept])
+        assert close(made.entropy()[b], -float(shares @ np.log(shares)), 1e-9)
+    assert close(likely, expected)
+    for found, kept in zip(made.n_best(1000), every, strict=True):
+        assert sorted(tuple(path) for path, _ in found) == sorted(tuple(p) for p, _ in kept)
+        assert close([s for _, s in found], [s for _, s in kept])
+    for (_, best), kept in zip(made.best(), every, strict=True):
+        assert close(best, kept[0][1])
+    for (path, total), kept in zip(best_means(*given), every, strict=True):
+        if kept[0][0]:
+            assert close(total / len(path), max(s / len(p) for p, s in kept))
+    for drawn, kept in zip(made.sample(5, 1), every, strict=True):
+        assert all(path in [p for p, _ in kept] for path, _ in drawn)
 
 
 def scored(rng: Any, B: int, T: int, K: int, Y: int, scale: float = 2.0) -> tuple[Tensor, Tensor]:
@@ -203,6 +269,63 @@ def test_losses_equal_their_definition(seed: int) -> None:
             np.array([row[:2] for row in rows], np.int64).reshape(-1, 2)
         )
     assert torch.equal(found.total, found.filter + found.path)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_losses_of_what_is_known_in_part_equal_their_definition(seed: int) -> None:
+    """Sequence 0 is labelled in full, sequence 1 in part."""
+    rng = np.random.default_rng(seed)
+    B, T, K, Y = 2, int(rng.integers(1, 6)), int(rng.integers(1, 3)), int(rng.integers(1, 3))
+    lengths = rng.integers(0, T + 1, B).tolist()
+    layer = FilteredSemiCRF(3, Y, K, "sum", null_weight=0.3).double()
+    with torch.no_grad():
+        layer.transition.copy_(torch.tensor(rng.normal(size=(Y, Y))))
+    local, path = scored(rng, B, T, K, Y)
+    local.requires_grad_()
+    path.requires_grad_()
+    gold = some_gold(rng, lengths, K, Y)
+    possible = rng.random((B, T, K, Y)) < 0.5
+    possible[0] = False
+    for b, t, k in np.ndindex(B, T, K):
+        crossed = any(t < e and s < t + k + 1 for s, e, _ in gold[b])
+        if crossed or t + k + 1 > lengths[b]:
+            possible[b, t, k] = False
+    found = layer.losses(local, path, lengths, gold, possible)
+    full = layer.losses(local, path, lengths, gold)
+    assert close(found.total[0].item(), full.total[0].item())
+    assert (found.path >= -1e-12).all()
+    n, own = lengths[1], gold[1]
+    p = local[1].detach().softmax(-1).numpy()
+    of_place = {(s, e): y for s, e, y in own}
+    loss, rows, agree = 0.0, list(own), [True] * len(own)
+    for s in range(n):
+        for e in range(s + 1, min(n, s + K) + 1):
+            chances, may = p[s, e - s - 1], possible[1, s, e - s - 1]
+            if (s, e) in of_place:
+                loss -= math.log(chances[of_place[s, e] + 1])
+                continue
+            loss -= 0.3 * math.log(chances[0] + chances[1:][may].sum())
+            best = int(chances.argmax())
+            overlaps = any(s < e2 and s2 < e for s2, e2, _ in own)
+            if best and (overlaps or may[best - 1]):
+                rows.append((s, e, best - 1))
+                agree.append(bool(may[best - 1]))
+    assert close(found.filter[1].item(), loss)
+    labels, transition = [y for *_, y in rows], layer.transition.detach().numpy()
+    given = path.detach()[1]
+    scores = [float(given[s, e - s - 1, y]) for s, e, y in rows]
+    paths = maximal_sets([(s, e) for s, e, _ in rows])
+    totals = [path_score(one, labels, scores, transition) for one in paths]
+    told = [t for t, one in zip(totals, paths, strict=True) if all(agree[i] for i in one)]
+    expected = np.logaddexp.reduce(totals) - np.logaddexp.reduce(told)
+    assert close(found.path[1].item(), expected)
+    torch.autograd.backward(found.total.sum())
+    for x in (local, path, layer.transition):
+        assert x.grad is None or torch.isfinite(x.grad).all()
+    plain = FilteredSemiCRF(3, Y, K, "sum", null_weight=0.3, use_kernels=False).double()
+    plain.load_state_dict(layer.state_dict())
+    assert torch.allclose(plain.losses(local, path, lengths, gold, possible).total, found.total)
 
 
 def test_without_the_constraint_the_loss_can_be_negative() -> None:
@@ -354,11 +477,35 @@ def test_a_small_model_learns() -> None:
             "decoder: go",
         ),
         (lambda: FilteredSemiCRF(2, 1, 1).decode(torch.zeros(1, 2, 3)), r"states: got \(1, 2, 3\)"),
+        (
+            lambda: on_meta().decode(torch.zeros(1, 2, 2, device="meta")),
+            "local: got 'the device me",
+        ),
+        (lambda: on_meta()(torch.zeros(1, 2, 2, device="meta"), None, [[]]), "local: got 'the dev"),
+        (
+            lambda: FilteredSemiCRF(2, 1, 1).losses(
+                torch.zeros(1, 2, 1, 2), torch.zeros(1, 2, 1, 1), None, [[]], np.ones((1, 2, 1, 3))
+            ),
+            r"possible: got \(1, 2, 1, 3\), expected the shape \(1, 2, 1, 1\)",
+        ),
     ],
 )
 def test_errors_name_the_argument(ask: Any, text: str) -> None:
     with pytest.raises(InvalidInput, match=text):
         ask()
+
+
+def on_meta() -> FilteredSemiCRF:
+    return FilteredSemiCRF(2, 1, 1).to("meta")
+
+
+def test_scores_on_the_meta_device_and_empty_batches() -> None:
+    local, path = on_meta().span_scores(torch.zeros(2, 3, 2, device="meta"))
+    assert (local.shape, path.shape) == ((2, 3, 1, 2), (2, 3, 1, 1))
+    layer, nothing = FilteredSemiCRF(2, 1, 1), torch.zeros(0, 3, 2)
+    assert layer(nothing, [], []).item() == 0.0
+    for ask in (layer.decode, layer.probabilities, layer.n_best, layer.sample):
+        assert ask(nothing) == []
 
 
 def asked(segments: Any, reduction: str = "mean") -> Tensor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import hypothesis.strategies as st
@@ -429,7 +431,7 @@ def test_rules_on_labels_must_be_the_same_for_a_batch() -> None:
         (lambda: chain(torch.zeros(1, 3, 2), [4]), r"lengths\[0\]: got 4, expected 0 to 3"),
         (lambda: chain(torch.zeros(1, 3, 2), [1.0]), "lengths: got 'dtype float64'"),
         (lambda: chain(torch.zeros(1, 3, 2), starts=1), "starts: this layer takes no"),
-        (lambda: chain(torch.full((1, 3, 2), torch.nan)), "tokens of sequence 0: holds NaN"),
+        (lambda: chain(torch.full((1, 3, 2), torch.nan)), "scores of sequence 0: holds NaN"),
         (lambda: loss([[(0, 1, 0)]]), r"segments\[0\]: got 'an end at 1', expected one at 3"),
         (lambda: loss([[(0, 3, 2)]]), r"segments\[0\]: got \(0, 3, 2\), expected a label below 2"),
         (lambda: loss([[(0, 1, 0), (2, 3, 0)]]), r"segments\[0\]: got \(2, 3, 0\), expected segm"),
@@ -458,6 +460,28 @@ def loss(segments: Any, reduction: str = "mean", **parts: Any) -> Tensor:
     return layer(torch.zeros(1, 3, 2), None, segments, reduction, **parts)  # type: ignore[no-any-return]
 
 
+@pytest.mark.parametrize("use_kernels", [True, False])
+@pytest.mark.parametrize("layer", [ChainCRFLayer, partial(SemiCRFLayer, max_length=2)])
+def test_both_paths_refuse_the_same(layer: Any, use_kernels: bool) -> None:
+    made = layer(2, use_kernels=use_kernels)
+    shape = (2, 3, 2) if isinstance(made, ChainCRFLayer) else (2, 3, 2, 2)
+    for value in (math.nan, math.inf, 1e30):
+        scores = torch.zeros(shape)
+        scores[1, 0] = value
+        with pytest.raises(InvalidInput, match="scores of sequence 1: holds NaN, "):
+            made.log_partition(scores)
+        made.log_partition(scores.flip(1), [3, 2])  # padding may hold anything
+    never = [{}, {"allowed": {0: [0]}, "required": [(0, 1, 1)]}]
+    for ask in (made.log_partition, made.marginals, made.entropy):
+        with pytest.raises(Impossible, match="no segmentation of sequence 1 is possible"):
+            ask(torch.zeros(shape), None, never)
+    with torch.no_grad():
+        assert made.log_partition(torch.zeros(shape), None, never)[1] == -math.inf
+        made.transition[0, 0] = math.nan
+    with pytest.raises(InvalidInput, match="transition"):
+        made.log_partition(torch.zeros(shape))
+
+
 def test_a_chain_has_no_long_segments() -> None:
     with pytest.raises(InvalidInput, match="not longer than max_length"):
         ChainCRFLayer(2)(torch.zeros(1, 3, 2), None, [[(0, 3, 0)]])
@@ -467,6 +491,10 @@ def test_too_many_histories_are_refused() -> None:
     layer = ChainCRFLayer(40, order=3).to("meta")
     with pytest.raises(TooLarge, match="lower the order"):
         layer.log_partition(torch.zeros(1, 3, 40, device="meta"))
+    with pytest.raises(
+        TooLarge, match="order: patterns of 8 of 9 labels have more than 20,000,000"
+    ):
+        ChainCRFLayer(9, order=8)
 
 
 def test_without_torch_an_error_says_what_to_install() -> None:
@@ -474,10 +502,13 @@ def test_without_torch_an_error_says_what_to_install() -> None:
         "import sys; sys.modules['torch'] = None\n"
         "import caesura.neural\n"
         "try: caesura.neural.ChainCRFLayer\n"
-        "except ImportError as error: print(type(error).__name__, error)"
+        "except ImportError as error: print(type(error).__name__, error)\n"
+        "try: caesura.neural.built\n"
+        "except ImportError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("MissingPackage caesura.neural.ChainCRFLayer needs torch")
+    assert "a neural model needs torch, which is not installed; run pip install" in done.stdout
     assert issubclass(MissingPackage, ImportError)
 
 

@@ -14,11 +14,11 @@ from cli_data import bad, good
 from oracle import close
 
 import caesura
-from caesura import features
+from caesura import features, persistence
 from caesura.cli.choices import ALIASES
 from caesura.cli.neural import NEURAL
 from caesura.cli.settings import Settings
-from caesura.errors import Impossible, InvalidInput
+from caesura.errors import Impossible, InvalidInput, NotFitted
 from caesura.neural import NeuralSegmenter
 from caesura.neural.embeddings import Sizes, TokenEncoder, Vocabulary, read_vectors
 from caesura.neural.training import batches
@@ -292,6 +292,27 @@ def test_long_sentences_are_windowed_and_nothing_is_cut(tiny: str) -> None:
     assert len({tuple(row.tolist()) for row in found}) > 6  # places in windows differ
 
 
+def test_windows_fit_where_places_are_counted_from_the_padding(tiny: str, tmp_path: Path) -> None:
+    import transformers
+
+    config = transformers.RobertaConfig(
+        vocab_size=15,
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=12,
+        pad_token_id=0,
+    )
+    transformers.RobertaModel(config).save_pretrained(tmp_path)
+    transformers.AutoTokenizer.from_pretrained(tiny).save_pretrained(tmp_path)
+    made = Transformer(str(tmp_path)).eval()
+    assert made.window == 9
+    with torch.no_grad():
+        found = made([["so", "mr", "ran"] * 9], 27)[0]
+    assert (found.abs().sum(-1) > 0).all()
+
+
 @pytest.mark.parametrize("frozen", [True, False])
 def test_a_transformer_is_used_and_saved(
     tiny: str, frozen: bool, train: Any, tmp_path: Path
@@ -334,12 +355,15 @@ def test_batches_hold_every_sequence_once_and_similar_lengths() -> None:
         ({"device": "meta"}, "device: got 'meta'"),
         ({"frozen": "yes"}, "frozen: got 'yes', expected True or False"),
         ({"order": 2, "model": "filtered"}, "order: got 2, expected 1 with 'filtered'"),
+        ({"outside_length": 2, "model": "semi"}, "outside_length: got 2, expected 1 or None with"),
+        ({"outside_length": None}, "outside_length: got None, expected 1 with 'chain'"),
+        ({"outside_length": True, "model": "semi"}, "outside_length: got True, expected 1 or None"),
         ({"outside": 3}, "outside: got 3"),
         ({"transformer": 3}, "transformer: got 3"),
         ({"features": "colours"}, "features: got 'colours'"),
         ({"features": [features.Length(3)]}, "features: got .*, expected features of tokens"),
         ({"rate": 1e30, "epochs": 4}, "rate, encoder_rate: got"),
-        ({"word_size": 0, "character_size": 0, "shape_size": 0}, "sizes: got 0 for all parts"),
+        ({"word_size": 0, "character_size": 0, "shape_size": 0}, "shape_size: got 0 for all"),
     ],
 )
 def test_bad_settings(settings: Any, text: str) -> None:
@@ -348,17 +372,27 @@ def test_bad_settings(settings: Any, text: str) -> None:
         NeuralSegmenter(**settings).fit(X, y)
 
 
-def test_bad_data(train: Any) -> None:
+def test_bad_data(train: Any, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="y: got no segment at all"):
         NeuralSegmenter().fit([["a"]], [[]])
-    with pytest.raises(InvalidInput, match="not fitted"):
+    with pytest.raises(NotFitted, match="NeuralSegmenter: not fitted yet"):
         NeuralSegmenter().predict([["a"]])
+    with pytest.raises(InvalidInput, match="vectors: got '/no/file', expected a text file"):
+        NeuralSegmenter(vectors="/no/file").fit(*train)
+    with pytest.raises(InvalidInput, match="word_size, character_size, shape_size: got 0 for all"):
+        NeuralSegmenter(word_size=0, character_size=0, shape_size=0).fit(*train)
     made = NeuralSegmenter(**{**SMALL, "epochs": 1}).fit(*train)
     with pytest.raises(InvalidInput, match="precision: needs a calibrated model"):
         made.predict_confident([["a"]], precision=0.9)
     assert made.predict([[]]) == [[]]
     with pytest.raises(InvalidInput, match=r"X\[0\]: got numbers without words"):
         made.predict([np.zeros((2, 3))])
+    made.save(tmp_path / "model")
+    header, arrays = persistence.read(tmp_path / "model", "model")
+    arrays["network.head.out.bias"] = arrays["network.head.out.bias"] * np.nan
+    persistence.write(tmp_path / "model", "model", header, arrays)
+    with pytest.raises(InvalidInput, match="weights: got NaN or infinity in head"):
+        caesura.load(tmp_path / "model")
     known = [caesura.Partial(no_boundaries=[1]), [(0, 1, "x")]]
     with pytest.raises(Impossible, match=r"y\[0\]: no segmentation agrees"):
         NeuralSegmenter("semi", max_length=1, **SMALL).fit([["a", "b"]] * 2, known)
@@ -385,7 +419,18 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     file.write_text("\n".join(map(json.dumps, rows)))
     config.write_text('model = "neural"\nnetwork = "chain"\nepochs = 8\nrate = 0.02\n')
     options = ("--network", "semi", "--hidden", 12, "--dropout", 0, "--transitions", "no")
-    common = (file, "-c", config, *options, "--warm-up", 0.2, "--batch-size", 4)
+    common = (
+        file,
+        "-c",
+        config,
+        *options,
+        "--outside-length",
+        "none",
+        "--warm-up",
+        0.2,
+        "--batch-size",
+        4,
+    )
     ran = good("train", *common, "--dev", file, "-o", model, "--json")
     assert ran.json["kind"] == "neural"
     assert ran.json["dev"]["micro"]["f1"] > 0.9
@@ -393,6 +438,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     loaded = caesura.load(model)
     assert (loaded.model, loaded.hidden, loaded.epochs) == ("semi", 12, 8)
     assert (loaded.transitions, loaded.warm_up, loaded.batch_size) == (False, 0.2, 4)
+    assert loaded.outside_length is None
     out, rules = tmp_path / "out.jsonl", tmp_path / "rules.json"
     good("segment", model, file, "-o", out, "--probabilities")
     first = json.loads(out.read_text().splitlines()[0])
@@ -408,7 +454,7 @@ def test_the_command_line_trains_and_uses_neural_models(train: Any, tmp_path: Pa
     assert "transitions = False" in good("inspect", model, "--label", "name").out
     best = tmp_path / "best.toml"
     quick = (*common, "--epochs", 1, "--folds", 2)
-    tuned = good("tune", *quick, "--try", "network=chain,semi", "-o", best, "--json")
+    tuned = good("tune", *quick, "--try", "network=overlapping,semi", "-o", best, "--json")
     assert len(tuned.json["candidates"]) == 2
     assert 'model = "neural"' in best.read_text()
     assert "leave it out" in bad("train", file, "--model", "neural", "--c2", 1, "-o", model)

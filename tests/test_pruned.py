@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from cli_data import bad
 from hypothesis import given
 from oracle import close
 
 import caesura
+from caesura import persistence
 from caesura.errors import InvalidInput, NotFitted
 from caesura.features import word
 from caesura.models import PrunedSemiCRF
@@ -76,7 +82,7 @@ def test_the_gradient_of_the_objective(model: PrunedSemiCRF) -> None:
     pool = model._pooled(documents, seen, kept, False)
     objective = model._objective(pool, gold)
     rng = np.random.default_rng(0)
-    w = rng.normal(size=len(model._w)) * 0.3
+    w = rng.normal(size=len(model.weights_)) * 0.3
     value, gradient = objective(w)
     assert value > 0.0
     for _ in range(5):
@@ -137,3 +143,87 @@ def test_it_must_be_fitted_on_some_segments() -> None:
         PrunedSemiCRF(described).predict(["x"])
     with pytest.raises(InvalidInput, match="y: got no segment at all"):
         PrunedSemiCRF(described).fit(["a", "b", "c"], [[], [], []])
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_it_survives_a_file(model: PrunedSemiCRF, given: bool, tmp_path: Path) -> None:
+    X, _ = addresses(20, 1)
+    if not given:
+        model = PrunedSemiCRF(described, folds=2, max_iterations=5).fit(*addresses(12, 0))
+    model.save(tmp_path / "it.model")
+    loaded = caesura.load(tmp_path / "it.model")
+    assert type(loaded) is PrunedSemiCRF
+    assert loaded.predict_confident(X) == model.predict_confident(X)
+    for name in ("threshold_", "lost_", "kept_", "labels_", "vocabulary_"):
+        assert getattr(loaded, name) == getattr(model, name)
+    assert repr(loaded) == repr(model)
+    assert loaded.features is described
+    again = loaded.fit(*addresses(12, 2))  # the settings are all there
+    assert again.predict(X) == type(model)(**model.get_params()).fit(*addresses(12, 2)).predict(X)
+
+
+def test_the_function_is_imported_only_with_trust(tmp_path: Path) -> None:
+    (tmp_path / "whole_spans.py").write_text(
+        "def text(document, start, end):\n    return ' '.join(document.tokens[start:end])\n"
+    )
+    code = """
+        import sys, caesura
+        from caesura.models import PrunedSemiCRF
+        X = [["at", "5", "High", "Road"], ["at", "7", "Mill", "Road"]] * 2
+        y = [[(1, 2, "number"), (2, 4, "street")]] * 4
+        if sys.argv[1] == "save":
+            from whole_spans import text
+            PrunedSemiCRF(text, folds=2).fit(X, y).save("it.model")
+        else:
+            print(caesura.load("it.model", trust=sys.argv[1] == "trust").predict(X[:1]))
+    """
+    (tmp_path / "use.py").write_text(textwrap.dedent(code))
+
+    def run(how: str) -> Any:
+        command = [sys.executable, "use.py", how]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert run("save").returncode == 0
+    assert "label='street'" in run("trust").stdout
+    refused = run("doubt")
+    assert refused.returncode == 1
+    assert "it.model: function: got 'whole_spans:text'" in refused.stderr
+    assert "pass trust=True" in refused.stderr
+
+
+def test_what_cannot_be_saved_or_loaded(model: PrunedSemiCRF, tmp_path: Path) -> None:
+    file = tmp_path / "it.model"
+    with pytest.raises(NotFitted, match="PrunedSemiCRF: not fitted yet"):
+        PrunedSemiCRF(described).save(file)
+    plain = PrunedSemiCRF(lambda document, start, end: "x", folds=2, max_iterations=2)
+    plain.fit(*addresses(6, 0))
+    with pytest.raises(InvalidInput, match=r"function: got .* unlike a lambda"):
+        plain.save(file)
+    assert not file.exists()
+    model.save(file)
+    header, arrays = persistence.read(file, "model")
+    damaged: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+        ({}, {"weights": arrays["weights"][:-1]}, "weights: wrong"),
+        ({}, {"weights": arrays["weights"] * np.nan}, "weights: got NaN"),
+        ({}, {"vocabulary": persistence.pack(["a", "a"])}, "vocabulary: wrong"),
+        ({"labels": []}, {}, "labels: wrong"),
+        ({"labels": [1, 2, 3]}, {}, "labels: wrong"),
+        ({"numbers": {"threshold_": -1, "lost_": 0, "kept_": 0}}, {}, "numbers: wrong"),
+        ({"first": {"model": "pruned"}}, {}, "expected a model that this version can read"),
+        ({"options": header["options"] | {"folds": 1}}, {}, "folds: got 1"),
+        ({"options": header["options"] | {"features": "os:system"}}, {}, "function: got 'os:syst"),
+    ]
+    for changed, other, said in damaged:
+        persistence.write(file, "model", header | changed, arrays | other)
+        with pytest.raises(InvalidInput, match=said):
+            caesura.load(file)
+
+
+def test_commands_do_not_take_it(model: PrunedSemiCRF, tmp_path: Path) -> None:
+    model.save(tmp_path / "it.model")
+    assert "got a PrunedSemiCRF, which commands do not take" in bad(
+        "segment", tmp_path / "it.model", "-", stdin="at 5 High Road Leeds"
+    )

@@ -16,6 +16,7 @@ from oracle import Draw, close
 import caesura
 from caesura.errors import Impossible, InvalidInput
 from caesura.inference.span_graph import SpanGraph
+from caesura.inference.span_graphs import SpanGraphs
 
 Case = dict[str, Any]
 
@@ -415,3 +416,90 @@ def test_numbers_of_paths_are_checked() -> None:
         graph.sample(1, -1)
     with pytest.raises(InvalidInput, match=r"path\[0\]: got 1"):
         graph.score([1])
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+@given(st.lists(cases(), max_size=4), st.integers(1, 3))
+def test_a_batch_answers_as_its_graphs_do(some: list[Case], n_threads: int) -> None:
+    """All graphs of a batch share labels, their scores and the rule: those of the first."""
+    common = (
+        {k: some[0][k] for k in ("n_labels", "transition", "start", "end", "rule")} if some else {}
+    )
+    Y = common.get("n_labels", 1)
+    some = [
+        {**one, **common, "labels": one["labels"] % Y, "arcs": [], "arc_scores": []} for one in some
+    ]
+    rows = [
+        (b, s, e, y)
+        for b, one in enumerate(some)
+        for (s, e), y in zip(one["spans"], one["labels"].tolist(), strict=True)
+    ]
+    scores = np.concatenate([np.zeros(0), *(one["scores"] for one in some)])
+    lengths = np.array([one["length"] for one in some], np.int64)
+    more = {k: v for k, v in common.items() if k != "n_labels"}
+    batch = SpanGraphs(
+        np.array(rows, np.int64).reshape(-1, 4), scores, lengths, Y, **more, n_threads=n_threads
+    )
+    assert len(batch) == len(some)
+    graphs = [graph_of(one) for one in some]
+    log_z = np.array([graph.log_partition() for graph in graphs])
+    assert np.array_equal(batch.log_partition(), log_z)
+    found = batch.marginals()
+    assert np.array_equal(found.log_partition, log_z)
+    for b, (one, graph) in enumerate(zip(some, graphs, strict=True)):
+        part = slice(*batch.offsets[b : b + 2].tolist())
+        listed = sum(
+            may_follow(one, e, s) for (_, e), (s, _) in itertools.product(one["spans"], repeat=2)
+        )
+        assert batch.arcs()[b] == listed
+        if np.isneginf(log_z[b]):
+            assert not found.spans[part].any()
+            continue
+        alone = graph.marginals()
+        assert np.array_equal(found.spans[part], alone.spans)
+        assert np.array_equal(found.transitions[b], alone.transitions)
+    if np.isneginf(log_z).any():
+        bad = int(np.flatnonzero(np.isneginf(log_z))[0])
+        for ask in (batch.best, batch.entropy, lambda: batch.sample(1)):
+            with pytest.raises(Impossible, match=f"sequence {bad} "):
+                ask()
+        return
+    offsets = batch.offsets.tolist()
+    assert np.array_equal(batch.entropy(), [graph.entropy() for graph in graphs])
+    for b, graph in enumerate(graphs):
+        for mine, own in (
+            (batch.n_best(3)[b], graph.n_best(3)),
+            (batch.sample(3, 5)[b], graph.sample(3, 5 + b)),
+        ):
+            assert [([i - offsets[b] for i in p.spans], p.score) for p in mine] == [
+                (p.spans, p.score) for p in own
+            ]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        ({"spans": [(0, 0, 1)]}, r"spans: got \(1, 3\), expected the shape \(1, 4\)"),
+        ({"spans": [(2, 0, 1, 0)]}, r"spans\[0\]: got \(2, 0, 1, 0\), expected a sequence below 2"),
+        ({"spans": [(0, 1, 1, 0)]}, r"spans\[0\]: got \(0, 1, 1, 0\)"),
+        ({"spans": [(1, 0, 3, 0)]}, r"spans\[0\]: got \(1, 0, 3, 0\)"),
+        ({"spans": [(0, 0, 1, 2)]}, r"spans\[0\]: got \(0, 0, 1, 2\)"),
+        (
+            {"spans": [(1, 0, 1, 0), (0, 0, 1, 0)], "scores": [0.0, 0.0]},
+            r"spans\[1\]: .* sorted by sequence",
+        ),
+        ({"scores": [np.nan]}, "scores: got NaN"),
+        ({"scores": []}, r"scores: got \(0,\), expected the shape \(1,\)"),
+        ({"lengths": [-1, 2]}, r"lengths\[0\]: got -1"),
+        ({"lengths": [1.5, 2.0]}, "lengths: got 'dtype float64'"),
+        ({"rule": "near"}, "rule: got 'near'"),
+        ({"n_threads": 0}, "n_threads: got 0"),
+        ({"transition": np.zeros((1, 2))}, r"transition: got \(1, 2\)"),
+    ],
+)
+def test_errors_of_a_batch_name_the_argument(changed: Case, text: str) -> None:
+    good: Case = {"spans": [(0, 0, 1, 0)], "scores": [0.0], "lengths": [3, 2], "n_labels": 2}
+    with pytest.raises(InvalidInput, match=text):
+        SpanGraphs(**{**good, **changed})

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "infer/batch.hpp"
-#include "infer/graph_answers.hpp"
+#include "infer/graph_batch.hpp"
 
 using namespace caesura;
 
@@ -87,6 +87,47 @@ void test_graph(int seed) {
   }
 }
 
+void test_graph_batch(int seed) {
+  Maker make{std::mt19937(seed)};
+  GraphBatchInput in;
+  in.B = make.below(5);
+  in.Y = 1 + make.below(3);
+  in.rule = make.below(2) == 0 ? ArcRule::kAdjacent : ArcRule::kFiltered;
+  std::vector<std::int32_t> lengths, spans;
+  std::vector<std::int64_t> offsets{0};
+  for (int b = 0; b < in.B; ++b) {
+    const int T = make.below(6);
+    lengths.push_back(T);
+    for (int i = T == 0 ? 0 : make.below(8); i > 0; --i) {
+      const int s = make.below(T);
+      for (const int x : {s, s + 1 + make.below(T - s), make.below(in.Y)}) spans.push_back(x);
+    }
+    offsets.push_back(static_cast<std::int64_t>(spans.size() / 3));
+  }
+  const auto scores = make.scores<double>(static_cast<int>(spans.size() / 3)),
+             transition = make.scores<double>(in.Y * in.Y), ends = make.scores<double>(in.Y);
+  in.lengths = lengths.data();
+  in.offsets = offsets.data();
+  in.spans = spans.data();
+  in.scores = scores.data();
+  in.transition = transition.data();
+  in.start = in.end = ends.data();
+  const GraphBatch batch(in, 2);
+  std::vector<double> log_z(in.B), counted(in.B), likely(scores.size()),
+      pairs(static_cast<std::size_t>(in.B) * in.Y * in.Y);
+  batch.log_partition(2, log_z.data());
+  batch.posterior(2, {counted.data(), nullptr, likely.data(), pairs.data()});
+  check(log_z == counted, "ln Z of a batch of graphs", seed);
+  const GraphBatchPaths paths = batch.n_best(100000, 2), drawn = batch.samples(2, seed, 2);
+  for (int b = 0; b < in.B; ++b) {
+    const std::vector<double> some(paths.scores.begin() + paths.sequences[b],
+                                   paths.scores.begin() + paths.sequences[b + 1]);
+    check(close(log_sum(some), log_z[b]), "ln Z of a batch against all paths", seed);
+  }
+  check(drawn.sequences.size() == log_z.size() + 1, "samples of a batch of graphs", seed);
+  check(batch.arcs().size() == log_z.size(), "arcs of a batch of graphs", seed);
+}
+
 template <class Real>
 void test_batch(int seed) {
   Maker make{std::mt19937(seed)};
@@ -139,6 +180,7 @@ void test_batch(int seed) {
 int main() {
   for (int seed = 0; seed < 400; ++seed) {
     test_graph(seed);
+    test_graph_batch(seed);
     test_batch<float>(seed);
     test_batch<double>(seed);
   }

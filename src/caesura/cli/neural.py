@@ -16,7 +16,7 @@ NEURAL = (
     *("network", "context", "word_size", "character_size", "shape_size", "characters", "hidden"),
     *("dropout", "vectors", "transformer", "frozen", "features", "order", "max_length"),
     *("representation", "hybrid", "transitions", "null_weight", "global_loss", "outside"),
-    *("one_score", "decoder"),
+    *("outside_length", "one_score", "decoder"),
     *("epochs", "batch_size", "rate", "encoder_rate", "warm_up", "clip", "weight_decay"),
     *("patience", "device", "tokeniser", "n_threads", "random_state"),
 )

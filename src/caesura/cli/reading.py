@@ -390,6 +390,11 @@ def load_model(
     if not is_model(path):
         raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
     model = load(path, trust)
+    if not hasattr(model, "kind"):
+        raise InvalidInput(
+            f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "
+            "with caesura.load"
+        )
     given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
     return model.set_params(n_threads=_threads(threads), verbose=False, **given)
 

@@ -25,13 +25,15 @@ from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.lookback import restored_spans, span_arrays
 from caesura.models.patterns import SHORTEST
 from caesura.models.penalties import feature_name
+from caesura.models.pruned import PrunedSemiCRF
+from caesura.models.pruned_files import built_pruned, pruned_content
 from caesura.models.questions import Answers
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.segment_coding import LONGEST
 from caesura.models.semi import SemiCRF
 from caesura.segments import TAG_SCHEMES
 
-__all__ = ["load", "pickled", "save", "unpickle"]
+__all__ = ["load", "pickled", "save", "save_pruned", "unpickle"]
 
 KINDS: dict[str, type[Answers]] = {"chain": ChainCRF, "semi": SemiCRF}
 WRONG = (  # what reading plain data that is not what it should be can raise
@@ -53,6 +55,17 @@ BARS: dict[str, type[np.generic]] = {
 
 def save(model: Answers, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; weights of zero are left out."""
+    persistence.write(path, "model", *_whole(model))
+
+
+def save_pruned(model: PrunedSemiCRF, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model and its first model."""
+    model.check_parameters()
+    persistence.write(path, "model", *pruned_content(model, _whole))
+
+
+def _whole(model: Answers) -> tuple[dict[str, Any], Arrays]:
+    """Return the header and the arrays of a file."""
     model.check_parameters()  # parameters may have been set since fitting
     header, arrays = content(model)
     features = fitted_of(model).encoder.features
@@ -62,7 +75,7 @@ def save(model: Answers, path: str | os.PathLike[str]) -> None:
     arrays["features"] = persistence.pack(to_spec(features))
     for name, lexicon in lexicons_of(features).items():
         arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
-    persistence.write(path, "model", header, arrays)
+    return header, arrays
 
 
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
@@ -159,11 +172,12 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
         raise InvalidInput(message("path", str(path), expected, remedy)) from error
 
 
-def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Answers:
+def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Any:
     """Return the model in a file."""
+    if header["model"] == "pruned":
+        return built_pruned(header, arrays, trust, _built)
     if header["model"] == "neural":  # a later part, which needs torch
-        built: Answers = import_module("caesura.neural").built(header, arrays, trust)
-        return built
+        return import_module("caesura.neural").built(header, arrays, trust)
     kind = KINDS[header["model"]]
     features = _features(arrays, trust)
     known = set(kind.parameter_names())

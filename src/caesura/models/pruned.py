@@ -13,6 +13,7 @@ labelled segments is pruned, measured on data that the first model was not fitte
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 
@@ -23,6 +24,7 @@ from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.evaluation import segment_counts
+from caesura.features.given import remember
 from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LBFGS, minimise
 from caesura.models.calibration import Confident
@@ -76,6 +78,12 @@ class PrunedSemiCRF(Parameters):
         Kept spans for each token of the training data.
     labels_ : list of str
         Labels of segments.
+    vocabulary_ : dict of str to int
+        The attributes that were seen, and their numbers.
+    weights_ : array
+        Of attributes by label, log-odds, labels and label transitions.
+    first_ : SemiCRF
+        The first model, fitted on all data.
 
     Notes
     -----
@@ -131,7 +139,8 @@ class PrunedSemiCRF(Parameters):
         -------
         self
         """
-        self._check()
+        self.check_parameters()
+        remember(self.features)  # a file of this model may name it
         documents, gold = self._read(X, y)
         labels = sorted({s.label for cut in gold for s in cut})
         if not labels:
@@ -149,13 +158,14 @@ class PrunedSemiCRF(Parameters):
         for some, one, cut in zip(kept, seen, gold, strict=True):
             known = {segment for segment, _ in some}  # the given segments are always there
             some += [(s, one.chance(s)) for s in cut if s not in known]
-        self._vocabulary: dict[str, int] = {}
+        self.vocabulary_: dict[str, int] = {}
         pool = self._pooled(documents, seen, kept, True)
-        self._w = self._learnt(pool, gold)
+        self.weights_ = self._learnt(pool, gold)
         self.first_ = self._new_first().fit(documents, gold)
         return self
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise if a parameter is wrong."""
         if not callable(self.features):
             remedy = "pass a function of a document, a start and an end"
             raise InvalidInput(message("features", self.features, "a function", remedy))
@@ -209,12 +219,12 @@ class PrunedSemiCRF(Parameters):
 
     def _pooled(self, documents: Any, seen: Any, kept: Sequence[Kept], grow: bool) -> Pool:
         number = {label: k for k, label in enumerate(self.labels_, 1)}
-        return pooled(documents, seen, kept, number, self.features, self._vocabulary, grow)
+        return pooled(documents, seen, kept, number, self.features, self.vocabulary_, grow)
 
     # -- weights: of attributes (A, Y + 2), log-odds (Y + 2), labels (Y + 2) and transitions -------
 
     def _parts(self, w: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        Y, A = len(self.labels_) + 2, len(self._vocabulary)
+        Y, A = len(self.labels_) + 2, len(self.vocabulary_)
         ends = np.cumsum([A * Y, Y, Y, Y * Y])
         attributes, odds, bias, transition = np.split(w, ends[:-1])
         return attributes.reshape(A, Y), odds, bias, transition.reshape(Y, Y)
@@ -231,7 +241,7 @@ class PrunedSemiCRF(Parameters):
 
     def _counts(self, pool: Pool, spans: Floats, transitions: Floats) -> Floats:
         """Return the counts of all weights, given how often each span and transition occurs."""
-        Y, A = len(self.labels_) + 2, len(self._vocabulary)
+        Y, A = len(self.labels_) + 2, len(self.vocabulary_)
         y = pool.labels
         spans = np.where(y == Y - 1, 0.0, spans)
         cells = pool.attributes * Y + y[pool.owner]
@@ -265,7 +275,7 @@ class PrunedSemiCRF(Parameters):
 
     def _learnt(self, pool: Pool, gold: list[list[Segment]]) -> Floats:
         """Maximise the likelihood of the given segments."""
-        Y, A = len(self.labels_) + 2, len(self._vocabulary)
+        Y, A = len(self.labels_) + 2, len(self.vocabulary_)
         start = np.zeros(A * Y + 2 * Y + Y * Y)
         start[A * Y : A * Y + Y] = 1.0  # trust the first model to begin with
         objective = self._objective(pool, gold)
@@ -297,7 +307,7 @@ class PrunedSemiCRF(Parameters):
             seen = Seen.of(self.first_, documents)
             kept = [self._kept(one) for one in seen]
             pool = self._pooled(documents, seen, kept, False)
-            yield self._graph(pool, self._w), pool
+            yield self._graph(pool, self.weights_), pool
 
     def predict(self, X: Iterable[Any]) -> list[list[Segment]]:
         """Return the best segments of each sequence.
@@ -364,3 +374,21 @@ class PrunedSemiCRF(Parameters):
         """
         documents, gold = self._read(X, y)
         return segment_counts(gold, self.predict(documents), self.outside).f1
+
+    # -- files -------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model into one file, which `caesura.load` reads.
+
+        Parameters
+        ----------
+        path : path
+            The file: safetensors and JSON, no code.  It has the name of the function `features`,
+            which must be at the top of a module; `caesura.load` imports that module only with
+            ``trust=True``.
+        """
+        from caesura.models.files import save_pruned
+
+        if not hasattr(self, "first_"):
+            raise not_fitted("PrunedSemiCRF: not fitted yet; call fit first")
+        save_pruned(self, path)

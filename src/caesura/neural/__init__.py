@@ -42,7 +42,8 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
-        raise MissingPackage("torch", "neural", f"caesura.neural.{name}") from None
+        user = "a neural model" if name == "built" else f"caesura.neural.{name}"
+        raise MissingPackage("torch", "neural", user) from None
     value = globals()[name] = getattr(module, name)
     return value
 

@@ -225,7 +225,7 @@ class Answers(Predictor):
         constraints = spoken(constraints, [x])
         rules = None
         if constraints is not None:
-            rules = [next(self._checked_rules([x], constraints))(len(document))]
+            rules = [(0, next(self._checked_rules([x], constraints))(len(document)))]
         with threads(self.n_threads):
             return explain_filtered(self.fitted_network(), document, rules)
 

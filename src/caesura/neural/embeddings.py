@@ -94,6 +94,9 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
     tuple of list of str and array of shape (n, D)
     """
     words, rows, size = [], [], 0
+    if not os.path.isfile(path):
+        expected = "a text file with a word and its numbers in each line"
+        raise InvalidInput(message("vectors", str(path), expected, "correct the path"))
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(_lines(file, path), 1):
             word, *numbers = line.rstrip("\n").split(" ")
@@ -175,7 +178,10 @@ class TokenEncoder(nn.Module):
             self.static.requires_grad_(False)
             total += table.shape[1]
         if not total:
-            raise InvalidInput("sizes: got 0 for all parts, expected at least one part of a vector")
+            raise InvalidInput(
+                "word_size, character_size, shape_size: got 0 for all and neither vectors nor a "
+                "transformer, expected some part of a vector; raise one of them"
+            )
         self.dropout = nn.Dropout(sizes.dropout)
         self.size = total
         if sizes.context == "lstm":

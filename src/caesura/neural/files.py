@@ -83,6 +83,9 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
     network = model.network_of(
         three, vectors, features, list(header["labels"]), int(header["longest"])
     )
+    for name, array in network_arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise InvalidInput(f"weights: got NaN or infinity in {name}, expected numbers")
     put_arrays(network, network_arrays)
     model.take_network(network, list(header["labels"]))
     model.history_, model.status_, model.graph_sizes_ = [], "loaded", []

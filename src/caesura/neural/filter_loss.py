@@ -11,9 +11,18 @@ from torch import Tensor, nn
 
 from caesura.errors import InvalidInput, message
 from caesura.neural.gold import rows_of
+from caesura.neural.lattice import logsum
 from caesura.neural.structure import Ints
 
-__all__ = ["NULL", "filter_loss", "given_spans", "refuse_nan", "spans_inside"]
+__all__ = [
+    "NULL",
+    "filter_loss",
+    "given_spans",
+    "kept_spans",
+    "refuse_nan",
+    "spans_inside",
+    "training_spans",
+]
 
 NULL = 0  # the first of the local scores
 
@@ -34,6 +43,8 @@ def spans_inside(T: int, K: int, lengths: Ints) -> npt.NDArray[np.bool_]:
 
 def refuse_nan(local: Tensor, inside: npt.NDArray[np.bool_]) -> None:
     """Raise if the local score of a span is not a number."""
+    if not local.detach().sum().isnan():
+        return
     wrong = local.detach().isnan().any(-1).cpu().numpy() & inside
     for b, start, k in np.argwhere(wrong)[:1].tolist():
         place, expected = f"local[{b}, {start}, {k}]", "a number for each label"
@@ -68,8 +79,17 @@ def given_spans(segments: Any, lengths: Ints, n_labels: int, max_width: int) -> 
     return rows
 
 
-def filter_loss(local: Tensor, lengths: Ints, gold: Ints, null_weight: float) -> Tensor:
+def filter_loss(
+    local: Tensor,
+    lengths: Ints,
+    gold: Ints,
+    null_weight: float,
+    possible: npt.NDArray[np.bool_] | None = None,
+) -> Tensor:
     """Return -sum log p(label) over given spans - null_weight * sum log p(null) over others, (B,).
+
+    Where a sequence is labelled in part, the others may have some labels instead of null:
+    `possible` of shape (B, T, K, Y) says which, and p(null) is then the sum of what they may be.
 
     Examples
     --------
@@ -77,14 +97,73 @@ def filter_loss(local: Tensor, lengths: Ints, gold: Ints, null_weight: float) ->
     >>> filter_loss(torch.zeros(1, 2, 1, 2), np.array([2]), np.array([[0, 0, 1, 0]]), 0.5)
     tensor([1.0397])
     """
-    target = torch.zeros(local.shape[:-1], dtype=torch.int64)
-    b, s, e, y = (torch.from_numpy(column.copy()) for column in gold.T)
-    target[b, s, e - s - 1] = y + 1
-    weight = torch.ones(target.shape, dtype=local.dtype)
-    weight[target == NULL] = null_weight
-    weight[~torch.from_numpy(spans_inside(local.shape[1], local.shape[2], lengths))] = 0.0
-    target, weight = target.to(local.device), weight.to(local)
-    # padding may hold anything, and 0 times NaN is NaN
-    clean = local.masked_fill((weight == 0)[..., None] & ~torch.isfinite(local), 0.0)
-    each = nn.functional.cross_entropy(clean.movedim(-1, 1), target, reduction="none")
-    return (each * weight).sum((1, 2))
+    inside = torch.from_numpy(spans_inside(local.shape[1], local.shape[2], lengths))
+    inside = inside.to(local.device)
+    if not torch.isfinite(local.detach().sum()):
+        # padding may hold anything, and 0 times NaN is NaN
+        local = local.masked_fill(~inside[..., None] & ~torch.isfinite(local), 0.0)
+    each = local.movedim(-1, 1).log_softmax(1).movedim(1, -1)  # 7 times as fast for few labels
+    null = each[..., NULL]
+    if possible is not None:
+        may = torch.from_numpy(possible).to(local.device)
+        barred = nn.functional.pad(~may, (1, 0), value=False)  # null is always possible
+        null = torch.where(may.any(-1), logsum(each.masked_fill(barred, -torch.inf), -1), null)
+    total = -null_weight * (null * inside).sum((1, 2))
+    b, s, e, y = torch.from_numpy(gold.T.copy()).to(local.device)
+    place = (b, s, e - s - 1)
+    own = null_weight * null[place] - each[(*place, y + 1)]  # instead of null
+    return total.index_add(0, b, own)
+
+
+def kept_spans(local: Tensor, lengths: Ints) -> Ints:
+    """Return the spans whose best label is not null, as rows (sequence, start, end, label).
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> local = torch.tensor([[[[0.0, 1.0]], [[1.0, 0.0]]]])
+    >>> kept_spans(local, np.array([2])).tolist()
+    [[0, 0, 1, 0]]
+    """
+    best = local.detach().argmax(-1).cpu().numpy()
+    inside = spans_inside(local.shape[1], local.shape[2], lengths)
+    refuse_nan(local, inside)
+    b, t, k = np.nonzero((best != NULL) & inside)
+    return np.stack([b, t, t + k + 1, best[b, t, k] - 1], 1).astype(np.int64)
+
+
+def training_spans(
+    kept: Ints,
+    gold: Ints,
+    shape: tuple[int, ...],
+    constrained: bool,
+    possible: npt.NDArray[np.bool_] | None,
+) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    """Return the given and the kept spans, and which of them agree with what is known.
+
+    A kept span at the place of a given one is that span, with the given label.  With the
+    constraint, kept spans stay only if they overlap a given one or agree with what is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kept = np.array([[0, 0, 2, 0], [0, 2, 3, 0]])
+    >>> rows, agree = training_spans(kept, np.array([[0, 0, 1, 0]]), (1, 3, 2), True, None)
+    >>> rows.tolist(), agree.tolist()
+    ([[0, 0, 1, 0], [0, 0, 2, 0]], [True, False])
+    """
+    B, T, K = shape[:3]
+    taken = np.zeros((B, T, K), bool)
+    taken[gold[:, 0], gold[:, 1], gold[:, 2] - gold[:, 1] - 1] = True
+    b, s, e, y = kept.T
+    agree = np.zeros(len(kept), bool) if possible is None else possible[b, s, e - s - 1, y]
+    stay = ~taken[b, s, e - s - 1]
+    if constrained:
+        steps = np.zeros((B, T + 2), np.int64)  # given spans do not overlap
+        steps[gold[:, 0], gold[:, 1] + 1] += 1
+        steps[gold[:, 0], gold[:, 2] + 1] -= 1
+        covered = steps.cumsum(1).cumsum(1)  # tokens before a boundary that given spans cover
+        stay &= agree | (covered[b, e] > covered[b, s])
+    together = np.concatenate([gold, kept[stay]])
+    order = np.argsort(together[:, 0], kind="stable")
+    return together[order], np.concatenate([np.ones(len(gold), bool), agree[stay]])[order]

@@ -11,7 +11,6 @@ there is an entity at all is decided by the filter alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,16 +19,15 @@ from torch import Tensor, nn
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.inference.span_graph import SpanGraph
 from caesura.neural import graph
-from caesura.neural.filter_loss import NULL, filter_loss, given_spans, refuse_nan, spans_inside
+from caesura.neural.filter_loss import filter_loss, given_spans, kept_spans, training_spans
+from caesura.neural.filtered_answers import KeptAnswers, check_choice
+from caesura.neural.path_scores import PathScores, picked
 from caesura.neural.segmental_layer import REDUCTIONS, checked_shape
 from caesura.neural.spans import SpanRepresentation
-from caesura.neural.structure import Ints, lengths_of
+from caesura.neural.structure import lengths_of
 
-__all__ = ["DECODERS", "FilteredLosses", "FilteredSemiCRF"]
-
-DECODERS = ("global", "greedy", "mean")
+__all__ = ["FilteredLosses", "FilteredSemiCRF"]
 
 
 class FilteredLosses(NamedTuple):
@@ -42,7 +40,7 @@ class FilteredLosses(NamedTuple):
     arcs: list[int]  #: number of arcs between them
 
 
-class FilteredSemiCRF(nn.Module):
+class FilteredSemiCRF(KeptAnswers):
     """A filtered semi-CRF over vectors of tokens.
 
     Parameters
@@ -131,13 +129,45 @@ class FilteredSemiCRF(nn.Module):
         -------
         tuple of two tensors
         """
+        states = self._masked(states, lengths)
+        local, path = (self.representation.projected(states, x) for x in (self.local, self.path))
+        return local, path.expand(*path.shape[:-1], self.n_labels)
+
+    def scored(
+        self, states: Tensor, lengths: Any = None, extra: Tensor | None = None
+    ) -> tuple[Tensor, PathScores]:
+        """Return local scores of spans, and global ones that are computed where they are asked for.
+
+        Parameters
+        ----------
+        states, lengths
+            See `span_scores`.
+        extra : tensor of shape (B, T, K, 1 + 2 Y), optional
+            Further local and global scores, which are added.
+
+        Returns
+        -------
+        tuple of tensor and PathScores
+        """
+        states, vectors = self._masked(states, lengths), None
+        if self.representation.kind == "sum":
+            local = self.representation.projected(states, self.local)
+        else:
+            vectors = self.representation(states)
+            local = self.local(vectors)
+        rest = None
+        if extra is not None:
+            first, rest = extra[..., : local.shape[-1]], extra[..., local.shape[-1] :]
+            local = local + first
+        return local, PathScores(self.representation, states, self.path, vectors, rest)
+
+    def _masked(self, states: Tensor, lengths: Any) -> Tensor:
+        """Return vectors of tokens, checked, in which padding is 0."""
         B, T, _ = checked_shape("states", states, ("B", "T", self.representation.size))
         padding = np.arange(T) >= lengths_of(lengths, B, T)[:, None]
-        mask = torch.from_numpy(padding).to(states.device)
-        states = states.masked_fill(mask[..., None], 0.0)
-        spans = self.representation(states)
-        path: Tensor = self.path(spans)
-        return self.local(spans), path.expand(*path.shape[:-1], self.n_labels)
+        if not padding.any():
+            return states
+        return states.masked_fill(torch.from_numpy(padding).to(states.device)[..., None], 0.0)
 
     def forward(
         self, states: Tensor, lengths: Any, segments: Any, reduction: str = "mean"
@@ -160,241 +190,56 @@ class FilteredSemiCRF(nn.Module):
         -------
         tensor, a scalar or of shape (B,)
         """
-        _check_choice("reduction", reduction, REDUCTIONS)
-        total = self.losses(*self.span_scores(states, lengths), lengths, segments).total
-        return total if reduction == "none" else getattr(total, reduction)()
+        check_choice("reduction", reduction, REDUCTIONS)
+        total = self.losses(*self.scored(states, lengths), lengths, segments).total
+        if reduction == "none":
+            return total
+        return total.sum() / (max(len(total), 1) if reduction == "mean" else 1)
 
-    def losses(self, local: Tensor, path: Tensor, lengths: Any, segments: Any) -> FilteredLosses:
+    def losses(
+        self,
+        local: Tensor,
+        path: Tensor | PathScores,
+        lengths: Any,
+        segments: Any,
+        possible: Any = None,
+    ) -> FilteredLosses:
         """Return the parts of the loss.
 
         Parameters
         ----------
-        local, path : tensors
-            See `span_scores`.
+        local, path
+            See `span_scores`, or `scored`.
         lengths, segments
             See `forward`.
+        possible : array of shape (B, T, K, Y) of bool, optional
+            Labels that spans beyond the given ones may have, where a sequence is labelled only in
+            part; none of these spans may overlap a given one.  The loss is then that of all paths
+            which agree: null or a possible label in the filter, and ln Z less the ln Z of the
+            spans that agree.
 
         Returns
         -------
         FilteredLosses
         """
-        B = len(sizes := self._sizes(local, path, lengths))
+        B, T = len(sizes := self._sizes(local, path, lengths)), local.shape[1]
         gold = given_spans(segments, sizes, self.n_labels, self.max_width)
-        of_filter = filter_loss(local, sizes, gold, self.null_weight)
-        rows = self._training_candidates(local, sizes, gold)
-        size = [graph.size_of(rows[rows[:, 0] == b, 1:3]) for b in range(B)]
+        if possible is not None and np.shape(possible) != (B, T, self.max_width, self.n_labels):
+            expected = f"the shape {(B, T, self.max_width, self.n_labels)}"
+            raise InvalidInput(message("possible", np.shape(possible), expected, "reshape it"))
+        of_filter = filter_loss(local, sizes, gold, self.null_weight, possible)
+        kept = kept_spans(local, sizes)
+        rows, agree = training_spans(kept, gold, local.shape, self.constrained, possible)
+        own, pairs = picked(path, rows), self.transition.to(local.dtype)
+        log_z, arcs = graph.log_partition_and_arcs(rows, sizes, own, pairs, self.use_kernels)
         of_path = torch.zeros_like(of_filter)
         if self.global_loss:
-            of_path = graph.log_partition(
-                rows, sizes, _picked(path, rows), self.transition.to(path.dtype), self.use_kernels
-            ) - graph.path_scores(gold, B, _picked(path, gold), self.transition.to(path.dtype))
-        nodes, arcs = ([one[i] for one in size] for i in range(2))
-        return FilteredLosses(of_filter, of_path, of_filter + of_path, nodes, arcs)
-
-    def decode(
-        self, states: Tensor, lengths: Any = None, decoder: str | None = None
-    ) -> list[list[tuple[int, int, int]]]:
-        """Return the labelled spans of each sequence.
-
-        Parameters
-        ----------
-        states, lengths
-            See `forward`.
-        decoder : {"global", "greedy", "mean"}, optional
-            The best path by global scores; the best local scores that do not overlap; or the path
-            with the best mean global score of a span.  "greedy" where there is no global loss, else
-            "global".
-
-        Returns
-        -------
-        list of lists of (start, end, label index)
-        """
-        with torch.no_grad():
-            return self.decode_scores(*self.span_scores(states, lengths), lengths, decoder)
-
-    def decode_scores(
-        self, local: Tensor, path: Tensor, lengths: Any = None, decoder: str | None = None
-    ) -> list[list[tuple[int, int, int]]]:
-        """Return the labelled spans of each sequence, given the scores of spans.
-
-        Parameters
-        ----------
-        local, path : tensors
-            See `span_scores`.
-        lengths, decoder
-            See `decode`.
-
-        Returns
-        -------
-        list of lists of (start, end, label index)
-        """
-        chosen = decoder or ("global" if self.global_loss else "greedy")
-        _check_choice("decoder", chosen, DECODERS)
-        sizes, found = self._sizes(local, path, lengths), []
-        rows = self.candidates(local, sizes)
-        values = _picked(path, rows)
-        for b, (part, one) in enumerate(graph.graphs_of(rows, sizes, values, self.transition)):
-            spans, labels = rows[part, 1:3], rows[part, 3]
-            if chosen == "global":
-                picked = one.viterbi().spans
-            elif chosen == "greedy":
-                own = local.log_softmax(-1)[b].cpu().double().numpy()
-                s, e = spans.T
-                picked = graph.greedy(spans, own[s, e - s - 1, labels + 1])
+            mine = torch.from_numpy(agree).to(own.device)
+            if possible is None:
+                told = graph.path_scores(rows[agree], B, own[mine], pairs)
             else:
-                own = values[part].cpu().double().numpy()
-                pairs = self.transition.detach().cpu().double().numpy()
-                picked = graph.best_mean(spans, labels, own, int(sizes[b]), pairs).spans
-            found.append([(*map(int, spans[i]), int(labels[i])) for i in picked])
-        return found  # type: ignore[return-value]
-
-    def probabilities(
-        self, states: Tensor, lengths: Any = None
-    ) -> list[list[tuple[int, int, int, float]]]:
-        """Return the kept spans of each sequence with their probabilities under the global model.
-
-        Parameters
-        ----------
-        states, lengths
-            See `forward`.
-
-        Returns
-        -------
-        list of lists of (start, end, label index, probability)
-        """
-        with torch.no_grad():
-            scores = self.span_scores(states, lengths)
-        found = []
-        for rows, one in self.graphs(*scores, lengths):
-            likely = one.marginals().spans.tolist() if len(rows) else []
-            found.append([(*row, p) for row, p in zip(rows.tolist(), likely, strict=True)])
-        return found
-
-    def graphs(
-        self, local: Tensor, path: Tensor, lengths: Any = None
-    ) -> Iterator[tuple[Ints, SpanGraph]]:
-        """Yield the kept spans of each sequence, and the graph that they are.
-
-        Parameters
-        ----------
-        local, path : tensors
-            See `span_scores`.
-        lengths : tensor of shape (B,), optional
-            Number of tokens of each sequence.
-
-        Yields
-        ------
-        tuple of array of shape (n, 3) and SpanGraph
-            Start, end and label of each span, and the distribution over its paths.
-        """
-        sizes = self._sizes(local, path, lengths)
-        rows = self.candidates(local, sizes)
-        for part, one in graph.graphs_of(rows, sizes, _picked(path, rows), self.transition):
-            yield rows[part, 1:], one
-
-    def n_best(
-        self, states: Tensor, lengths: Any = None, n: int = 5
-    ) -> list[list[tuple[list[tuple[int, int, int]], float]]]:
-        """Return the n best paths of each sequence with their probabilities.
-
-        Parameters
-        ----------
-        states, lengths
-            See `forward`.
-        n : int
-            Number of paths; there are fewer where fewer are possible.
-
-        Returns
-        -------
-        list of lists of (spans, probability)
-        """
-        with torch.no_grad():
-            scores = self.span_scores(states, lengths)
-        found = []
-        for _, one in self.graphs(*scores, lengths):
-            log_z = one.log_partition()
-            paths = one.n_best(n)
-            found.append([(p.segments, float(np.exp(min(0.0, p.score - log_z)))) for p in paths])
-        return found
-
-    def sample(
-        self, states: Tensor, lengths: Any = None, n: int = 1, seed: int = 0
-    ) -> list[list[list[tuple[int, int, int]]]]:
-        """Draw n paths of each sequence.
-
-        Parameters
-        ----------
-        states, lengths
-            See `forward`.
-        n : int
-            Number of paths.
-        seed : int
-            Seed of the random number generator; sequence b uses ``seed + b``.
-
-        Returns
-        -------
-        list of lists of lists of (start, end, label index)
-        """
-        with torch.no_grad():
-            scores = self.span_scores(states, lengths)
-        graphs = enumerate(self.graphs(*scores, lengths))
-        return [[path.segments for path in one.sample(n, seed + b)] for b, (_, one) in graphs]
-
-    def candidates(self, local: Tensor, lengths: Ints) -> Ints:
-        """Return the spans that the filter keeps, as rows (sequence, start, end, label).
-
-        A span is kept if null is not its best label; its label is the best one.
-
-        Parameters
-        ----------
-        local : tensor of shape (B, T, K, 1 + Y)
-            Scores of the local classifier, null first.
-        lengths : array of shape (B,)
-            Number of tokens of each sequence.
-
-        Returns
-        -------
-        array of shape (n, 4)
-        """
-        best = local.detach().argmax(-1).cpu().numpy()
-        inside = spans_inside(local.shape[1], local.shape[2], lengths)
-        refuse_nan(local, inside)
-        best[~inside] = NULL
-        b, t, k = np.nonzero(best != NULL)
-        return np.stack([b, t, t + k + 1, best[b, t, k] - 1], 1).astype(np.int64)
-
-    def _training_candidates(self, local: Tensor, lengths: Ints, gold: Ints) -> Ints:
-        """Return the given spans and those that are kept; with the constraint, if they overlap.
-
-        A kept span at the place of a given one is that span, with the given label.
-        """
-        B, T, K, _ = local.shape
-        rows = self.candidates(local, lengths)
-        taken = np.zeros((B, T, K), bool)
-        taken[gold[:, 0], gold[:, 1], gold[:, 2] - gold[:, 1] - 1] = True
-        rows = rows[~taken[rows[:, 0], rows[:, 1], rows[:, 2] - rows[:, 1] - 1]]
-        if self.constrained:
-            covered = np.zeros((B, T + 1), np.int64)
-            for b, s, e, _ in gold.tolist():
-                covered[b, s:e] = 1
-            before = np.concatenate([np.zeros((B, 1), np.int64), covered.cumsum(1)], 1)
-            rows = rows[before[rows[:, 0], rows[:, 2]] > before[rows[:, 0], rows[:, 1]]]
-        together = np.concatenate([gold, rows])
-        return together[np.argsort(together[:, 0], kind="stable")]
-
-    def _sizes(self, local: Tensor, path: Tensor, lengths: Any) -> Ints:
-        K, Y = self.max_width, self.n_labels
-        B, T, *_ = checked_shape("local", local, ("B", "T", K, Y + 1))
-        checked_shape("path", path, (B, T, K, Y))
-        return lengths_of(lengths, B, T)
-
-
-def _picked(path: Tensor, rows: Ints) -> Tensor:
-    """Return the global scores of spans, (n,)."""
-    b, s, e, y = (torch.from_numpy(column.copy()).to(path.device) for column in rows.T)
-    return path[b, s, e - s - 1, y]
-
-
-def _check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise InvalidInput(message(name, value, f"one of {list(known)}", "choose one"))
+                some = (rows[agree], sizes, own[mine], pairs, self.use_kernels)
+                told, _ = graph.log_partition_and_arcs(*some)
+            of_path = log_z - told
+        nodes = np.bincount(rows[:, 0], minlength=B).tolist()
+        return FilteredLosses(of_filter, of_path, of_filter + of_path, nodes, arcs.tolist())

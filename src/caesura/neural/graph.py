@@ -7,22 +7,22 @@ not overlap.  The span graph of the engine sums over windows and never lists arc
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from caesura.inference.span_graph import SpanGraph, SpanPath
+from caesura.inference.span_graphs import SpanGraphs
 from caesura.neural.lattice import logsum
 from caesura.neural.structure import Ints
 
 __all__ = [
-    "best_mean",
-    "graphs_of",
     "greedy",
+    "greedy_paths",
     "log_partition",
+    "log_partition_and_arcs",
     "path_scores",
     "plain_log_partition",
     "predecessors",
@@ -30,37 +30,25 @@ __all__ = [
 ]
 
 
-def graphs_of(
-    rows: Ints, lengths: Ints, scores: Tensor, transition: Tensor
-) -> Iterator[tuple[slice, SpanGraph]]:
-    """Yield the graph of each sequence, with the part of the rows that it is made of."""
-    values = scores.detach().cpu().double().numpy()
-    pairs = transition.detach().cpu().double().numpy()
-    ends = np.searchsorted(rows[:, 0], np.arange(len(lengths) + 1))
-    for b, length in enumerate(lengths.tolist()):
-        part = slice(int(ends[b]), int(ends[b + 1]))
-        places, labels = rows[part, 1:3], rows[part, 3]
-        yield (
-            part,
-            SpanGraph(places, labels, values[part], length, len(pairs), pairs, rule="filtered"),
-        )
-
-
 class _LogPartition(torch.autograd.Function):
     """ln Z of each graph; its gradient is the probabilities of spans and counts of transitions."""
 
     @staticmethod
-    def forward(ctx: Any, rows: Ints, lengths: Ints, scores: Tensor, transition: Tensor) -> Tensor:
-        found = np.zeros(len(lengths))
-        spans = np.zeros(len(rows))
-        pairs = np.zeros((len(lengths), *transition.shape))
-        for b, (part, graph) in enumerate(graphs_of(rows, lengths, scores, transition)):
-            if part.start < part.stop:
-                answer = graph.marginals()
-                found[b], spans[part], pairs[b] = answer.log_partition, answer.spans, answer[3]
+    def forward(
+        ctx: Any, rows: Ints, lengths: Ints, scores: Tensor, transition: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        values, pairs = (x.detach().double().numpy() for x in (scores, transition))
+        graphs = SpanGraphs(
+            *(rows, values, lengths, len(pairs), pairs),
+            rule="filtered",
+            n_threads=torch.get_num_threads(),
+        )
+        found = graphs.marginals()
         ctx.save_for_backward(scores, transition)
-        ctx.rows, ctx.lengths, ctx.counts = rows, lengths, (spans, pairs)
-        return scores.new_tensor(found)
+        ctx.rows, ctx.lengths, ctx.counts = rows, lengths, (found.spans, found.transitions)
+        arcs = torch.from_numpy(graphs.arcs())
+        ctx.mark_non_differentiable(arcs)
+        return torch.from_numpy(found.log_partition).to(scores), arcs
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
@@ -84,9 +72,17 @@ def log_partition(
     rows: Ints, lengths: Ints, scores: Tensor, transition: Tensor, use_kernels: bool = True
 ) -> Tensor:
     """Return ln Z of each sequence's graph, (B,); 0 where a graph is empty."""
+    return log_partition_and_arcs(rows, lengths, scores, transition, use_kernels)[0]
+
+
+def log_partition_and_arcs(
+    rows: Ints, lengths: Ints, scores: Tensor, transition: Tensor, use_kernels: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Return ln Z of each sequence's graph, (B,), and its number of arcs, (B,)."""
     if scores.device.type != "cpu" or not use_kernels:
-        return plain_log_partition(rows, lengths, scores, transition)
-    found: Tensor = _LogPartition.apply(rows, lengths, scores, transition)  # type: ignore[no-untyped-call]
+        sizes = [size_of(rows[rows[:, 0] == b, 1:3])[1] for b in range(len(lengths))]
+        return plain_log_partition(rows, lengths, scores, transition), torch.tensor(sizes)
+    found: tuple[Tensor, Tensor] = _LogPartition.apply(rows, lengths, scores, transition)  # type: ignore[no-untyped-call]
     return found
 
 
@@ -163,6 +159,15 @@ def size_of(spans: Ints) -> tuple[int, int]:
     return len(spans), int(np.maximum(stop - first, 0).sum())
 
 
+def greedy_paths(rows: Ints, B: int, scores: Any) -> list[list[int]]:
+    """Return the spans of each sequence that `greedy` chooses, as rows of the batch."""
+    ends = np.searchsorted(rows[:, 0], np.arange(B + 1)).tolist()
+    return [
+        [a + i for i in greedy(rows[a:b, 1:3], scores[a:b])] if a < b else []
+        for a, b in pairwise(ends)
+    ]
+
+
 def greedy(spans: Ints, scores: Any) -> list[int]:
     """Return spans that do not overlap: the best, then the best that is left, and so on.
 
@@ -178,27 +183,3 @@ def greedy(spans: Ints, scores: Any) -> list[int]:
         if all(e <= spans[j, 0] or spans[j, 1] <= s for j in kept):
             kept.append(i)
     return sorted(kept, key=lambda i: int(spans[i, 0]))
-
-
-def best_mean(spans: Ints, labels: Ints, scores: Any, length: int, transition: Any) -> SpanPath:
-    """Return the path with the best mean score of a span, transitions included.
-
-    Dinkelbach's method: the largest score less ``mean`` for each span is 0 exactly at the best
-    mean, and the path that attains it elsewhere has a better mean.  Every step finds another path,
-    so it ends.
-    """
-    Y = len(transition)
-    mean, best = -np.inf, None
-    while True:
-        lowered = scores - (0.0 if best is None else mean)
-        graph = SpanGraph(spans, labels, lowered, length, Y, transition, rule="filtered")
-        path = graph.viterbi()
-        if not path.spans:
-            return path
-        total = float(np.asarray(scores)[path.spans].sum())
-        y = labels[path.spans]
-        total += float(np.asarray(transition)[y[:-1], y[1:]].sum())
-        found = total / len(path.spans)
-        if best is not None and found <= mean:
-            return best
-        mean, best = found, SpanPath(path.spans, path.segments, total)

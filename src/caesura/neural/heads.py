@@ -57,6 +57,13 @@ class LayerHead(Head):
 
     layer: SegmentalLayer
     states: list[str]  # names of the labels of the layer
+    outside_length: int | None = 1  # how text outside is cut, as `caesura.fill_gaps` takes it
+    longest_outside: int | None = None  # longer runs of text outside are cut into such pieces
+
+    @property
+    def many_cuts(self) -> bool:
+        """Whether the same segments are said by many segmentations, which cut text outside."""
+        return self.longest_outside is not None
 
     def network_scores(
         self, states: Tensor, extra: Tensor | None
@@ -99,11 +106,12 @@ class LayerHead(Head):
 
     def _rows(self, gold: Any, lengths: Sequence[int]) -> Tensor:
         """Return segmentations without gaps as rows (sequence, start, end, label)."""
-        rows = [
-            (b, s.start, s.end, self.index[s.label])
-            for b, (cut, n) in enumerate(zip(gold, lengths, strict=True))
-            for s in fill_gaps(cut, n, self.outside)
-        ]
+        rows = []
+        for b, (cut, n) in enumerate(zip(gold, lengths, strict=True)):
+            for start, end, label in fill_gaps(cut, n, self.outside, self.outside_length):
+                most = self.longest_outside if label == self.outside else None
+                step, y = most or end - start, self.index[label]
+                rows += [(b, s, min(s + step, end), y) for s in range(start, end, step)]
         return torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
 
     def _known(self, known: Any, length: int) -> dict[str, Any]:
@@ -272,7 +280,11 @@ class ChainHead(LayerHead):
 
 
 class SemiHead(LayerHead):
-    """A semi-CRF whose segments have vectors of their own; text outside is cut into tokens."""
+    """A semi-CRF whose segments have vectors of their own.
+
+    Text outside is cut into tokens, or with ``outside_length=None`` into segments of any length up
+    to the bound; a gap has many such cuts, of which the one with the longest pieces is learnt.
+    """
 
     layer: SemiCRFLayer
 
@@ -287,19 +299,22 @@ class SemiHead(LayerHead):
         max_length: int,
         representation: str,
         dropout: float,
+        outside_length: int | None = 1,
     ) -> None:
         super().__init__(labels, outside)
         self.states, Y = self.labels, len(self.labels)
+        self.outside_length = outside_length
+        self.longest_outside = max_length if outside_length is None else None
         self.spans = SpanRepresentation(representation, size, max_length, dropout)
         self.out = nn.Linear(size, Y)
-        bounds = [1] + [max_length] * (Y - 1)
+        bounds = [outside_length or max_length] + [max_length] * (Y - 1)
         self.layer = SemiCRFLayer(Y, bounds, order, transitions=transitions)
 
     def network_scores(
         self, states: Tensor, extra: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of segments."""
-        scores: Tensor = self.out(self.spans(states))
+        scores = self.spans.projected(states, self.out)
         return (scores if extra is None else scores + summed(extra, scores.shape[2])), {}
 
     def probabilities(
@@ -314,18 +329,32 @@ class SemiHead(LayerHead):
 
 
 class OverlappingHead(LayerHead):
-    """A semi-CRF without a bound on lengths: scores of tokens, of starts and of ends."""
+    """A semi-CRF without a bound on lengths: scores of tokens, of starts and of ends.
+
+    Text outside is cut into tokens; with ``outside_length=None`` each run of it is one segment.
+    """
 
     layer: OverlappingSemiCRFLayer
 
     def __init__(
-        self, size: int, labels: Sequence[str], outside: str, order: int, transitions: bool
+        self,
+        size: int,
+        labels: Sequence[str],
+        outside: str,
+        order: int,
+        transitions: bool,
+        outside_length: int | None = 1,
     ) -> None:
         super().__init__(labels, outside)
         self.states, Y = self.labels, len(self.labels)
+        self.outside_length = outside_length
         self.out = nn.Linear(size, 3 * Y)
-        bounds: list[int | None] = [1, *[None] * (Y - 1)]
+        bounds: list[int | None] = [outside_length, *[None] * (Y - 1)]
         self.layer = OverlappingSemiCRFLayer(Y, order, max_length=bounds, transitions=transitions)
+        if outside_length is None:  # otherwise a run could be cut in many ways
+            twice = np.zeros((Y, Y), bool)
+            twice[0, 0] = True
+            self.layer.forbid(twice, np.zeros(Y, bool), np.zeros(Y, bool))
 
     def network_scores(
         self, states: Tensor, extra: Tensor | None

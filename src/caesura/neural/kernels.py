@@ -7,8 +7,8 @@ are asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -26,14 +26,26 @@ from caesura.neural import lattice
 from caesura.neural.gold import Gold
 from caesura.neural.structure import Ints, Structure, patterns_of
 
-__all__ = ["batch_of", "entropy", "log_partition", "loss", "marginals", "threads"]
+__all__ = ["asked", "batch_of", "entropy", "log_partition", "loss", "marginals", "threads"]
 
+T = TypeVar("T")
 _COUNTS = {"transition": "transition", "start": "start", "end": "end", "patterns": "patterns"}
 
 
 def threads() -> int:
     """Return how many threads the kernels use: as many as torch does."""
     return torch.get_num_threads()
+
+
+def asked(question: Callable[..., T], batch: Batch, *more: Any, **options: Any) -> T:
+    """Return what the engine answers; errors speak of the scores, as the layers call them."""
+    try:
+        return question(batch, *more, **options)
+    except InvalidInput as error:
+        name, of, rest = str(error).partition(" of sequence ")
+        if not of or name not in ("tokens", "segments"):
+            raise
+        raise InvalidInput(f"scores{of}{rest}") from None
 
 
 def batch_of(structure: Structure, scores: Mapping[str, Tensor]) -> Batch:
@@ -91,7 +103,7 @@ class _LogPartition(torch.autograd.Function):
         batch = batch_of(structure, dict(zip(names, inputs, strict=True)))
         ctx.structure, ctx.names = structure, names
         ctx.save_for_backward(*inputs)
-        found = batch_posterior(batch, n_threads=threads())
+        found = asked(batch_posterior, batch, n_threads=threads())
         ctx.batch, ctx.counts = batch, _counts(found, names, inputs)
         return _tensor(found.log_partition, inputs[0])
 
@@ -104,7 +116,7 @@ class _LogPartition(torch.autograd.Function):
         if counts is not None and bool((grad == grad[:1]).all()):  # as with the sum or the mean
             return None, None, *_scaled(counts, float(grad[0]) if len(grad) else 1.0)
         weights = grad.detach().cpu().double().numpy()
-        found = batch_posterior(ctx.batch, weights=weights, n_threads=threads())
+        found = asked(batch_posterior, ctx.batch, weights=weights, n_threads=threads())
         return None, None, *_counts(found, ctx.names, inputs)
 
 
@@ -138,7 +150,7 @@ class _Marginals(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
         batch = batch_of(structure, dict(zip(names, inputs, strict=True)))
         wanted = [i for i, name in enumerate(names) if name in lattice.BY_PLACE]
-        found = batch_posterior(batch, n_threads=threads())
+        found = asked(batch_posterior, batch, n_threads=threads())
         return tuple(_counts(found, [names[i] for i in wanted], [inputs[i] for i in wanted]))
 
     @staticmethod
@@ -154,7 +166,7 @@ class _Entropy(torch.autograd.Function):
         ctx.structure, ctx.names = structure, names
         ctx.save_for_backward(*inputs)
         batch = batch_of(structure, dict(zip(names, inputs, strict=True)))
-        return _tensor(batch_entropy(batch, n_threads=threads()), inputs[0])
+        return _tensor(asked(batch_entropy, batch, n_threads=threads()), inputs[0])
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Any:
@@ -182,7 +194,7 @@ class _Loss(torch.autograd.Function):
         """Return the loss and its gradient."""
         names, gold, weights = ctx.names, ctx.gold, ctx.weights
         batch = batch_of(ctx.structure, dict(zip(names, inputs, strict=True)))
-        found = batch_posterior(batch, weights=weights, n_threads=threads())
+        found = asked(batch_posterior, batch, weights=weights, n_threads=threads())
         total = float(found.log_partition.astype(np.float64) @ weights)
         counts = _counts(found, names, inputs)
         for name, count in zip(names, counts, strict=True):
@@ -229,7 +241,7 @@ def log_partition(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
     """Return ln Z of each sequence, (B,)."""
     if not _differentiated(scores):
         batch = batch_of(structure, scores)
-        return torch.from_numpy(batch_log_partition(batch, n_threads=threads()))
+        return torch.from_numpy(asked(batch_log_partition, batch, n_threads=threads()))
     found: Tensor = _applied(_LogPartition, structure, scores)
     return found
 

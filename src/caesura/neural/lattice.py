@@ -18,6 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from caesura.checks import LARGEST_SCORE
+from caesura.errors import InvalidInput
+from caesura.inference.kernel_calls import require_possible
 from caesura.neural.histories import histories
 from caesura.neural.structure import Structure
 
@@ -31,6 +34,7 @@ __all__ = [
     "summed",
 ]
 
+WRONG = "NaN, +inf or a number beyond 1e10, expected numbers from -1e10 to 1e10, or -inf to forbid"
 BY_PLACE = ("tokens", "segments", "starts", "ends", "span_scores")  # scores that depend on places
 
 
@@ -74,7 +78,11 @@ def log_partition(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
         places = range(e - 1, e - 1 - longest, -1)
         own = torch.stack([of_state[:, t, length] for length, t in enumerate(places)], 1)
         alpha.append(logsum(before + own, 1))
-    return _ended(structure, scores, torch.stack(alpha, 1), label, moved(machine.accepting))
+    found = _ended(structure, scores, torch.stack(alpha, 1), label, moved(machine.accepting))
+    if found.requires_grad and not found.is_meta:  # counts of nothing would be no counts
+        for b in torch.isneginf(found.detach()).nonzero()[:1, 0].tolist():
+            require_possible(False, b, "batch")
+    return found
 
 
 def _ended(
@@ -132,7 +140,25 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
         added = given.new_zeros(total.numel()).index_add(0, index, scores["span_scores"][usable])
         total = total + added.reshape(total.shape)
     barred = torch.from_numpy(barred_segments(structure, L)).to(given.device)
-    return total.masked_fill(barred, -torch.inf)
+    total = total.masked_fill(barred, -torch.inf)
+    _check_finite(total, scores)
+    return total
+
+
+def _check_finite(total: Tensor, scores: Mapping[str, Tensor]) -> None:
+    """Raise for what no sum can be taken of, as the kernels do; sums would lose a NaN."""
+    if total.is_meta:
+        return
+
+    def bad(x: Tensor) -> Tensor:
+        x = x.detach()
+        return ~((x.abs() <= LARGEST_SCORE) | torch.isneginf(x))
+
+    for b in bad(total).flatten(1).any(1).nonzero()[:1, 0].tolist():
+        raise InvalidInput(f"scores of sequence {b}: holds {WRONG}; correct the scores")
+    for name in ("transition", "start", "end", "patterns"):
+        if name in scores and bool(bad(scores[name]).any()):
+            raise InvalidInput(f"{name}: holds {WRONG}; correct the parameters")
 
 
 def _outside(structure: Structure, L: int) -> Any:

@@ -7,16 +7,21 @@ constraints or explanations are asked for.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from caesura.inference import log_partition, n_best
 from caesura.neural.structure import Structure, patterns_of
 from caesura.potentials import Potentials
+from caesura.segments import Segment
 
-__all__ = ["potentials_of"]
+__all__ = ["best_distinct", "potentials_of"]
+
+MOST_CUTS = 64  # that are looked at for each answer that is asked for
 
 
 def potentials_of(
@@ -81,3 +86,25 @@ def _clear_outside(spans: Any) -> None:
     """Set scores of segments that reach beyond the sequence to 0: they are padding."""
     T, L, _ = spans.shape
     spans[np.arange(T)[:, None] + np.arange(L) >= T] = 0.0
+
+
+def best_distinct(p: Potentials, n: int, outside: str) -> list[tuple[list[Segment], float]]:
+    """Return up to n lists of segments with their probabilities, where text outside has many cuts.
+
+    They are the first different ones among the best segmentations.  The probability of a list is
+    that of all segmentations which say it.
+    """
+    asked = n
+    while True:
+        paths = n_best(p, asked)
+        said = {tuple(s for s in path.segments if s.label != outside): None for path in paths}
+        if len(said) >= n or len(paths) < asked or asked >= MOST_CUTS * n:
+            break
+        asked *= 4
+    total, found = log_partition(p), []
+    for cut in list(said)[:n]:
+        covered = {t for start, end, _ in cut for t in range(start, end)}
+        rest = {t: [outside] for t in range(p.length) if t not in covered}
+        share = log_partition(p.copy().constrain(required=cut, allowed=rest)) - total
+        found.append((list(cut), math.exp(min(0.0, share))))
+    return sorted(found, key=lambda one: -one[1])

@@ -15,15 +15,16 @@ import numpy as np
 
 from caesura import inference
 from caesura.checks import whole
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, not_fitted
 from caesura.inference.kernel_calls import check_answers, check_count
-from caesura.inference.results import Marginals
 from caesura.models.asked import Asked, constrained
 from caesura.models.model import Model
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead
+from caesura.neural.kept_graphs import NoPath
 from caesura.neural.network import Given, Network, answers, threads
+from caesura.neural.potentials import best_distinct
 from caesura.potentials import Potentials
 from caesura.segments import Segment, to_tags
 
@@ -49,7 +50,7 @@ class Predictor(Model):
     def fitted_network(self) -> Network:
         """Return the network, or raise if the model is not fitted."""
         if self._network is None:
-            raise InvalidInput("model: it is not fitted; call fit first")
+            raise not_fitted(f"{type(self).__name__}: not fitted yet; call fit first")
         return self._network
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -74,8 +75,11 @@ class Predictor(Model):
             def question(
                 given: Given, some: list[int], first: int = first, mine: Any = mine
             ) -> Any:
-                kept = {} if mine is None else {"rules": [mine[i] for i in some]}
-                return ask(_Some(first + some[0], given, kept))
+                kept = {} if mine is None else {"rules": [(first + i, mine[i]) for i in some]}
+                try:
+                    return ask(_Some(first + some[0], given, kept))
+                except NoPath as error:
+                    raise error.of(first + some[error.sequence]) from None
 
             with threads(self.n_threads):
                 found: list[T] = answers(network, documents, question, by_length)
@@ -108,8 +112,8 @@ class Predictor(Model):
         """Yield the potentials of one sequence after the other."""
         if self._by_filter():
             raise InvalidInput(
-                "model: got 'filtered', which has no distribution over all segmentations; choose "
-                "another model, or ask predict_confident, predict_n_best or sample"
+                "model: got 'filtered', whose paths through kept spans are no potentials of tokens "
+                "and segments; choose another model, or ask predict_marginals or predict_n_best"
             )
         head: Any = self.fitted_network().head
         yield from self._each(X, None, lambda some: head.potentials(*some.given))
@@ -158,8 +162,9 @@ class Predictor(Model):
         X : iterable of sequences
             Token lists, texts or documents.
         constraints : dict, or one dict for each sequence, optional
-            Arguments of `Potentials.constrain` that every answer must keep.  A filtered model keeps
-            those about single spans, tokens and boundaries.
+            Arguments of `Potentials.constrain` that every answer must keep.  A filtered model
+            cannot promise that some span covers a token: it refuses `allowed` without the text
+            outside, and `no_boundaries` beyond required spans.
 
         Returns
         -------
@@ -201,7 +206,8 @@ class Predictor(Model):
         X, constraints
             See `predict`.
         n : int
-            How many; there are fewer where fewer are possible.
+            How many; there are fewer where fewer are possible.  With ``outside_length=None``, the
+            model "semi" looks at the 64 n best cuts of the text at most.
 
         Returns
         -------
@@ -211,11 +217,16 @@ class Predictor(Model):
         most, head = min(int(n), MOST), self._head
         constraints = spoken(constraints, X)
         out: list[list[tuple[list[Segment], float]]] = []
-        if constraints is None or self._by_filter():
+        many = not self._by_filter() and head.many_cuts
+        if self._by_filter() or (constraints is None and not many):
             return list(
                 self._each(X, constraints, lambda s: head.n_best(*s.given, most, **s.rules))
             )
         for asked in self._asked(X, constraints):
+            if many:
+                some = asked.of(lambda each: [best_distinct(p, most, self.outside) for p in each])
+                out += some
+                continue
             totals = asked.log_partitions(self.n_threads)
             ranked = asked.of(inference.n_best, most, n_threads=self.n_threads)
             for paths, total in zip(ranked, totals, strict=True):
@@ -288,20 +299,24 @@ class Predictor(Model):
         """
         return next(self._potentials([x]))
 
-    def predict_marginals(
-        self, X: Iterable[Any], constraints: Constraints = None
-    ) -> list[Marginals]:
+    def predict_marginals(self, X: Iterable[Any], constraints: Constraints = None) -> list[Any]:
         """Return the probabilities of each sequence, over the states of the model.
 
         Parameters
         ----------
         X, constraints
-            See `predict`; not of a filtered model.
+            See `predict`.
 
         Returns
         -------
         list of Marginals
+            Of a filtered model they are `FilteredMarginals`: of the spans that its filter keeps.
         """
+        if self._by_filter():
+            head, asked_of = self._head, spoken(constraints, X)
+            return list(
+                self._each(X, asked_of, lambda some: head.marginals(*some.given, **some.rules))
+            )
         return [
             one
             for asked in self._asked(X, spoken(constraints, X))

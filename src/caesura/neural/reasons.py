@@ -10,14 +10,11 @@ import numpy as np
 import torch
 
 from caesura.documents import Document
-from caesura.errors import Impossible
-from caesura.inference.span_graph import SpanGraph
 from caesura.models.explanation import Explanation, PathReasons, Reason
 from caesura.models.patterns import named
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import LayerHead
 from caesura.neural.network import Network
-from caesura.neural.structure import Ints
 from caesura.segments import Segment
 
 __all__ = ["NetworkReasons", "explain_filtered"]
@@ -115,13 +112,12 @@ class _Paths:
         assert isinstance(head, FilteredHead)
         with torch.no_grad():
             given = network.states([document])
-            self.plain = head.layer.span_scores(*given[:2])[1][0].cpu().double().numpy()
-            local, path = head.constrained_scores(given, rules)
-        [(self.rows, self.graph)] = head.layer.graphs(local, path, given[1])
-        s, e, self.labels = self.rows.T
-        self.scores = path[0].cpu().double().numpy()[s, e - s - 1, self.labels]
+            self.graphs = head.graphs(given, rules)
+            rows = self.graphs.rows
+            own = head.layer.scored(*given[:2])[1].at(rows)  # without the features
+        self.plain, self.rows, self.labels = own.cpu().double().tolist(), rows, rows[:, 3]
         self.pairs = head.layer.transition.detach().cpu().double().numpy()
-        self.segments = [Segment(a, b, head.labels[y + 1]) for a, b, y in self.rows.tolist()]
+        self.segments = [Segment(a, b, head.labels[y + 1]) for _, a, b, y in rows.tolist()]
         self.features, self.n_labels = _Features(network, document), len(head.labels) - 1
 
     def parts(self, path: Sequence[int]) -> dict[tuple[str, str], float]:
@@ -129,7 +125,7 @@ class _Paths:
         found: dict[tuple[str, str], float] = {}
         for place, i in enumerate(path):
             (start, end, label), y = self.segments[i], int(self.labels[i])
-            own = [(f"network[{start}:{end}]", label, self.plain[start, end - start - 1, y])]
+            own = [(f"network[{start}:{end}]", label, self.plain[i])]
             own += self.features.of(start, end, 1 + self.n_labels + y, label)
             if place:
                 before = path[place - 1]
@@ -150,10 +146,10 @@ def explain_filtered(network: Network, document: Document, rules: Any) -> list[E
     paths = _Paths(network, document, rules)
     if not paths.segments:
         return []
-    best, likely = paths.graph.viterbi().spans, paths.graph.marginals().spans
+    best, likely = paths.graphs.best()[0][0], paths.graphs.marginals()[1]
     out, first = [], paths.parts(best)
     for i in best:
-        other = _without(paths.rows, paths.scores, paths.pairs, len(document), i)
+        other = paths.graphs.best_without(i)
         second = {} if other is None else paths.parts(other)
         keys = sorted(k for k in {*first, *second} if first.get(k, 0.0) != second.get(k, 0.0))
         reasons = [Reason(*key, first.get(key, 0.0), second.get(key, 0.0)) for key in keys]
@@ -164,15 +160,3 @@ def explain_filtered(network: Network, document: Document, rules: Any) -> list[E
         instead = {paths.segments[k] for k in other or ()} - {paths.segments[k] for k in best}
         out.append(Explanation(segment, text, float(likely[i]), sorted(instead), margin, reasons))
     return out
-
-
-def _without(rows: Ints, scores: Any, pairs: Any, length: int, i: int) -> list[int] | None:
-    """Return the best path that does not have span i; None if each has it."""
-    changed = scores.copy()
-    changed[i] = -np.inf
-    labels = rows[:, 2]
-    graph = SpanGraph(rows[:, :2], labels, changed, length, len(pairs), pairs, rule="filtered")
-    try:
-        return graph.viterbi().spans
-    except Impossible:
-        return None

@@ -20,7 +20,14 @@ from caesura.inference.batch import batch_best, batch_n_best, batch_sample
 from caesura.inference.results import Path
 from caesura.neural import kernels, lattice
 from caesura.neural.gold import Gold, gold_of, rows_of
-from caesura.neural.structure import Ints, Structure, lengths_of, with_rules
+from caesura.neural.structure import (
+    Ints,
+    Structure,
+    bounds_of,
+    lengths_of,
+    order_of,
+    with_rules,
+)
 
 __all__ = ["REDUCTIONS", "SegmentalLayer", "checked_shape"]
 
@@ -67,8 +74,8 @@ class SegmentalLayer(torch.nn.Module):
     ) -> None:
         super().__init__()
         Y = self.n_labels = whole("n_labels", n_labels, 1)
-        self.max_length = _bounds(max_length, Y)
-        self.order = whole("order", order, 1, 8)
+        self.max_length = bounds_of(max_length, Y)
+        self.order = order_of(order, Y)
         self.same_label_adjacent = bool(same_label_adjacent)
         self.use_kernels = bool(use_kernels)
 
@@ -243,7 +250,7 @@ class SegmentalLayer(torch.nn.Module):
         list of lists of (start, end, label index)
         """
         batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
-        found = batch_best(batch, n_threads=kernels.threads())
+        found = kernels.asked(batch_best, batch, n_threads=kernels.threads())
         return [found.segments(b) for b in range(len(batch.lengths))]
 
     def n_best(
@@ -269,7 +276,7 @@ class SegmentalLayer(torch.nn.Module):
             Each has `segments`, tuples (start, end, label index), and `score`.
         """
         batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
-        found = batch_n_best(batch, n, n_threads=kernels.threads())
+        found = kernels.asked(batch_n_best, batch, n, n_threads=kernels.threads())
         ends = found.sequences.tolist()
         return [
             [Path(found.segments(i), float(found.scores[i])) for i in range(low, high)]  # type: ignore[arg-type]
@@ -301,7 +308,7 @@ class SegmentalLayer(torch.nn.Module):
         list of lists of segmentations
         """
         batch = kernels.batch_of(*self.prepared(scores, lengths, constraints, **parts))
-        found = batch_sample(batch, n, seed, n_threads=kernels.threads())
+        found = kernels.asked(batch_sample, batch, n, seed, n_threads=kernels.threads())
         ends = found.sequences.tolist()
         return [[found.segments(i) for i in range(low, high)] for low, high in pairwise(ends)]
 
@@ -363,21 +370,6 @@ class SegmentalLayer(torch.nn.Module):
         if self.order > 1:
             own["patterns"] = torch.cat([one.reshape(-1) for one in self.patterns])
         return {name: x.to(dtype) for name, x in {**scores, **own}.items()}
-
-
-def _bounds(
-    max_length: int | Sequence[int | None] | None, Y: int
-) -> int | tuple[int | None, ...] | None:
-    if max_length is None:
-        return None
-    if not isinstance(max_length, Sequence) or isinstance(max_length, str):
-        return whole("max_length", max_length, 1)
-    given = tuple(max_length)
-    if len(given) != Y:
-        raise InvalidInput(
-            message("max_length", f"{len(given)} bounds", f"one per label, {Y}", "give as many")
-        )
-    return tuple(None if one is None else whole("max_length", one, 1) for one in given)
 
 
 def checked_shape(name: str, value: Any, expected: tuple[str | int, ...]) -> tuple[int, ...]:

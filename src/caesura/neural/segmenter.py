@@ -8,11 +8,9 @@ from typing import Any, Self
 
 import torch
 
-from caesura.checks import whole
 from caesura.documents import Document
-from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput
 from caesura.evaluation import segment_counts
 from caesura.learning import Progress
 from caesura.learning.progress import ProgressLine
@@ -21,26 +19,21 @@ from caesura.models.examples import weights_of
 from caesura.neural import heads
 from caesura.neural.answers import Answers
 from caesura.neural.embeddings import (
-    CHARACTERS,
-    CONTEXTS,
     Sizes,
     TokenEncoder,
     Vocabulary,
     read_vectors,
     shape_of,
 )
-from caesura.neural.filtered import DECODERS
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
-from caesura.neural.network import Network, answers, check_device, threads, token_features
-from caesura.neural.spans import REPRESENTATIONS
-from caesura.neural.targets import check_longest, known_segments, read_targets, refuse_partial
+from caesura.neural.network import Network, answers, threads, token_features
+from caesura.neural.parameters import check_parameters
+from caesura.neural.targets import check_filtered, check_longest, known_segments, read_targets
 from caesura.neural.training import Data, Schedule, train
 from caesura.neural.transformer import Transformer
 
 __all__ = ["NeuralSegmenter"]
-
-MODELS = ("chain", "semi", "overlapping", "filtered")
 
 
 class NeuralSegmenter(Answers):
@@ -84,6 +77,9 @@ class NeuralSegmenter(Answers):
         between two predictions.
     outside : str
         Label of text outside segments.
+    outside_length : {1, None}
+        Whether text outside is one segment for each token.  With None, "overlapping" makes each run
+        of it one segment, and "semi" cuts it into segments of up to `max_length` tokens.
     epochs, batch_size, rate, encoder_rate, warm_up, clip, weight_decay
         Of training with AdamW: `encoder_rate` is the learning rate of the transformer and `rate`
         that of everything else; `warm_up` is the share of all steps in which rates rise, `clip` the
@@ -143,6 +139,7 @@ class NeuralSegmenter(Answers):
     global_loss: bool
     one_score: bool
     decoder: str | None
+    outside_length: int | None
     epochs: int
     rate: float
     encoder_rate: float
@@ -176,6 +173,7 @@ class NeuralSegmenter(Answers):
         one_score: bool = False,
         decoder: str | None = None,
         outside: str = "O",
+        outside_length: int | None = 1,
         epochs: int = 20,
         batch_size: int = 8,
         rate: float = 1e-3,
@@ -194,50 +192,7 @@ class NeuralSegmenter(Answers):
 
     def check_parameters(self) -> None:
         """Raise if a parameter is wrong."""
-        for name, some in (
-            ("model", MODELS),
-            ("context", CONTEXTS),
-            ("characters", CHARACTERS),
-            ("representation", REPRESENTATIONS),
-            ("decoder", (None, *DECODERS)),
-        ):
-            if getattr(self, name) not in some:
-                raise InvalidInput(
-                    message(name, getattr(self, name), f"one of {list(some)}", "choose one")
-                )
-        for name, least in (("epochs", 1), ("batch_size", 1), ("order", 1), ("hidden", 1)):
-            whole(name, getattr(self, name), least)
-        for name in ("word_size", "character_size", "shape_size", "random_state"):
-            whole(name, getattr(self, name), 0)
-        for name in ("patience", "n_threads"):
-            if getattr(self, name) is not None:
-                whole(name, getattr(self, name), 1)
-        if self.max_length != "observed":
-            whole("max_length", self.max_length, 1)
-        for name in ("frozen", "transitions", "global_loss", "one_score"):
-            if not isinstance(getattr(self, name), bool):
-                remedy = "pass one of them"
-                raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
-        if self.model == "filtered" and self.order > 1:
-            raise InvalidInput(message("order", self.order, "1 with 'filtered'", "leave it out"))
-        if not isinstance(self.outside, str):
-            raise InvalidInput(message("outside", self.outside, "a string", "pass a label"))
-        if not isinstance(self.transformer, str | os.PathLike | None):
-            expected = "the name of a model, or a folder"
-            raise InvalidInput(message("transformer", self.transformer, expected, "correct it"))
-        Tokeniser.of(self.tokeniser)
-        check_device(self.device)
-        for name, most in (("dropout", 1.0), ("warm_up", 1.0), ("null_weight", 1.0)):
-            self._check_number(name, most)
-        for name in ("hybrid", "rate", "encoder_rate", "clip", "weight_decay"):
-            self._check_number(name, float("inf"))
-
-    def _check_number(self, name: str, most: float) -> None:
-        value = getattr(self, name)
-        good = isinstance(value, int | float) and not isinstance(value, bool)
-        if not good or not 0.0 <= value <= most:
-            limit = "0 or more" if most == float("inf") else f"from 0 to {most:g}"
-            raise InvalidInput(message(name, value, f"a number, {limit}", "correct it"))
+        check_parameters(self)
 
     # -- fitting -----------------------------------------------------------------------------
 
@@ -256,8 +211,8 @@ class NeuralSegmenter(Answers):
         Parameters
         ----------
         X, y
-            As `caesura.SemiCRF.fit` takes them; X must have tokens.  A filtered model does not take
-            `Partial` labels.
+            As `caesura.SemiCRF.fit` takes them; X must have tokens.  In `Partial` labels for a
+            filtered model, tokens that are known to be inside segments need the segment.
         X_dev, y_dev : optional
             Development data: the weights of the epoch with the best segment F1 on it are kept.
         sample_weight : array of shape (n,), optional
@@ -275,7 +230,7 @@ class NeuralSegmenter(Answers):
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         documents, gold, labels = read_targets(X, y, self.tokeniser, self.outside)
         if self.model == "filtered":
-            refuse_partial(gold)
+            check_filtered(gold, self.outside)
         weights = None
         if sample_weight is not None:
             weights = weights_of(sample_weight, len(documents)).tolist()
@@ -375,10 +330,14 @@ class NeuralSegmenter(Answers):
                 max_length=L,
                 representation=self.representation,
                 dropout=self.dropout,
+                outside_length=self.outside_length,
+            )
+        elif self.model == "overlapping":
+            head = heads.OverlappingHead(
+                *(*common, self.order, self.transitions), outside_length=self.outside_length
             )
         else:
-            kind = heads.ChainHead if self.model == "chain" else heads.OverlappingHead
-            head = kind(*common, self.order, self.transitions)
+            head = heads.ChainHead(*common, self.order, self.transitions)
         chain = None
         if self.hybrid > 0.0:
             chain = heads.ChainHead(*common, 1, True)

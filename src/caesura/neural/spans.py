@@ -96,6 +96,27 @@ class SpanRepresentation(nn.Module):
         found: Tensor = getattr(self, f"_{self.kind.partition('_')[0]}")(states)
         return found
 
+    def projected(self, states: Tensor, linear: nn.Linear) -> Tensor:
+        """Return a linear function of the vectors of spans, (B, T, K, n).
+
+        That of a sum of tokens is the sum of that of the tokens, which are far fewer than spans.
+
+        Parameters
+        ----------
+        states : tensor of shape (B, T, H)
+            See `forward`.
+        linear : torch.nn.Linear
+            From H numbers to n.
+
+        Returns
+        -------
+        tensor of shape (B, T, K, n)
+        """
+        if self.kind != "sum":
+            found: Tensor = linear(self(states))
+            return found
+        return self._sum(functional.linear(states, linear.weight)) + linear.bias
+
     def _shifted(self, x: Tensor) -> Tensor:
         """Return x[t + k] at [t, k]; zeros beyond the end."""
         T, K = x.shape[1], self.max_width

@@ -14,22 +14,25 @@ import torch
 
 from caesura.checks import whole
 from caesura.constraints import BARRED, FORCED, Constraints
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, TooLarge, message
 from caesura.inference.problems import Rule
 from caesura.models.rules import Rules, each_rules, told_of
 
 __all__ = [
     "Ints",
     "Structure",
+    "bounds_of",
     "constraints_of",
     "integers",
     "lengths_of",
+    "order_of",
     "patterns_of",
     "spans_of",
     "with_rules",
 ]
 
 Ints = npt.NDArray[np.int64]
+MOST_PATTERNS = 20_000_000  # with gradients and the moments of Adam 16 bytes each
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,35 @@ class Structure:
         given = self.max_length
         listed = given if isinstance(given, tuple) else (given,) * self.Y
         return np.array([one or max(self.T, 1) for one in listed], np.int64)
+
+
+def order_of(order: int, Y: int) -> int:
+    """Return the order, unless its patterns are too many to hold."""
+    found, count = whole("order", order, 1, 8), 0
+    for k in range(3, found + 2):
+        count += Y**k
+        if count > MOST_PATTERNS:
+            raise TooLarge(
+                f"order: patterns of {k} of {Y} labels have more than {MOST_PATTERNS:,} scores, "
+                f"got {found}; lower the order"
+            )
+    return found
+
+
+def bounds_of(
+    max_length: int | Sequence[int | None] | None, Y: int
+) -> int | tuple[int | None, ...] | None:
+    """Return the longest segment of each label, checked."""
+    if max_length is None:
+        return None
+    if not isinstance(max_length, Sequence) or isinstance(max_length, str):
+        return whole("max_length", max_length, 1)
+    given = tuple(max_length)
+    if len(given) != Y:
+        raise InvalidInput(
+            message("max_length", f"{len(given)} bounds", f"one per label, {Y}", "give as many")
+        )
+    return tuple(None if one is None else whole("max_length", one, 1) for one in given)
 
 
 def patterns_of(Y: int, order: int) -> list[tuple[int, ...]]:

@@ -12,7 +12,7 @@ from caesura.models.targets import said_labels, scheme_of, segments_of
 from caesura.neural.heads import Target
 from caesura.segments import Segment
 
-__all__ = ["check_longest", "known_segments", "read_targets", "refuse_partial"]
+__all__ = ["check_filtered", "check_longest", "known_segments", "read_targets"]
 
 
 def read_targets(
@@ -48,13 +48,30 @@ def read_targets(
     return documents, gold, sorted(labels)
 
 
-def refuse_partial(gold: Sequence[Target]) -> None:
-    """Raise if a sequence is labelled only in part."""
+def check_filtered(gold: Sequence[Target], outside: str) -> None:
+    """Raise if it is known of a token that some segment covers it, but not which.
+
+    Whether there is a segment is decided by the filter of a filtered model, span by span.
+
+    Examples
+    --------
+    >>> check_filtered([Partial(segments=[(0, 1, "name")], tokens={1: ["name", "O"]})], "O")
+    """
     for i, one in enumerate(gold):
-        if isinstance(one, Partial):
-            expected = "all segments of the sequence"
-            remedy = "choose another model: a filtered one needs a label for each span"
-            raise InvalidInput(message(f"y[{i}]", one, expected, remedy))
+        if not isinstance(one, Partial):
+            continue
+        known = [s for s in one.segments if s.label != outside]
+        covered = {t for s in known for t in range(s.start, s.end)}
+        inner = {t for s in known for t in range(s.start + 1, s.end)}
+        for name, some, good in (
+            ("tokens", [t for t, y in one.tokens.items() if outside not in y], covered),
+            ("no_boundaries", one.no_boundaries, inner),
+        ):
+            for t in some:
+                if t not in good:
+                    expected = "a known segment over it, for a filtered model"
+                    remedy = "add it to segments, or choose another model"
+                    raise InvalidInput(message(f"y[{i}].{name}", t, expected, remedy))
 
 
 def check_longest(gold: Sequence[Target], longest: int) -> None:

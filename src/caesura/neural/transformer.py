@@ -47,6 +47,10 @@ class Transformer(nn.Module):
         self.name, self.frozen = name, bool(frozen)
         self.size = int(self.model.config.hidden_size)
         most = int(getattr(self.model.config, "max_position_embeddings", 512)) - 2
+        places = getattr(getattr(self.model, "embeddings", None), "position_embeddings", None)
+        first = getattr(places, "padding_idx", None)
+        if first is not None:  # RoBERTa counts places from there
+            most -= first + 1
         most = min(most, int(self.tokeniser.model_max_length) - 2)
         self.window = most if window is None else min(window, most)
         self.model.requires_grad_(not self.frozen)
