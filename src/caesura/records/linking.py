@@ -2,7 +2,7 @@
 
 ::
 
-    records -> WordIndex -> pairs worth a comparison
+    records -> distinct records -> WordIndex -> pairs worth a comparison
             -> similarities of fields -> log-odds of a match -> links, entities
 
 The log-odds are a logistic regression over similarities, learnt from pairs that are known to match
@@ -28,7 +28,7 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.extraction import Record
 from caesura.records.blocking import WordIndex, folded
-from caesura.records.pairs import Pair, checked_matches, strangers
+from caesura.records.pairs import Distinct, Pair, checked_matches, merged, spread, strangers
 
 __all__ = ["Link", "Linker", "ReadRecord"]
 
@@ -179,18 +179,20 @@ class Linker:
         """
         if not isinstance(at_least, int | float) or not 0 <= at_least <= 1:
             raise InvalidInput(message("at_least", at_least, "a number from 0 to 1", "try 0.5"))
-        mine = self._prepared(records, "records")
-        theirs = None if others is None else self._prepared(others, "others")
-        pairs = sorted(self._candidates(mine, theirs))
-        found = _probabilities(
-            self._similarities(mine, mine if theirs is None else theirs, pairs) @ self._known
-        )
+        mine = _Records(self._prepared(records, "records"))
+        theirs = None if others is None else _Records(self._prepared(others, "others"))
+        there = mine if theirs is None else theirs
+        pairs = sorted(self._candidates(mine.values, None if theirs is None else theirs.values))
+        if theirs is None:
+            pairs += mine.equal_pairs()
+        found = _probabilities(self._similarities(mine.values, there.values, pairs) @ self._known)
         links = [
-            Link(*pair, chance)
-            for pair, chance in zip(pairs, found.tolist(), strict=True)
+            Link(*both, chance)
+            for (a, b), chance in zip(pairs, found.tolist(), strict=True)
             if chance >= at_least
+            for both in spread(mine.places[a], there.places[b], self.candidates, theirs is None)
         ]
-        return _one_to_one(links) if one_to_one else links
+        return _one_to_one(links) if one_to_one else sorted(links)
 
     def entities(self, records: Sequence[Fields]) -> list[int]:
         """Group records that are about the same thing.
@@ -200,11 +202,20 @@ class Linker:
         list of int
             For each record the first record of its entity.  Groups are merged, the likeliest pair
             first, as long as the mean log-odds of the compared pairs between them are above 0.
+            Records with equal fields count once, and are one entity if their log-odds say so.
         """
-        mine = self._prepared(records, "records")
-        pairs = sorted(self._candidates(mine, None))
-        scores = (self._similarities(mine, mine, pairs) @ self._known).tolist()
-        return _merged(len(mine), dict(zip(pairs, scores, strict=True)))
+        mine = _Records(self._prepared(records, "records"))
+        pairs = sorted(self._candidates(mine.values, None))
+        pairs += mine.equal_pairs()
+        scores = (self._similarities(mine.values, mine.values, pairs) @ self._known).tolist()
+        found = dict(zip(pairs, scores, strict=True))
+        group = merged(len(mine.values), {(a, b): x for (a, b), x in found.items() if a != b})
+        heads = [mine.places[k][0] for k in group]
+        alone = {k for k in range(len(group)) if found.get((k, k), 0.0) <= 0.0}
+        return [
+            i if k in alone and i != mine.places[k][0] else heads[k]
+            for i, k in enumerate(mine.numbers)
+        ]
 
     def read(
         self,
@@ -233,20 +244,22 @@ class Linker:
 
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             raise InvalidInput(message("texts", texts, "a list of texts", "pass [text]"))
-        theirs, weights = self._prepared(known, "known"), self._known
-        index = WordIndex(record.whole for record in theirs)
+        theirs, weights = _Records(self._prepared(known, "known")), self._known
+        index = WordIndex(record.whole for record in theirs.values)
         out = []
         for i, ranked in enumerate(alternatives(model, texts, whole("n", n, 1))):
+            own = i if reread else None
             best: ReadRecord | None = None
             for fields, log_probability in ranked:
                 mine = self._prepared([fields], "texts")
-                near = [j for j, _ in index.nearest(mine[0].whole, self.candidates)]
-                near = [j for j in near if j != i] if reread else near
-                scores = self._similarities(mine, theirs, [(0, j) for j in near]) @ weights
+                near = [k for k, _ in index.nearest(mine[0].whole, self.candidates)]
+                near = [k for k in near if theirs.places[k] != [own]]
+                scores = self._similarities(mine, theirs.values, [(0, k) for k in near]) @ weights
                 entity, odds = None, 0.0
                 if len(near) and scores.max() > 0.0:
                     k = int(scores.argmax())
-                    entity, odds = near[k], float(scores[k])
+                    entity = next(j for j in theirs.places[near[k]] if j != own)
+                    odds = float(scores[k])
                 if best is None or log_probability + odds > best.log_probability + best.log_odds:
                     best = ReadRecord(fields, log_probability, entity, odds)
             assert best is not None
@@ -282,11 +295,17 @@ class Linker:
     def _similarities(
         self, mine: list[_Prepared], theirs: list[_Prepared], pairs: Sequence[Pair]
     ) -> Floats:
+        """Return what two records of each pair have in common; equal pairs are compared once."""
         X = np.ones((len(pairs), PER_FIELD * len(self.fields) + 4))
-        for row, (i, j) in zip(X, pairs, strict=True):
+        seen: dict[tuple[_Prepared, _Prepared], int] = {}
+        for n, (i, j) in enumerate(pairs):
+            first = seen.setdefault((mine[i], theirs[j]), n)
+            if first < n:
+                X[n] = X[first]
+                continue
             for k, (a, b) in enumerate(zip(mine[i].fields, theirs[j].fields, strict=True)):
-                row[PER_FIELD * k : PER_FIELD * (k + 1)] = _field(a, b)
-            row[-4:-1] = _field(mine[i].whole, theirs[j].whole)[2:]
+                X[n, PER_FIELD * k : PER_FIELD * (k + 1)] = _field(a, b)
+            X[n, -4:-1] = _field(mine[i].whole, theirs[j].whole)[2:]
         return X
 
 
@@ -296,8 +315,23 @@ class Linker:
 class _Prepared(NamedTuple):
     """A record as it is compared: its fields and all of them, without case and punctuation."""
 
-    fields: list[str]
+    fields: tuple[str, ...]
     whole: str
+
+
+class _Records(Distinct[_Prepared]):
+    """Records of which equal ones are compared once."""
+
+    def equal_pairs(self) -> list[Pair]:
+        """Return the records that occur several times, each as a pair with itself.
+
+        Records without any value say nothing about each other.
+        """
+        return [
+            (k, k)
+            for k, (record, places) in enumerate(zip(self.values, self.places, strict=True))
+            if len(places) > 1 and record.whole
+        ]
 
 
 def _prepared(record: Fields, names: Sequence[str], name: str) -> _Prepared:
@@ -310,7 +344,7 @@ def _prepared(record: Fields, names: Sequence[str], name: str) -> _Prepared:
         if isinstance(record, Record):
             value = " ".join(str(v.value) for v in value or () if v.value is not None)
         fields.append(folded("" if value is None else str(value)))
-    return _Prepared(fields, " ".join(filter(None, fields)))
+    return _Prepared(tuple(fields), " ".join(filter(None, fields)))
 
 
 def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
@@ -324,7 +358,7 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
     return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
 
 
-# ---- learning and grouping -----------------------------------------------------------------------
+# ---- learning -----------------------------------------------------------------------
 
 
 def _probabilities(scores: Floats) -> Floats:
@@ -365,23 +399,3 @@ def _one_to_one(links: list[Link]) -> list[Link]:
             theirs.add(link.other)
             kept.append(link)
     return sorted(kept)
-
-
-def _merged(count: int, scores: Mapping[Pair, float]) -> list[int]:
-    """Return the first record of each record's group."""
-    group, members = list(range(count)), {i: [i] for i in range(count)}
-    for (i, j), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
-        a, b = sorted((group[i], group[j]))
-        if score <= 0.0 or a == b:
-            continue
-        between = [
-            scores[pair]
-            for x in members[a]
-            for y in members[b]
-            if (pair := (min(x, y), max(x, y))) in scores
-        ]
-        if sum(between) > 0.0:
-            for x in members.pop(b):
-                group[x] = a
-                members[a].append(x)
-    return group
