@@ -29,8 +29,7 @@ from caesura.records import (
 )
 from caesura.records.alternatives import alternatives
 from caesura.records.blocking import WordIndex, words_of
-from caesura.records.linking import _logistic
-from caesura.records.pairs import merged
+from caesura.records.pairs import logistic, merged
 
 PEOPLE = ["Codd", "Chen", "Gray", "Liskov", "Lamport", "Hoare", "Knuth", "Stonebraker"]
 TOPICS = ["data", "time"]
@@ -198,7 +197,7 @@ def test_the_match_score_is_the_optimum() -> None:
     """Against the gradient of the penalised likelihood."""
     rng = np.random.default_rng(0)
     features, y = rng.normal(size=(60, 4)), (rng.random(60) < 0.5).astype(float)
-    w = _logistic(features, y, 0.3)
+    w = logistic(features, y, 0.3)
     p = 1 / (1 + np.exp(-features @ w))
     np.testing.assert_allclose(features.T @ (p - y) + 0.6 * w, 0, atol=1e-6)
 

@@ -11,6 +11,7 @@ import typer
 
 from caesura.cli.declare import command
 from caesura.cli.output import Json, Ticker, emit, note, say, warn
+from caesura.cli.piping import piped_format
 from caesura.cli.reading import Trust, load_model
 from caesura.cli.rules import Rules
 from caesura.errors import CaesuraError, InvalidInput
@@ -137,6 +138,10 @@ def load(
     from caesura import records
 
     loaded = load_model(model, work.threads, trust=work.trust)
+    if input == "-" and given.format is None:
+        asked = (given.text_column, given.id_column, given.carry)
+        form: Any = piped_format(any(one is not None for one in asked))
+        given = given._replace(format=form)
     rules = None if work.constraints is None else Rules(work.constraints).take(0)
     if isinstance(rules, list):
         raise InvalidInput(f"{work.constraints}: expected one object for all; give .json or .toml")

@@ -28,14 +28,22 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.extraction import Record
 from caesura.records.blocking import WordIndex, folded
-from caesura.records.pairs import Distinct, Pair, checked_matches, merged, spread, strangers
+from caesura.records.pairs import (
+    Distinct,
+    Pair,
+    checked_matches,
+    logistic,
+    merged,
+    probabilities,
+    spread,
+    strangers,
+)
 
 __all__ = ["Link", "Linker", "ReadRecord"]
 
 Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
 PER_FIELD = 5  # similarities of each field
-STEPS = 30  # of Newton's method at most
 
 
 class Link(NamedTuple):
@@ -147,7 +155,7 @@ class Linker:
             came = f"{len(known)} of {len(pairs)} pairs"
             raise InvalidInput(message("matches", came, expected, "give more records"))
         X = self._similarities(mine, mine if theirs is None else theirs, pairs)
-        self.weights_ = _logistic(X, right, self.c2)
+        self.weights_ = logistic(X, right, self.c2)
         return self
 
     # -- questions ----------------------------------------------------------------------------
@@ -185,7 +193,7 @@ class Linker:
         pairs = sorted(self._candidates(mine.values, None if theirs is None else theirs.values))
         if theirs is None:
             pairs += mine.equal_pairs()
-        found = _probabilities(self._similarities(mine.values, there.values, pairs) @ self._known)
+        found = probabilities(self._similarities(mine.values, there.values, pairs) @ self._known)
         links = [
             Link(*both, chance)
             for (a, b), chance in zip(pairs, found.tolist(), strict=True)
@@ -356,36 +364,6 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
     first, second = set(a.split()), set(b.split())
     shared = len(first & second) / min(len(first), len(second))
     return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
-
-
-# ---- learning -----------------------------------------------------------------------
-
-
-def _probabilities(scores: Floats) -> Floats:
-    return 0.5 * (1.0 + np.tanh(0.5 * scores))
-
-
-def _logistic(X: Floats, y: Floats, c2: float) -> Floats:
-    """Return the weights of a logistic regression, by Newton's method with halved steps.
-
-    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
-    """
-    w = np.zeros(X.shape[1])
-
-    def loss(w: Floats) -> float:
-        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
-
-    for _ in range(STEPS):
-        p = _probabilities(X @ w)
-        gradient = X.T @ (p - y) + 2.0 * c2 * w
-        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
-        step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
-        while size > 1e-6 and loss(w - size * step) > now:
-            size /= 2.0
-        w = w - size * step
-        if math.sqrt(float(gradient @ gradient)) < 1e-8 * len(y):
-            break
-    return w
 
 
 def _one_to_one(links: list[Link]) -> list[Link]:

@@ -1,18 +1,25 @@
-"""Pairs of records: which to learn from, equal ones, and the groups that pairs make."""
+"""Pairs of records: which to learn from, how their score is learnt, the groups that they make."""
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Distinct", "Pair", "checked_matches", "merged", "spread", "strangers"]
+__all__ = ["Distinct", "Pair", "checked_matches", "logistic", "merged", "probabilities", "spread"]
+__all__ += ["strangers"]
 
 Pair = tuple[int, int]
 T = TypeVar("T", bound=Hashable)
+Floats = npt.NDArray[np.float64]
+STEPS = 30  # of Newton's method at most
 
 
 class Distinct(Generic[T]):
@@ -107,3 +114,31 @@ def merged(count: int, scores: Mapping[Pair, float]) -> list[int]:
                 between[a][other] = between[other][a] = between[a].get(other, 0.0) + total
     firsts = {a: min(members[a]) for a in set(group)}
     return [firsts[a] for a in group]
+
+
+def probabilities(scores: Floats) -> Floats:
+    """Return the probabilities of log-odds."""
+    return 0.5 * (1.0 + np.tanh(0.5 * scores))
+
+
+def logistic(X: Floats, y: Floats, c2: float) -> Floats:
+    """Return the weights of a logistic regression, by Newton's method with halved steps.
+
+    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
+    """
+    w = np.zeros(X.shape[1])
+
+    def loss(w: Floats) -> float:
+        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
+
+    for _ in range(STEPS):
+        p = probabilities(X @ w)
+        gradient = X.T @ (p - y) + 2.0 * c2 * w
+        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
+        step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
+        while size > 1e-6 and loss(w - size * step) > now:
+            size /= 2.0
+        w = w - size * step
+        if math.sqrt(float(gradient @ gradient)) < 1e-8 * len(y):
+            break
+    return w
