@@ -14,6 +14,8 @@ from load_cases import KINDS, marks, model, rows, texts
 import caesura
 from caesura import InvalidInput
 from caesura.records import Progress, load
+from caesura.records.layout import doubtful
+from caesura.records.sinks import sink_for
 from caesura.records.versions import version_of
 
 
@@ -178,6 +180,59 @@ def test_a_replacement_that_was_stopped_goes_on(into: str) -> None:
     assert load(model(), given, into, batch=3, replace=True).written == 6
     assert load(model(), given, into, batch=3).written == 0
     assert len(rows(into)) == 12
+
+
+@pytest.mark.parametrize("unsure", [False, True])
+def test_review_flags_follow_another_threshold(into: str, unsure: bool) -> None:
+    """Also of rows without fields, and where a load was stopped meanwhile."""
+    given, other = [*texts(20), "", "???", "9 9 9 Elm Lane"], [*texts(3, 9), ""]
+    load(model(), given, into, batch=4, threshold=0.5, source_name="a")
+    load(model(), other, into, batch=4, threshold=0.5, source_name="b")
+    whole = rows(into)
+    chances = sorted(row["town_probability"] for row in whole if row["town_probability"])
+    threshold = 1.0 if unsure else chances[len(chances) // 2]
+    done = load(model(), given, into, batch=4, threshold=threshold, source_name="a")
+    records = {one.text: one for one in model().extract(given)}
+    found = rows(into)
+    assert done.written == 0
+    assert done.flagged == sum(
+        a["review"] != b["review"] for a, b in zip(whole, found, strict=True)
+    )
+    assert done.flagged > 0
+    for old, new in zip(whole, found, strict=True):
+        assert {**old, "review": 0} == {**new, "review": 0}
+        if new["source"] == "a":
+            assert new["review"] == doubtful(records[new["text"]], threshold)
+        else:
+            assert new["review"] == old["review"]
+    assert load(model(), given, into, threshold=threshold, source_name="a").flagged == 0
+    assert load(model(), given, into, threshold=0.5, source_name="a").flagged == done.flagged
+    assert rows(into) == whole
+
+
+def test_flags_and_watermark_are_one_transaction(
+    into: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the watermark cannot be stored, or not all files are written, the next load does it."""
+    load(model(), texts(9), into, batch=3, threshold=0.0)
+    sink = sink_for(into)
+    name = "_put" if into.endswith(".parquet") else "_set_mark"
+    plain, calls = getattr(type(sink), name), []
+
+    def failing(self: Any, *arguments: Any) -> None:
+        calls.append(1)
+        if name == "_set_mark" or len(calls) == 2:
+            raise KeyboardInterrupt
+        plain(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(sink), name, failing)
+        with pytest.raises(KeyboardInterrupt):
+            load(model(), texts(9), into, batch=3, threshold=1.0)
+    if name == "_set_mark":
+        assert not any(row["review"] for row in rows(into))
+    load(model(), texts(9), into, batch=3, threshold=1.0)
+    assert all(row["review"] for row in rows(into))
 
 
 def test_the_watermark_counts(tmp_path: Path) -> None:

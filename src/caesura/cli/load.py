@@ -226,6 +226,8 @@ def _report(done: Loaded, json: bool) -> None:
 
     for old, new in done.renamed.items():
         note(f"{old!r} is stored in the column {new!r}, as its own name is taken")
+    if done.flagged:
+        note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:
         warn(f"skipped {done.skipped:,} records that cannot be read")
     if done.stale:

@@ -90,6 +90,11 @@ class Layout(NamedTuple):
         names |= {label: field.value for label, field in self.fields.items()}
         return {old: new for old, new in names.items() if old != new}
 
+    @property
+    def doubts(self) -> list[tuple[str, str]]:
+        """The columns of the start and the probability of each label."""
+        return [(field.start, field.probability) for field in self.fields.values()]
+
 
 Cells = dict[str, list[Any]]
 

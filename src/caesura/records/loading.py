@@ -81,6 +81,7 @@ class Loaded(NamedTuple):
     skipped: int = 0  # records that could not be read
     stale: int = 0  # rows of earlier states of the input, which it no longer has
     renamed: dict[str, str] = {}  # labels and columns that are stored under another name  # noqa: RUF012
+    flagged: int = 0  # stored rows whose review flag has changed with the threshold
 
 
 def load(
@@ -136,6 +137,8 @@ def load(
         How strings with several records are split; see `split_records`.
     threshold : float
         Rows with a field below this probability, and rows without any field, are marked for review.
+        A load of the same input with another threshold changes the marks of the rows that are
+        stored, in one transaction.
     verbatim : bool
         Whether a column ``LABEL_text`` holds the text of each field as it stands in the source.
     replace : bool
@@ -169,8 +172,8 @@ def load(
     -----
     The identity of a row is its input, the number or id of its record there, the number of the
     string in a record that was split, and the text: equal strings are different rows. What is
-    stored is never changed, unless `replace` is True; without it, a load of the same input with
-    another model is refused.
+    stored is never changed, but for review flags if `threshold` is another, unless `replace` is
+    True; without it, a load of the same input with another model is refused.
 
     With `known`, what a row becomes depends on the rows before it, so on `batch` too. Values are
     held in memory. A load that was killed goes on with the values that `known` has then: read those
@@ -228,6 +231,7 @@ def load(
         given.n_skipped,
         run.mark.stale,
         layout.renamed,
+        run.flagged,
     )
 
 
@@ -267,9 +271,14 @@ class _Run:
     ) -> None:
         self.model, self.given, self.layout, self.stamp = model, given, layout, stamp
         self.constraints, self.split, self.sink, self.known = constraints, split, sink, known
-        self.mark = Mark(given.name, model_name=stamp.model_name, model_version=stamp.model_version)
+        self.mark = Mark(
+            given.name,
+            model_name=stamp.model_name,
+            model_version=stamp.model_version,
+            threshold=stamp.threshold,
+        )
         self.stored: Mark | None = None
-        self.written = self.review = self.skipped = 0
+        self.written = self.review = self.skipped = self.flagged = 0
 
     def start(self, replace: bool) -> None:
         """Find out how much is stored, or delete it."""
@@ -286,6 +295,9 @@ class _Run:
                 f"in table {self.layout.table.name!r} are by version {stored.model_version} of "
                 f"{stored.model_name}; pass replace=True to load them again, or another table"
             )
+        if stored.threshold != self.stamp.threshold:
+            stored = stored._replace(threshold=self.stamp.threshold)
+            self.flagged = self.sink.flag(self.layout.doubts, stored)
         self.stored = stored
 
     def batches(self, size: int) -> Iterator[None]:

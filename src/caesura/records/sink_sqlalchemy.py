@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from caesura.errors import InvalidInput, MissingPackage
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Mark, Rows, Table, check, load_id
+from caesura.records.sinks import (
+    LOADS,
+    MARK_COLUMNS,
+    Column,
+    Fields,
+    Mark,
+    Rows,
+    Table,
+    check,
+    load_id,
+)
 from caesura.records.sql import quoted
 
 if TYPE_CHECKING:
@@ -74,13 +85,17 @@ class SQLAlchemySink:
         self._rows = self._described(table, metadata)
         self._marks = self._described(Table(LOADS, MARK_COLUMNS), metadata)
 
-        def created() -> dict[str, str]:
+        def created() -> None:
             with self._engine.begin() as connection:
                 metadata.create_all(connection)
-            inspector = self._sa.inspect(self._engine)
-            return {one["name"]: str(one["type"]) for one in inspector.get_columns(table.name)}
 
-        check(self, table.name, self._attempted(created), table)
+        def there(name: str) -> dict[str, str]:
+            columns = self._sa.inspect(self._engine).get_columns(name)
+            return {one["name"]: str(one["type"]) for one in columns}
+
+        self._attempted(created)
+        for one in (Table(LOADS, MARK_COLUMNS), table):
+            check(self, one.name, self._attempted(functools.partial(there, one.name)), one)
 
     def _connected(self) -> Any:
         """Return an engine whose database answers."""
@@ -165,8 +180,7 @@ class SQLAlchemySink:
 
     def clear(self, mark: Mark) -> None:
         """Delete the rows of an input."""
-        names = [column.name for column in self._table.columns]
-        source = self._rows.c[f"c{names.index('source')}"]
+        source = self._column("source")
 
         def cleared() -> None:
             with self._engine.begin() as connection:
@@ -174,6 +188,33 @@ class SQLAlchemySink:
                 self._set_mark(connection, mark)
 
         self._attempted(cleared)
+
+    def flag(self, fields: Fields, mark: Mark) -> int:
+        """Mark the rows of an input for review."""
+        sa, review = self._sa, self._column("review")
+        starts = [self._column(start) for start, _ in fields]
+        chances = [self._column(chance) for _, chance in fields]
+        doubtful = [
+            sa.and_(start.is_not(None), sa.func.coalesce(chance, -1.0) < mark.threshold)
+            for start, chance in zip(starts, chances, strict=True)
+        ]
+        absent = sa.and_(*(start.is_(None) for start in starts))
+        wanted = sa.case((sa.or_(absent, *doubtful), sa.true()), else_=sa.false())
+        changed = sa.and_(self._column("source") == mark.source, review != wanted)
+
+        def flagged() -> int:
+            with self._engine.begin() as connection:
+                query = self._rows.update().where(changed).values({review: wanted})
+                count = connection.execute(query).rowcount
+                self._set_mark(connection, mark)
+            return int(count)
+
+        return self._attempted(flagged)
+
+    def _column(self, name: str) -> Any:
+        """Return a column of the table by its name in the database."""
+        names = [column.name for column in self._table.columns]
+        return self._rows.c[f"c{names.index(name)}"]
 
     def known(self, keys: Sequence[str]) -> set[str]:
         """Return which of these keys are in the table."""
