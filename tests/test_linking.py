@@ -275,10 +275,14 @@ def test_records_of_a_model_are_compared_by_their_values(
 # -- many equal records ----------------------------------------------------------------------------
 
 
-def plainly_merged(count: int, scores: dict[tuple[int, int], float]) -> list[int]:
+def plainly_merged(
+    count: int,
+    scores: dict[tuple[int, int], float],
+    order: dict[tuple[int, int], float] | None = None,
+) -> list[int]:
     """The twin of `merged`: the sums between groups are found anew for each pair."""
     group = list(range(count))
-    for (i, j), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+    for (i, j), score in sorted((order or scores).items(), key=lambda item: (-item[1], item[0])):
         a, b = sorted((group[i], group[j]))
         between = [x for (k, m), x in scores.items() if {group[k], group[m]} == {a, b}]
         if score > 0 and a != b and sum(between) > 0:
@@ -290,6 +294,8 @@ def plainly_merged(count: int, scores: dict[tuple[int, int], float]) -> list[int
 def test_groups_are_those_of_the_plain_twin(scores: dict[tuple[int, int], int]) -> None:
     pairs = {(i, j): float(x) for (i, j), x in scores.items() if i < j}
     assert merged(8, pairs) == plainly_merged(8, pairs)
+    weighted = {(i, j): x * (i + 1) * (j + 1) for (i, j), x in pairs.items()}
+    assert merged(8, pairs, range(1, 9)) == plainly_merged(8, weighted, order=pairs)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -210,14 +210,16 @@ class Linker:
         list of int
             For each record the first record of its entity.  Groups are merged, the likeliest pair
             first, as long as the mean log-odds of the compared pairs between them are above 0.
-            Records with equal fields count once, and are one entity if their log-odds say so.
+            Records with equal fields are compared once, and are one entity if their log-odds say
+            so.
         """
         mine = _Records(self._prepared(records, "records"))
         pairs = sorted(self._candidates(mine.values, None))
         pairs += mine.equal_pairs()
         scores = (self._similarities(mine.values, mine.values, pairs) @ self._known).tolist()
         found = dict(zip(pairs, scores, strict=True))
-        group = merged(len(mine.values), {(a, b): x for (a, b), x in found.items() if a != b})
+        others = {(a, b): x for (a, b), x in found.items() if a != b}
+        group = merged(len(mine.values), others, [len(places) for places in mine.places])
         heads = [mine.places[k][0] for k in group]
         alone = {k for k in range(len(group)) if found.get((k, k), 0.0) <= 0.0}
         return [

@@ -83,11 +83,13 @@ def strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
     return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
 
 
-def merged(count: int, scores: Mapping[Pair, float]) -> list[int]:
+def merged(
+    count: int, scores: Mapping[Pair, float], sizes: Sequence[int] | None = None
+) -> list[int]:
     """Return the first record of each record's group.
 
     Groups are merged, the best pair first, as long as the scores between them add up to more
-    than 0.
+    than 0. A record that stands for several equal ones counts as often.
 
     Examples
     --------
@@ -97,8 +99,9 @@ def merged(count: int, scores: Mapping[Pair, float]) -> list[int]:
     group, members = list(range(count)), [[i] for i in range(count)]
     between: list[dict[int, float]] = [{} for _ in range(count)]  # of groups: sums of scores
     for (i, j), score in scores.items():
-        between[i][j] = between[i].get(j, 0.0) + score
-        between[j][i] = between[j].get(i, 0.0) + score
+        times = 1 if sizes is None else sizes[i] * sizes[j]
+        between[i][j] = between[i].get(j, 0.0) + times * score
+        between[j][i] = between[j].get(i, 0.0) + times * score
     for (i, j), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
         a, b = group[i], group[j]
         if score <= 0.0 or a == b or between[a][b] <= 0.0:

@@ -237,6 +237,20 @@ class SQLAlchemySink:
 
         return self._attempted(written)
 
+    def values(self, table: str, column: str) -> list[Any]:
+        """Return the distinct values of a column of any table of the database."""
+        sa = self._sa
+        asked = sa.column(sa.sql.quoted_name(column, True))
+        there = sa.table(sa.sql.quoted_name(table, True), asked)
+        engine = self._connected()
+        try:
+            with engine.connect() as connection:
+                return list(
+                    connection.execute(sa.select(asked).select_from(there).distinct()).scalars()
+                )
+        finally:
+            engine.dispose()
+
     def _known(self, connection: Any, keys: Sequence[str]) -> set[str]:
         """Return which keys are in the table."""
         column, found = self._rows.c.c0, set[str]()
