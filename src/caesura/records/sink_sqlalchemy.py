@@ -33,8 +33,10 @@ KEY_LENGTH = 32  # characters of a key: some databases index only strings of a k
 ATTEMPTS = 8  # at a transaction in whose way another one was
 CHUNK = 500  # keys that are looked up at a time
 PAUSE = 0.05  # seconds after the first of them
-# How errors are called that say so: a key or a table that has come meanwhile, a deadlock.
-_CONFLICT = re.compile("Integrity|Unique|Duplicate|Deadlock|Serialization")
+# What errors are called or say: a key or a table that has come meanwhile, a deadlock.
+_CONFLICT = re.compile(
+    "Integrity|Unique|Duplicate|Deadlock|Serialization|already exists|restarting transaction"
+)
 T = TypeVar("T")
 
 
@@ -117,9 +119,11 @@ class SQLAlchemySink:
 
     def _described(self, table: Table, metadata: Any) -> Any:
         """Return a table as SQLAlchemy describes it; the keys of columns are c0, c1 ..."""
-        sa = self._sa
+        from sqlalchemy.dialects.mysql import LONGTEXT
+
+        sa, long = self._sa, LONGTEXT()  # their TEXT ends after 64 KB
         types = {
-            "text": sa.Text(),
+            "text": sa.Text().with_variant(long, "mysql", "mariadb"),
             "integer": sa.BigInteger(),
             "number": sa.Double(),
             "boolean": sa.Boolean(),
@@ -155,8 +159,9 @@ class SQLAlchemySink:
                 try:
                     return run()
                 except self._errors as error:
-                    kind = type(getattr(error, "orig", None) or error).__name__
-                    if attempt == ATTEMPTS - 1 or not _CONFLICT.search(kind):
+                    cause = getattr(error, "orig", None) or error
+                    said = f"{type(cause).__name__}: {cause}"  # MySQL tells it in the message only
+                    if attempt == ATTEMPTS - 1 or not _CONFLICT.search(said):
                         raise
                 time.sleep(PAUSE * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
