@@ -27,7 +27,8 @@ from typing import Any, NamedTuple
 import caesura
 from caesura.records import Link, Linker
 from caesura.records.alternatives import alternatives
-from caesura.records.linking import _merged, _one_to_one
+from caesura.records.linking import _one_to_one
+from caesura.records.pairs import merged
 
 Row = dict[str, str]
 
@@ -247,7 +248,7 @@ def splink_pairs(data: Data) -> set[tuple[int, int]]:
     if data.theirs is not None:
         return {(a, b) for a, b, _ in _one_to_one(links)}
     scores = {(min(a, b), max(a, b)): math.log(p / (1.000001 - p)) for a, b, p in links}
-    return true_pairs(_merged(len(data.mine), scores), None)
+    return true_pairs(merged(len(data.mine), scores), None)
 
 
 def linked(linker: Linker, mine: list[Row], theirs: list[Row] | None) -> set[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Rows per second from raw strings to a database, its parts, and the memory of a long load.
 
 python bench/load.py                     # one thread and two, all targets, the share of each part
+python bench/load.py --known             # the same with a database of known values
 python bench/load.py --memory 1000000    # peak memory over so many rows, and a second load
 """
 
@@ -20,17 +21,49 @@ from typing import Any
 
 TARGETS = {"DuckDB": "a.duckdb", "SQLite": "a.db", "Parquet": "a.parquet"}
 TASKS = ("citations", "addresses")
+PARTS = ("model", "matching", "database")
 
 
-def model_file(task: str, folder: Path) -> Path:
+FIELDS = {"citations": ["author", "journal", "publisher", "title"], "addresses": ["city", "street"]}
+
+
+def documents(task: str, count: int, seed: int) -> list[Any]:
+    from caesura.demo import addresses, citations
+
+    made: Any = citations(count, seed=seed) if task == "citations" else addresses(count, seed=seed)
+    return list(made)
+
+
+def known_values(task: str, count: int) -> Any:
+    """Return half of the values of some fields of the strings that are loaded, and more."""
+    from caesura.records import KnownValues
+
+    found: dict[str, set[str]] = {label: set() for label in FIELDS[task]}
+    for document in [*documents(task, 5000, 3)[::2], *documents(task, count, 11)]:
+        for segment in document.segments:
+            if segment.label in found:
+                found[segment.label].add(document.text_of(segment))
+    return KnownValues({label: sorted(some) for label, some in found.items()})
+
+
+def model_file(task: str, folder: Path, known: bool = False) -> Path:
     """Train a model, once."""
-    path = folder / f"{task}.model"
+    path = folder / f"{task}{'-known' * known}.model"
     if path.exists():
+        return path
+    if known:
+        from caesura import SemiCRF
+        from caesura.features import preset
+
+        features = [*preset(task, segments=True), *known_values(task, 1000).features()]
+        model: Any = SemiCRF(features, c2=0.1, max_iterations=20)
+        model.fit(documents(task, 100, 1))
+        model.save(path)
         return path
     if task == "citations":
         from caesura.demo.trial import data, learn
 
-        model: Any = learn("semi", data(400)).model
+        model = learn("semi", data(400)).model
     else:
         from caesura import ChainCRF
         from caesura.demo import addresses
@@ -44,10 +77,7 @@ def model_file(task: str, folder: Path) -> Path:
 
 def texts(task: str, count: int) -> Iterator[str]:
     """Yield strings; the same ones again and again, with other numbers."""
-    from caesura.demo import addresses, citations
-
-    made: Any = citations(5000, seed=3) if task == "citations" else addresses(5000, seed=3)
-    known = [str(document.text) for document in made]
+    known = [str(document.text) for document in documents(task, 5000, 3)]
     for k in range(count):
         yield f"{known[k % len(known)]} {k}"
 
@@ -60,60 +90,59 @@ def written(task: str, count: int, folder: Path) -> Path:
     return path
 
 
-class Timed:
-    """A sink whose time is counted."""
+class Watch:
+    """Processor time that is spent in some methods, in the thread that calls them."""
 
-    def __init__(self, sink: Any) -> None:
-        self._sink, self.seconds = sink, 0.0
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._sink, name)
+    def over(self, owner: Any, method: str, part: str) -> None:
+        """Count the time of a method; that of parts inside is counted with them only."""
+        plain = getattr(owner, method)
 
-        def timed(*arguments: Any) -> Any:
-            began = time.process_time()
-            try:
-                return method(*arguments)
-            finally:
-                self.seconds += time.process_time() - began
+        def timed(*arguments: Any, **more: Any) -> Any:
+            began, before = time.process_time(), sum(self.seconds.values())
+            found = plain(*arguments, **more)
+            inside = sum(self.seconds.values()) - before
+            spent = time.process_time() - began - inside
+            self.seconds[part] = self.seconds.get(part, 0.0) + spent
+            return found
 
-        return timed
-
-    def __str__(self) -> str:
-        return str(self._sink)
+        setattr(owner, method, timed)
 
 
-def measured(task: str, into: str, count: int, threads: int, folder: Path) -> dict[str, float]:
+def measured(
+    task: str, into: str, count: int, threads: int, folder: Path, known: bool
+) -> dict[str, float]:
     """Load once; return seconds, those of the processor in each part, and the peak of memory."""
     import duckdb  # noqa: F401 - not to be counted
     import pyarrow.parquet  # noqa: F401
 
     import caesura
-    from caesura.records import load
+    from caesura.features import Dictionary, Similar
+    from caesura.records import KnownValues, load
     from caesura.records.sinks import sink_for
 
-    model = caesura.load(model_file(task, folder)).set_params(n_threads=threads)
-    source = written(task, count, folder)
-    spent = {"model": 0.0}
-    extract = model.extract
-
-    def timed(*arguments: Any) -> Any:
-        began = time.process_time()
-        found = extract(*arguments)
-        spent["model"] += time.process_time() - began
-        return found
-
+    model = caesura.load(model_file(task, folder, known)).set_params(n_threads=threads)
+    source, watch, sink = written(task, count, folder), Watch(), sink_for(into)
+    values = known_values(task, 1000) if known else None
     model.extract([])
-    model.__dict__["extract"] = timed
+    if threads == 1:  # else parts run beside each other
+        watch.over(type(model), "extract", "model")
+        for method in ("begin", "mark", "clear", "flag", "known", "write", "close"):
+            watch.over(sink, method, "database")
+        for method in ("add", "attach"):
+            watch.over(KnownValues, method, "matching")
+        for kind in (Dictionary, Similar):
+            watch.over(kind, "firings", "matching")
     peaks: list[float] = []
-    sink: Any = Timed(sink_for(into))
-    began, cpu = time.perf_counter(), time.process_time()
-    done = load(model, source, sink, progress=lambda _: peaks.append(peak()))
-    seconds = time.perf_counter() - began
+    began, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
+    done = load(model, source, sink, known=values, progress=lambda _: peaks.append(peak()))
     return {
-        "seconds": seconds,
+        "seconds": time.perf_counter() - began,
         "cpu": time.process_time() - cpu,
-        "model": spent["model"],
-        "database": sink.seconds,
+        "main": time.thread_time() - main,
+        **watch.seconds,
         "rows": done.rows,
         "written": done.written,
         "early": peaks[min(len(peaks) - 1, max(1, len(peaks) // 10))],
@@ -133,33 +162,35 @@ def in_process(*arguments: object) -> dict[str, float]:
     return dict(json.loads(done.stdout))
 
 
-def speed(count: int, tasks: list[str], folder: Path) -> None:
-    head = ("threads", "rows/s", "by CPU", "model", "database", "rest")
-    print(" " * 22 + "".join(map(str.rjust, head, (8, 9, 9, 8, 10, 7))))
+def speed(count: int, tasks: list[str], folder: Path, known: bool) -> None:
+    """Print rows per second; *at best* is by the processor time of the main thread alone."""
+    head = ("threads", "rows/s", "by CPU", "at best", "model", "matching", "database", "rest")
+    print(" " * 22 + "".join(map(str.rjust, head, (8, 9, 9, 9, 9, 10, 10, 8))))
     for task in tasks:
-        model_file(task, folder)
+        model_file(task, folder, known)
         for name, into in TARGETS.items():
             for threads in (1, 2) if name == "DuckDB" else (1,):
                 with tempfile.TemporaryDirectory(dir=folder) as place:
                     target = os.path.join(place, into)
-                    m = in_process(task, target, count, threads, folder)
-                shares = [m["model"] / m["cpu"], m["database"] / m["cpu"]]
-                shown = "".join(
-                    f"{100 * one:{w}.0f} %" for one, w in zip(shares, (6, 8), strict=True)
-                )
-                rest = 100 * (1 - sum(shares))
-                pace, by_cpu = m["rows"] / m["seconds"], m["rows"] / m["cpu"]
-                print(
-                    f"{task:12}{name:10}{threads:8}{pace:9,.0f}{by_cpu:9,.0f}{shown}{rest:5.0f} %",
-                    flush=True,
-                )
+                    m = in_process(task, target, count, threads, folder, int(known))
+                paces = [m["rows"] / m[part] for part in ("seconds", "cpu", "main")]
+                shown = "".join(f"{pace:9,.0f}" for pace in paces)
+                if threads == 1:
+                    shares = [m.get(part, 0.0) / m["cpu"] for part in PARTS]
+                    shares.append(1 - sum(shares))
+                    widths = (9, 10, 10, 8)
+                    shown += "".join(
+                        f"{f'{100 * one:.0f} %':>{w}}"
+                        for one, w in zip(shares, widths, strict=True)
+                    )
+                print(f"{task:12}{name:10}{threads:8}{shown}", flush=True)
 
 
 def memory(count: int, task: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as place:
         target = os.path.join(place, "a.duckdb")
         for name in ("first", "second"):
-            m = in_process(task, target, count, 2, folder)
+            m = in_process(task, target, count, 2, folder, 0)
             print(
                 f"{name} load of {count:,} {task}: {m['written']:,.0f} rows written in "
                 f"{m['seconds']:,.1f} s ({m['rows'] / m['seconds']:,.0f} a second), peak memory "
@@ -172,19 +203,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="strings to load")
     parser.add_argument("--task", choices=TASKS, action="append", help="default: both")
+    parser.add_argument("--known", action="store_true", help="with known values, which grow")
     parser.add_argument("--memory", type=int, help="rows of a long load")
-    parser.add_argument("--measure", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=6, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
-        task, into, count, threads, folder = arguments.measure
-        print(json.dumps(measured(task, into, int(count), int(threads), Path(folder))))
+        task, into, count, threads, folder, known = arguments.measure
+        done = measured(task, into, int(count), int(threads), Path(folder), known == "1")
+        print(json.dumps(done))
         return
     tasks = arguments.task or list(TASKS)
     with tempfile.TemporaryDirectory() as name:
         if arguments.memory:
             memory(arguments.memory, tasks[-1], Path(name))
         else:
-            speed(arguments.rows, tasks, Path(name))
+            speed(arguments.rows, tasks, Path(name), arguments.known)
 
 
 if __name__ == "__main__":

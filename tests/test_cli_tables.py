@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -402,20 +403,47 @@ def test_a_broken_row_is_the_error_not_the_columns(
     assert problem in bad("segment", folder / "model", tmp_path / "new.csv", "-o", output)
 
 
-@pytest.mark.parametrize(
-    ("first", "form"),
-    [
-        ("id,Text", "csv"),
-        ("id;text;price", "csv"),
-        ('{"title": "x"}', "jsonl"),
-        ("Acme, red", None),
-    ],
-)
-def test_tables_on_the_standard_input_are_not_taken_for_text_silently(
-    folder: Path, first: str, form: str | None
+PIPED = {
+    "id,Text\n1,Acme red\n2,Acme blue\n": "csv",
+    "id;text;price\n1;Acme red;3\n": "csv",
+    '{"id": 1, "text": "Acme red"}\n{"id": 2, "text": "Acme blue"}\n': "jsonl",
+    "sku,title\nA1,Acme red\nA2,Acme blue\n": "doubtful",
+    "sku\ttitle\nA1\tAcme red\n": "doubtful",
+    "Acme, red\nAcme, blue\n": "text",
+    "Acme red\n": "text",
+    "": "text",
+}
+
+
+@pytest.mark.parametrize(("content", "form"), PIPED.items())
+@pytest.mark.parametrize("command", ["segment", "load"])
+def test_tables_on_the_standard_input(
+    folder: Path, tmp_path: Path, command: str, content: str, form: str
 ) -> None:
-    ran = good("segment", folder / "model", "-", stdin=f"{first}\n1,Acme\n")
-    assert ("is read as text" in ran.err) == (form is not None)
-    assert form is None or f"pass --format {form}" in ran.err
-    asked = good("segment", folder / "model", "-", "-f", "text", stdin=f"{first}\n")
-    assert "is read as text" not in asked.err
+    into = ["--into", tmp_path / "a.db"] if command == "load" else []
+    ran = good(command, folder / "model", "-", *into, stdin=content)
+    assert ("is read as text" in ran.err) == (form == "doubtful")
+    assert (f"is read as {form}; pass --format text" in ran.err) == (form in ("csv", "jsonl"))
+    if command == "load":
+        with sqlite3.connect(tmp_path / "a.db") as connection:
+            texts = [text for (text,) in connection.execute("SELECT text FROM records")]
+    else:
+        texts = [json.loads(line)["text"] for line in ran.out.splitlines()]
+    table = form in ("csv", "jsonl")
+    assert texts == (["Acme red", "Acme blue"][: len(texts)] if table else content.splitlines())
+    assert texts or not content
+    into = ["--into", tmp_path / "b.db"] if command == "load" else []
+    asked = good(command, folder / "model", "-", "-f", "text", *into, stdin=content)
+    assert "is read as" not in asked.err
+
+
+@pytest.mark.parametrize("command", ["segment", "load"])
+def test_a_named_column_makes_the_standard_input_a_table(
+    folder: Path, tmp_path: Path, command: str
+) -> None:
+    into = ["--into", tmp_path / "a.db"] if command == "load" else []
+    content = "sku,title\nA1,Acme red\n"
+    ran = good(command, folder / "model", "-", "--text-column", "title", *into, stdin=content)
+    assert "is read as csv" in ran.err
+    line = bad(command, folder / "model", "-", "-f", "parquet", *into, stdin="PAR1")
+    assert "standard input" in line

@@ -21,13 +21,15 @@ from caesura.records import (
     Linker,
     Schema,
     Stored,
+    blocking,
+    linking,
     load,
     split_names,
     store_entities,
 )
 from caesura.records.alternatives import alternatives
 from caesura.records.blocking import WordIndex, words_of
-from caesura.records.linking import _logistic, _merged
+from caesura.records.pairs import logistic, merged
 
 PEOPLE = ["Codd", "Chen", "Gray", "Liskov", "Lamport", "Hoare", "Knuth", "Stonebraker"]
 TOPICS = ["data", "time"]
@@ -195,7 +197,7 @@ def test_the_match_score_is_the_optimum() -> None:
     """Against the gradient of the penalised likelihood."""
     rng = np.random.default_rng(0)
     features, y = rng.normal(size=(60, 4)), (rng.random(60) < 0.5).astype(float)
-    w = _logistic(features, y, 0.3)
+    w = logistic(features, y, 0.3)
     p = 1 / (1 + np.exp(-features @ w))
     np.testing.assert_allclose(features.T @ (p - y) + 0.6 * w, 0, atol=1e-6)
 
@@ -218,7 +220,7 @@ def test_one_to_one_takes_the_likeliest_pairs(linker: Linker) -> None:
 @given(st.dictionaries(st.tuples(st.integers(0, 5), st.integers(0, 5)), st.floats(-3, 3)))
 def test_groups_are_consistent(scores: dict[tuple[int, int], float]) -> None:
     pairs = {(i, j): x for (i, j), x in scores.items() if i < j}
-    group = _merged(6, pairs)
+    group = merged(6, pairs)
     assert all(group[head] == head <= i for i, head in enumerate(group))
     for i, head in enumerate(group):  # members of a group of two or more are held by some pair
         others = [j for j in range(6) if j != i and group[j] == head]
@@ -268,6 +270,109 @@ def test_records_of_a_model_are_compared_by_their_values(
 ) -> None:
     records = model.extract(["Hoare, 1975. On time.", "HOARE, 1975. On time."])
     assert linker.entities(records) == [0, 0]
+
+
+# -- many equal records ----------------------------------------------------------------------------
+
+
+def plainly_merged(
+    count: int,
+    scores: dict[tuple[int, int], float],
+    order: dict[tuple[int, int], float] | None = None,
+) -> list[int]:
+    """The twin of `merged`: the sums between groups are found anew for each pair."""
+    group = list(range(count))
+    for (i, j), score in sorted((order or scores).items(), key=lambda item: (-item[1], item[0])):
+        a, b = sorted((group[i], group[j]))
+        between = [x for (k, m), x in scores.items() if {group[k], group[m]} == {a, b}]
+        if score > 0 and a != b and sum(between) > 0:
+            group = [a if head == b else head for head in group]
+    return group
+
+
+@given(st.dictionaries(st.tuples(st.integers(0, 7), st.integers(0, 7)), st.integers(-3, 3)))
+def test_groups_are_those_of_the_plain_twin(scores: dict[tuple[int, int], int]) -> None:
+    pairs = {(i, j): float(x) for (i, j), x in scores.items() if i < j}
+    assert merged(8, pairs) == plainly_merged(8, pairs)
+    weighted = {(i, j): x * (i + 1) * (j + 1) for (i, j), x in pairs.items()}
+    assert merged(8, pairs, range(1, 9)) == plainly_merged(8, weighted, order=pairs)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the fields that are compared."""
+    compared, field = [0], linking._field
+
+    def counting(a: str, b: str) -> tuple[float, float, float, float, float]:
+        compared[0] += 1
+        return field(a, b)
+
+    monkeypatch.setattr(linking, "_field", counting)
+    return compared
+
+
+def test_equal_records_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """20,000 equal records, and one that is nearly equal, which their number must not hide."""
+    row = {"author": "Hoare", "title": "On time", "year": "1975"}
+    near = {**row, "author": "HOARE, A."}
+    other = {"author": "Knuth", "title": "On data", "year": "1976"}
+    linker = Linker(list(row), c2=0.01).fit(
+        [row, near, other, row], matches=[(0, 1), (1, 3), (0, 3)]
+    )
+    rows = [other, *[row] * 20_000, near]
+    compared = counted(monkeypatch)
+    found = linker.entities(rows)
+    assert compared[0] <= 4 * 4  # three fields and the whole of at most four pairs
+    assert found == [0, *[1] * 20_001]
+    compared[0], rows = 0, [other, *[row] * 1000, near]
+    links = linker.link(rows)
+    assert compared[0] <= 4 * 4
+    assert len(links) <= 2 * linker.candidates * len(rows)
+    assert {(1, 2), (1, 1000), (1, 1001)} <= {(a, b) for a, b, _ in links}
+    compared[0] = 0
+    between = linker.link(rows[:2], rows)
+    assert compared[0] <= 4 * 6
+    assert [pair for *pair, _ in between] == [
+        [0, 0],
+        *([1, j] for j in range(1, linker.candidates + 1)),
+        [1, 1001],
+    ]
+
+
+def test_learning_from_equal_records_compares_them_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{"a": "x y"}] * 2_000 + [{"a": "x z"}]
+    compared = counted(monkeypatch)
+    Linker(["a"]).fit(rows, matches=[(0, 1)])
+    assert compared[0] <= 2 * 4
+
+
+def test_records_of_common_words_look_at_a_limited_number_of_others() -> None:
+    """Each word is in more texts than `MOST_TEXTS`, and all texts differ."""
+    texts = [f"a{i % 30} b{i // 30 % 30} c{i // 900}" for i in range(18_000)]
+    index = blocking.WordIndex(texts)
+    seen = sum(len(entries) for _, entries in index._looked_at(["a1", "b1", "c1"]))
+    assert seen <= blocking.MOST_LOOKS
+    assert index.nearest(texts[77], 1)[0][0] == 77
+
+
+def test_equal_records_do_not_hide_others_from_a_reading(model: caesura.SemiCRF) -> None:
+    row = {"author": "Hoare", "title": "On time", "year": "1975"}
+    other = {"author": "Hoare", "title": "On data", "year": "1976"}
+    linker = Linker(list(row), candidates=2, c2=0.01).fit([row, other, row], matches=[(0, 2)])
+    known = [*[row] * 30, other]
+    found = linker.read(model, ["Hoare, 1975. On time.", "Hoare, 1976. On data."], known)
+    assert [one.entity for one in found] == [0, 30]
+    texts = ["Hoare, 1975. On time."] * 2 + ["Hoare, 1976. On data."]
+    again = linker.read(model, texts, [row, row, other], reread=True)
+    assert [one.entity for one in again] == [1, 0, None]
+
+
+def test_equal_records_that_do_not_match_stay_apart() -> None:
+    """Of records without a title, equal ones are different things, as the training data says."""
+    rows = [{"title": "", "year": "1975"}] * 6 + [{"title": f"no {i // 2}"} for i in range(8)]
+    matches = [(i, i + 1) for i in range(6, 14, 2)]
+    linker = Linker(["title", "year"], c2=0.001).fit(rows, matches=matches)
+    assert linker.entities(rows)[:6] == [0, 1, 2, 3, 4, 5]
+    assert linker.entities([{}, {}, {"title": "no 1"}, {"title": "no 1"}]) == [0, 1, 2, 2]
 
 
 # -- reading and linking at once -------------------------------------------------------------------

@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 import pytest
+import sqlalchemy
 from load_cases import model, rows, texts
 
 import caesura
@@ -20,6 +21,7 @@ from caesura import InvalidInput
 from caesura.errors import MissingPackage
 from caesura.records import Progress, load, register
 from caesura.records.layout import layout_of
+from caesura.records.sink_sqlalchemy import SQLAlchemySink
 from caesura.records.sql import quoted
 
 FILES = ("a.duckdb", "a.db", "a.parquet")
@@ -355,3 +357,30 @@ def _without(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         return real(asked, *rest, **more)
 
     monkeypatch.setattr(builtins, "__import__", refuse)
+
+
+@pytest.mark.parametrize(
+    ("said", "again"),
+    [
+        ("(1213, 'Deadlock found when trying to get lock; try restarting transaction')", True),
+        ("(1050, \"Table 'records' already exists\")", True),
+        ("(1406, \"Data too long for column 'text' at row 1\")", False),
+    ],
+)
+def test_transactions_are_run_again_where_mysql_says_so(said: str, again: bool) -> None:
+    """Its driver tells conflicts by messages, not by names of errors."""
+    sink = SQLAlchemySink("sqlite+pysqlite://")
+    calls = []
+
+    def run() -> int:
+        calls.append(1)
+        if len(calls) == 1:
+            raise sqlalchemy.exc.OperationalError("INSERT", {}, Exception(said))
+        return 7
+
+    if again:
+        assert sink._attempted(run) == 7
+    else:
+        with pytest.raises(InvalidInput, match="Data too long"):
+            sink._attempted(run)
+    assert len(calls) == 1 + again

@@ -102,6 +102,13 @@ def test_the_command_warns_of_rows_that_are_no_longer_there(folder: Path) -> Non
     assert len(rows("a.db")) == 11
 
 
+def test_the_command_says_that_flags_have_changed(folder: Path) -> None:
+    command = ("load", "address.model", "in.txt", "--into", "a.db")
+    assert "review flags" not in good(*command, "--threshold", "0").err
+    assert "the review flags of 12 stored rows" in good(*command, "--threshold", "1").err
+    assert good(*command, "--threshold", "0", "--json").json["flagged"] == 12
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -1,11 +1,14 @@
 """Loads into every kind of target: rows, identities, resumption, changed inputs and models."""
 
+import copy
+import gc
 import json
 import random
 import subprocess
 import sys
+import threading
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from kill_loads import BATCH, Job, context, duration, trial
@@ -14,6 +17,8 @@ from load_cases import KINDS, marks, model, rows, texts
 import caesura
 from caesura import InvalidInput
 from caesura.records import Progress, load
+from caesura.records.layout import doubtful
+from caesura.records.sinks import Sink, sink_for
 from caesura.records.versions import version_of
 
 
@@ -180,6 +185,59 @@ def test_a_replacement_that_was_stopped_goes_on(into: str) -> None:
     assert len(rows(into)) == 12
 
 
+@pytest.mark.parametrize("unsure", [False, True])
+def test_review_flags_follow_another_threshold(into: str, unsure: bool) -> None:
+    """Also of rows without fields, and where a load was stopped meanwhile."""
+    given, other = [*texts(20), "", "???", "9 9 9 Elm Lane"], [*texts(3, 9), ""]
+    load(model(), given, into, batch=4, threshold=0.5, source_name="a")
+    load(model(), other, into, batch=4, threshold=0.5, source_name="b")
+    whole = rows(into)
+    chances = sorted(row["town_probability"] for row in whole if row["town_probability"])
+    threshold = 1.0 if unsure else chances[len(chances) // 2]
+    done = load(model(), given, into, batch=4, threshold=threshold, source_name="a")
+    records = {one.text: one for one in model().extract(given)}
+    found = rows(into)
+    assert done.written == 0
+    assert done.flagged == sum(
+        a["review"] != b["review"] for a, b in zip(whole, found, strict=True)
+    )
+    assert done.flagged > 0
+    for old, new in zip(whole, found, strict=True):
+        assert {**old, "review": 0} == {**new, "review": 0}
+        if new["source"] == "a":
+            assert new["review"] == doubtful(records[new["text"]], threshold)
+        else:
+            assert new["review"] == old["review"]
+    assert load(model(), given, into, threshold=threshold, source_name="a").flagged == 0
+    assert load(model(), given, into, threshold=0.5, source_name="a").flagged == done.flagged
+    assert rows(into) == whole
+
+
+def test_flags_and_watermark_are_one_transaction(
+    into: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the watermark cannot be stored, or not all files are written, the next load does it."""
+    load(model(), texts(9), into, batch=3, threshold=0.0)
+    sink = sink_for(into)
+    name = "_put" if into.endswith(".parquet") else "_set_mark"
+    plain, calls = getattr(type(sink), name), []
+
+    def failing(self: Any, *arguments: Any) -> None:
+        calls.append(1)
+        if name == "_set_mark" or len(calls) == 2:
+            raise KeyboardInterrupt
+        plain(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(sink), name, failing)
+        with pytest.raises(KeyboardInterrupt):
+            load(model(), texts(9), into, batch=3, threshold=1.0)
+    if name == "_set_mark":
+        assert not any(row["review"] for row in rows(into))
+    load(model(), texts(9), into, batch=3, threshold=1.0)
+    assert all(row["review"] for row in rows(into))
+
+
 def test_the_watermark_counts(tmp_path: Path) -> None:
     into = str(tmp_path / "a.duckdb")
     load(model(), texts(10), into, batch=4, source_name="s")
@@ -192,6 +250,72 @@ def test_versions_do_not_depend_on_threads_and_do_on_weights(model_file: str) ->
     same = caesura.load(model_file)
     assert version_of(same) == version_of(model())
     assert version_of(same.set_params(outside_bias=1.0)) != version_of(model())
+
+
+# -- the thread that writes ----------------------------------------------------------------------
+
+
+class Waiting:
+    """A sink whose first write ends only when the second batch has been segmented."""
+
+    def __init__(self, into: str, ready: threading.Event) -> None:
+        self._sink, self._ready, self.ended = sink_for(into), ready, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sink, name)
+
+    def write(self, rows: Any, mark: Any) -> int:
+        assert self._ready.wait(60)
+        self.ended += 1
+        return self._sink.write(rows, mark)
+
+
+def two_threads(ready: threading.Event, stop: bool = False) -> Any:
+    """Return a model that may use two threads, and says when it is asked again."""
+    made, calls = copy.copy(model()).set_params(n_threads=2), []
+
+    def extract(*arguments: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:  # the first one asks for the labels
+            ready.set()
+            if stop:
+                raise KeyboardInterrupt
+        return model().extract(*arguments)
+
+    made.__dict__["extract"] = extract
+    return made
+
+
+def test_batches_are_written_while_the_next_one_is_segmented(tmp_path: Path) -> None:
+    into, ready = str(tmp_path / "a.db"), threading.Event()
+    done = load(two_threads(ready), texts(20), cast(Sink, Waiting(into, ready)), batch=7)
+    assert done.written == 20
+    other = str(tmp_path / "b.db")
+    load(model(), texts(20), other, batch=7, model_name="SemiCRF")
+    assert rows(into) == rows(other)
+
+
+def test_a_write_that_was_begun_ends_where_a_load_is_interrupted(tmp_path: Path) -> None:
+    into, ready = str(tmp_path / "a.db"), threading.Event()
+    sink = Waiting(into, ready)
+    with pytest.raises(KeyboardInterrupt):
+        load(two_threads(ready, stop=True), texts(20), cast(Sink, sink), batch=7)
+    assert sink.ended == 1
+    assert len(rows(into)) == 7
+    assert load(model(), texts(20), into, batch=7).written == 13
+
+
+def test_an_error_of_the_thread_is_that_of_the_load(tmp_path: Path) -> None:
+    made = copy.copy(model()).set_params(n_threads=2)
+    sink = sink_for(tmp_path / "a.db")
+
+    def failing(*_: Any) -> int:
+        raise InvalidInput("into: the disk is full")
+
+    sink.__dict__["write"] = failing
+    with pytest.raises(InvalidInput, match="the disk is full"):
+        load(made, texts(20), sink, batch=7)
+    assert gc.isenabled()
 
 
 # -- progress ------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
     from caesura.segments import Segment
 
-__all__ = ["BETWEEN", "Record", "Records", "Value"]
+__all__ = ["BETWEEN", "Record", "Records", "Value", "paused_collection"]
 
 BETWEEN = " | "
 """What stands between the values of one label in a cell of a table."""
@@ -282,6 +284,28 @@ def _array(pyarrow: Any, cells: list[Any]) -> Any:
         return pyarrow.array(cells)
     except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
         return pyarrow.array([None if cell is None else str(cell) for cell in cells])
+
+
+@contextlib.contextmanager
+def paused_collection() -> Iterator[None]:
+    """Pause the search for cycles of garbage while many objects without cycles are made.
+
+    Python searches all objects again and again as their number grows, which takes longer than
+    making the records of some thousand texts.
+
+    Examples
+    --------
+    >>> with paused_collection():
+    ...     gc.isenabled()
+    False
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 # ---- made of what models answer ------------------------------------------------------------------

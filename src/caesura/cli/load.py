@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura.cli.command import command
+from caesura.cli.knowing import known_of
 from caesura.cli.output import Json, Ticker, emit, note, say, warn
+from caesura.cli.piping import piped_format
 from caesura.cli.reading import Trust, load_model
 from caesura.cli.rules import Rules
 from caesura.errors import CaesuraError, InvalidInput, counted
@@ -103,6 +105,17 @@ class Work(NamedTuple):
         bool,
         typer.Option("--verbatim", help="Add a column LABEL_text with the text as it was."),
     ] = False
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known",
+            metavar="LABEL=TABLE.COLUMN",
+            help="Values that the database has already, to help the segmentation: of a table of "
+            "--into, or LABEL=FILE:COLUMN, LABEL=DATABASE:TABLE.COLUMN. The model must be trained "
+            "with --known. Fields of rows that need no review are added as they arrive. "
+            "Repeatable.",
+        ),
+    ] = None
     constraints: Annotated[
         Path | None,
         typer.Option(help="What every answer must keep: a JSON or TOML file."),
@@ -116,6 +129,7 @@ class Work(NamedTuple):
 
 @command(
     "caesura load citations.model new.csv --text-column reference --into references.duckdb\n"
+    "caesura load citations.model new.txt --into references.duckdb --known author=people.name\n"
     "caesura load citations.model new.txt --into postgresql://me@localhost/library --table papers"
 )
 def load(
@@ -137,9 +151,17 @@ def load(
     from caesura import records
 
     loaded = load_model(model, work.threads, trust=work.trust)
+    if input == "-" and given.format is None:
+        asked = (given.text_column, given.id_column, given.carry)
+        form: Any = piped_format(any(one is not None for one in asked))
+        given = given._replace(format=form)
     rules = None if work.constraints is None else Rules(work.constraints).take(0)
     if isinstance(rules, list):
         raise InvalidInput(f"{work.constraints}: expected one object for all; give .json or .toml")
+    known = None
+    if work.known:
+        known = known_of(loaded, work.known, target.into, target.table)
+        note(f"known values: {', '.join(f'{n:,} of {x}' for x, n in known.counts.items())}")
     with Ticker(what="records") as ticker:
         shown = _Shown(ticker)
         try:
@@ -151,6 +173,7 @@ def load(
                 threshold=work.threshold,
                 verbatim=work.verbatim,
                 constraints=rules,
+                known=known,
                 batch=work.batch,
                 model_name=model.stem,
                 progress=shown,
@@ -221,6 +244,8 @@ def _report(done: Loaded, json: bool) -> None:
 
     for old, new in done.renamed.items():
         note(f"{old!r} is stored in the column {new!r}, as its own name is taken")
+    if done.flagged:
+        note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:
         warn(f"skipped {counted(done.skipped, 'record')} that cannot be read")
     if done.stale:

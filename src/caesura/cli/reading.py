@@ -16,6 +16,7 @@ import typer
 
 from caesura import corpora
 from caesura.cli.output import REPAIR, note, warn
+from caesura.cli.piping import piped_format
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.segments.tags import READ_ILL_FORMED
@@ -156,6 +157,9 @@ def read(
     name = os.fspath(path)
     cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
     form = reading.format or (format if _unknown(name) else None)
+    if name == "-" and reading.format is None and format == "text":
+        asked = (reading.text_column, reading.labels, reading.delimiter)
+        form = piped_format(any(one is not None for one in asked))
     options = _of_columns(name, form, reading)
     if reading.encoding is not None:
         options["encoding"] = reading.encoding

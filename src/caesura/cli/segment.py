@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import re
 import shutil
 import sys
 import time
@@ -110,9 +109,6 @@ def segment(
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text", labels=())
     run = _Run(loaded, asking, input, reading.skip_errors)
-    documents = iter(corpus)
-    if input == "-" and reading.format is None:
-        documents = _looked_at(documents)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:
         stack.enter_context(Together())
@@ -123,7 +119,7 @@ def segment(
         quiet = output == "-" and sys.stdout.isatty()
         ticker = stack.enter_context(Ticker(show=False if quiet else None))
         with written(output):
-            run.written = write(output, form, run.batches(documents, aside, ticker), style)
+            run.written = write(output, form, run.batches(iter(corpus), aside, ticker), style)
         if aside is not None:
             with written(aside.path):
                 aside.write(style.columns())
@@ -198,21 +194,6 @@ def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
         carries=getattr(corpus, "format", "jsonl") in ("jsonl", *CARRYING),
         normalise=values,
     )
-
-
-def _looked_at(documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield texts of the standard input, and warn if the first is the head of something else."""
-    for first in itertools.islice(documents, 1):
-        line = (first.text or "").strip()
-        cells = {cell.strip(' "').casefold() for cell in re.split(r"[,;\t]", line)}
-        form = "jsonl" if line[:1] == "{" and line[-1:] == "}" else "csv"
-        if form == "jsonl" or (len(cells) > 1 and "text" in cells):
-            warn(
-                "the standard input is read as text, a sequence on each line; if it is a table or "
-                f"JSON lines, pass --format {form}"
-            )
-        yield first
-    yield from documents
 
 
 class _Run:

@@ -14,6 +14,7 @@ import typer
 from caesura.cli import corpus_summary, measuring, training
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
+from caesura.cli.knowing import values_of, with_known
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
 from caesura.cli.reading import (
     Reading,
@@ -99,6 +100,16 @@ def train(
         str | None,
         typer.Option("--dev", "-d", help="Labelled sequences on which the best weights are kept."),
     ] = None,
+    known: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--known",
+            metavar="LABEL=FILE:COLUMN",
+            help="Values that a table has for a label, also LABEL=DATABASE:TABLE.COLUMN; segments "
+            "that equal one, or nearly do, are more likely to have it. See load --known. "
+            "Repeatable.",
+        ),
+    ] = None,
     run: Run = Run(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -115,6 +126,10 @@ def train(
     check_apart((output, _place(output, run)), (*train, *(also or ()), *others))
     with naming_config(settings):
         model = _model(choices, run)
+    if known:
+        if run.warm_start is not None:
+            raise InvalidInput("--known: got --warm-start, whose model has its own; leave one out")
+        model = with_known(model, values_of(known))
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser, "outside": model.outside}
     checkpoint = _checkpoint(output, run)

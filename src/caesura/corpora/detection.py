@@ -7,10 +7,11 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from caesura.corpora.files import Name, beginning, unpacked_suffix
 
-__all__ = ["SUFFIXES", "detect"]
+__all__ = ["SUFFIXES", "Piped", "detect", "piped"]
 
 SUFFIXES = {
     ".conll": "conll",
@@ -29,6 +30,7 @@ SUFFIXES = {
     ".ann": "brat",
 }
 _TAG = re.compile(r"O|[BIESLUMCA](-\S+)?")
+_NAME = re.compile(r"[^\W\d][\w.()/#-]*( [\w.()/#-]+){0,2}")  # of a column
 _COLUMNS = re.compile(r"^# global\.columns = |^-DOCSTART-", re.MULTILINE)
 
 
@@ -68,6 +70,48 @@ def detect(path: Name) -> str:
     if suffix == ".tsv" and found == "text":
         return "csv" if _is_tabbed(content.decode("utf-8", "replace")) else "conll"
     return found
+
+
+class Piped(NamedTuple):
+    """What the standard input is, where texts or tables are expected."""
+
+    form: str  # csv, jsonl, parquet, xlsx, or text: one on each line
+    doubtful: bool  # whether what is taken for text may be a table
+
+
+def piped(columns: bool = False) -> Piped:
+    """Look at the standard input, without taking anything from it.
+
+    Objects of JSON and a first line with a cell ``text`` are tables. Lines that all have as many
+    cells, below a line that may name them, are doubtful: a list of addresses may look like that.
+
+    Parameters
+    ----------
+    columns : bool
+        Whether columns were asked for, so that anything but JSON is CSV.
+    """
+    content = beginning("-")
+    found = _by_content(content)
+    if found in ("csv", "jsonl", "parquet", "xlsx"):
+        return Piped(found, False)
+    text = content.decode("utf-8", "replace").removeprefix("\ufeff")
+    return Piped("csv", False) if columns else Piped("text", _may_be_table(text))
+
+
+def _may_be_table(text: str) -> bool:
+    """Say whether the first line may name columns, of which all other lines have as many."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
+    for separator in ",;\t|":
+        try:
+            rows = list(csv.reader(lines, delimiter=separator))
+        except csv.Error:
+            continue
+        if len(rows) > 1 and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
+            names = {name for name in rows[0] if _NAME.fullmatch(name)}
+            if len(names) == len(rows[0]):
+                return True
+    return False
 
 
 def _by_content(content: bytes) -> str:

@@ -10,7 +10,7 @@ from caesura.corpora import from_frame
 from caesura.documents import Partial
 from caesura.documents.conversion import is_frame
 from caesura.errors import InvalidInput, message
-from caesura.extraction import Records, record_of
+from caesura.extraction import Records, paused_collection, record_of
 from caesura.models.estimator import Estimator
 from caesura.models.reading import documents_of
 from caesura.models.targets import Tags, Target
@@ -122,12 +122,13 @@ class Extractor(Estimator):
             wrong = "expected a DataFrame or a table of Arrow as texts; leave it out"
             raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
         for first, raw, answers in self._extracted(texts, constraints):
-            documents = documents_of(raw, self.tokeniser, "texts", first)
-            for i, (document, found) in enumerate(zip(documents, answers, strict=True), first):
-                segments, chances, whole = found
-                pairs = zip(segments, chances, strict=True)
-                name = f"texts[{i}]"
-                records.append(record_of(document, pairs, whole, labels, functions, name))
+            with paused_collection():
+                documents = documents_of(raw, self.tokeniser, "texts", first)
+                for i, (document, found) in enumerate(zip(documents, answers, strict=True), first):
+                    segments, chances, whole = found
+                    pairs = zip(segments, chances, strict=True)
+                    name = f"texts[{i}]"
+                    records.append(record_of(document, pairs, whole, labels, functions, name))
         return records
 
     def _first_seen(self, targets: Sequence[Target | Sequence[Segment]]) -> list[str]:

@@ -10,7 +10,21 @@ from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.estimator import fitted_of
 from caesura.models.files import pickled, unpickle
 
-__all__ = ["with_lexicons"]
+__all__ = ["lexicons_in", "with_lexicons"]
+
+
+def lexicons_in(model: Any) -> dict[str, Lexicon]:
+    """Return the lexicons that the features of a fitted model use, by name.
+
+    Examples
+    --------
+    >>> import caesura
+    >>> from caesura.features import Dictionary, Lexicon
+    >>> towns = Dictionary(Lexicon("towns", ["York"]))
+    >>> lexicons_in(caesura.SemiCRF([towns]).fit(["in York"], [[(1, 2, "town")]]))
+    {'towns': Lexicon('towns', 1 entry)}
+    """
+    return lexicons_of(fitted_of(model).encoder.features)
 
 
 def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
@@ -33,7 +47,7 @@ def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
     >>> with_lexicons(model, {"towns": Lexicon("towns", ["Leeds"])}).predict(["in Leeds"])
     [[Segment(start=1, end=2, label='town')]]
     """
-    known = lexicons_of(fitted_of(model).encoder.features)
+    known = lexicons_in(model)
     for name in lexicons:
         if name not in known:
             expected = f"the name of a lexicon of the model, which has {', '.join(known) or 'none'}"

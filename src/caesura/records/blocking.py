@@ -7,7 +7,9 @@ share with a query::
     rank(i) = sum of idf(w)^2 over the words w of both / (norm(query) norm(i))
     idf(w) = ln(1 + n / n(w)),    norm(i)^2 = sum of idf(w)^2 over the words w of i
 
-Texts can be added at any time: weights follow the counts of now.
+Texts can be added at any time: weights follow the counts of now.  Texts with the same words are one
+entry, and a query looks at a limited number of entries, so that its cost does not grow with the
+number of repeated texts or of texts that consist of common words only.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 
 __all__ = ["WordIndex", "folded", "words_of"]
 
 _WORD = re.compile(r"\w+")
-MOST_TEXTS = 500  # words of more texts than this are looked at only if no other word is shared
+MOST_TEXTS = 500  # words of more entries than this are looked at only if no other word is shared
+MOST_LOOKS = 10_000  # entries that are looked at for common words, the rarest of these words first
 
 
 def words_of(text: str) -> list[str]:
@@ -62,24 +67,35 @@ class WordIndex:
     """
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
-        self._words: list[list[str]] = []  # of each text
-        self._texts: defaultdict[str, list[int]] = defaultdict(list)  # of each word
+        self._size = 0
+        self._numbers: dict[frozenset[str], int] = {}  # of the entry with these words
+        self._words: list[list[str]] = []  # of each entry
+        self._texts: list[list[int]] = []  # of each entry, in the order of adding
+        self._entries: defaultdict[str, list[int]] = defaultdict(list)  # of each word
+        self._counts: defaultdict[str, int] = defaultdict(int)  # of texts with each word
         for text in texts:
             self.add(text)
 
     def __len__(self) -> int:
-        return len(self._words)
+        return self._size
 
     def add(self, text: str) -> int:
         """Add a text and return its number."""
-        number, words = len(self._words), words_of(text)
-        self._words.append(words)
+        words = words_of(text)
+        entry = self._numbers.setdefault(frozenset(words), len(self._words))
+        if entry == len(self._words):
+            self._words.append(words)
+            self._texts.append([])
+            for word in words:
+                self._entries[word].append(entry)
         for word in words:
-            self._texts[word].append(number)
-        return number
+            self._counts[word] += 1
+        self._texts[entry].append(self._size)
+        self._size += 1
+        return self._size - 1
 
     def _weight(self, word: str) -> float:
-        return math.log(1.0 + len(self._words) / max(1, len(self._texts.get(word, ()))))
+        return math.log(1.0 + self._size / max(1, self._counts.get(word, 0)))
 
     def _norm(self, words: Iterable[str]) -> float:
         return math.sqrt(sum(self._weight(word) ** 2 for word in words))
@@ -90,14 +106,35 @@ class WordIndex:
         Of equal ranks, the text that was added first comes first.
         """
         words = words_of(text)
-        shared = [word for word in words if word in self._texts]
-        rare = [word for word in shared if len(self._texts[word]) <= MOST_TEXTS] or shared
         sums: defaultdict[int, float] = defaultdict(float)
-        for word in rare:
+        for word, entries in self._looked_at(words):
             squared = self._weight(word) ** 2
-            for number in self._texts[word]:
-                sums[number] += squared
+            for entry in entries:
+                sums[entry] += squared
         norm = self._norm(words)
-        best = sorted(sums.items(), key=lambda item: (-item[1], item[0]))[: 4 * count]
-        ranked = [(i, total / (norm * self._norm(self._words[i]))) for i, total in best]
-        return sorted(ranked, key=lambda item: (-item[1], item[0]))[:count]
+        ranked: list[tuple[int, float]] = []
+        for _, some in groupby(sorted(sums.items(), key=_falling)[: 4 * count], itemgetter(1)):
+            for entry, total in some:
+                rank = total / (norm * self._norm(self._words[entry]))
+                ranked += [(i, rank) for i in self._texts[entry][: 4 * count]]
+            if len(ranked) >= 4 * count:
+                break
+        return sorted(ranked, key=_falling)[:count]
+
+    def _looked_at(self, words: Iterable[str]) -> list[tuple[str, list[int]]]:
+        """Return the words by which entries are found, with these entries."""
+        shared = [(word, self._entries[word]) for word in words if word in self._entries]
+        rare = [(word, entries) for word, entries in shared if len(entries) <= MOST_TEXTS]
+        if rare:
+            return rare
+        found, left = [], MOST_LOOKS
+        for word, entries in sorted(shared, key=lambda item: len(item[1])):
+            if left > 0:
+                found.append((word, entries[:left]))
+                left -= len(entries)
+        return found
+
+
+def _falling(item: tuple[int, float]) -> tuple[float, int]:
+    """Return a key that sorts numbers by falling rank; of equal ranks the first one first."""
+    return -item[1], item[0]

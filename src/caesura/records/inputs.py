@@ -15,6 +15,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from caesura.corpora.columns import NAME_TEXT, SAMPLE, choose
+from caesura.corpora.detection import piped
 from caesura.corpora.files import Name, Source
 from caesura.errors import InvalidInput, message
 from caesura.records.formats import (
@@ -268,7 +269,9 @@ def _of_file(path: Name, reading: Reading) -> Input:
         raise InvalidInput(f"{os.fspath(path)}: no such file; give a file of texts or a table")
     if path != "-" and os.path.isdir(path):
         raise InvalidInput(f"{os.fspath(path)}: is a folder; give a file of texts or a table")
-    form = reading.format or form_of(path)
+    form = reading.format or _piped(path, reading) or form_of(path)
+    if path == "-" and form in ("parquet", "xlsx"):
+        raise InvalidInput(f"source: got {form} on the standard input; give the name of a file")
     if form == "parquet":
         return _of_parquet(os.fspath(path), name, reading)
     if form == "xlsx":
@@ -284,6 +287,12 @@ def _of_file(path: Name, reading: Reading) -> Input:
         first = next((one for one in read(source) if isinstance(one, Mapping)), {})
         kinds = dict.fromkeys(first, "text")
     return Input(name, lambda: read(source), reading, line_count(path), kinds=kinds)
+
+
+def _piped(path: Name, reading: Reading) -> str | None:
+    """Return the format of the standard input; None for a file."""
+    asked = (reading.text, reading.id, reading.carry)
+    return piped(any(one is not None for one in asked)).form if path == "-" else None
 
 
 def _of_parquet(path: str, name: str, reading: Reading) -> Input:

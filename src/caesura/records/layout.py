@@ -43,7 +43,6 @@ LAST = (
     Column("model_name", "text"),
     Column("model_version", "text"),
 )
-KEYS = ("label", "start", "end", "probability", "value")  # of a segment
 LONGEST = 63  # bytes of a name: what PostgreSQL takes
 _REPLACED = str.maketrans({"\0": "\ufffd"})
 
@@ -89,6 +88,11 @@ class Layout(NamedTuple):
         names = {name: column.name for name, column in self.carried.items()}
         names |= {label: field.value for label, field in self.fields.items()}
         return {old: new for old, new in names.items() if old != new}
+
+    @property
+    def doubts(self) -> list[tuple[str, str]]:
+        """The columns of the start and the probability of each label."""
+        return [(field.start, field.probability) for field in self.fields.values()]
 
 
 Cells = dict[str, list[Any]]
@@ -181,6 +185,8 @@ def storable(text: str) -> str:
     >>> storable("a\0b") == "a\ufffdb"
     True
     """
+    if text.isascii():
+        return text.replace("\0", "\ufffd")
     if "\0" in text:
         text = text.translate(_REPLACED)
     try:
@@ -220,9 +226,11 @@ def rows_of(
     }
     for name, column in layout.carried.items():
         cells[column.name] = [item.carried.get(name) for item in items]
+    places = {label: _Lists(cells, field) for label, field in layout.fields.items()}
+    segments, review = cells["segments"], cells["review"]
     for i, record in enumerate(records):
-        _fill(cells, i, record, layout.fields)
-        cells["review"][i] = doubtful(record, stamp.threshold)
+        segments[i] = _fill(places, i, record)
+        review[i] = doubtful(record, stamp.threshold)
     return cells
 
 
@@ -233,29 +241,35 @@ def doubtful(record: Record, threshold: float) -> bool:
     )
 
 
-def _fill(cells: Cells, i: int, record: Record, fields: dict[str, Field]) -> None:
-    """Fill the columns of labels in one row."""
+class _Lists:
+    """The columns of a label, as lists to be filled."""
+
+    __slots__ = ("chance", "end", "start", "text", "value")
+
+    def __init__(self, cells: Cells, field: Field) -> None:
+        self.value, self.chance = cells[field.value], cells[field.probability]
+        self.start, self.end = cells[field.start], cells[field.end]
+        self.text = None if field.verbatim is None else cells[field.verbatim]
+
+
+def _fill(places: Mapping[str, _Lists], i: int, record: Record) -> str:
+    """Fill the columns of labels in one row, and return its segments as JSON."""
     found = []
     for label, (text, start, end, chance, value) in record.fields:
         shown = None if value is None else storable(str(value))
-        found.append((label, start, end, chance, shown))
-        names = fields[label]
-        if cells[names.start][i] is None:  # the first of its label
-            cells[names.value][i] = shown
-            cells[names.probability][i] = chance
-            cells[names.start][i] = start
-            cells[names.end][i] = end
-            if names.verbatim is not None:
-                cells[names.verbatim][i] = storable(text)
-            continue
-        before, least = cells[names.value][i], cells[names.probability][i]
-        both = [one for one in (before, shown) if one is not None]
-        cells[names.value][i] = BETWEEN.join(both) if both else None
-        cells[names.probability][i] = min(
-            (one for one in (least, chance) if one is not None), default=None
+        found.append(
+            {"label": label, "start": start, "end": end, "probability": chance, "value": shown}
         )
-        cells[names.end][i] = end
-        if names.verbatim is not None:
-            cells[names.verbatim][i] += BETWEEN + storable(text)
-    segments = [dict(zip(KEYS, one, strict=True)) for one in found]
-    cells["segments"][i] = orjson.dumps(segments).decode()
+        to = places[label]
+        to.end[i] = end
+        if to.start[i] is None:  # the first of its label
+            to.value[i], to.chance[i], to.start[i] = shown, chance, start
+            if to.text is not None:
+                to.text[i] = storable(text)
+            continue
+        both = [one for one in (to.value[i], shown) if one is not None]
+        to.value[i] = BETWEEN.join(both) if both else None
+        to.chance[i] = min((x for x in (to.chance[i], chance) if x is not None), default=None)
+        if to.text is not None:
+            to.text[i] += BETWEEN + storable(text)
+    return orjson.dumps(found).decode()

@@ -2,7 +2,7 @@
 
 ::
 
-    records -> WordIndex -> pairs worth a comparison
+    records -> distinct records -> WordIndex -> pairs worth a comparison
             -> similarities of fields -> log-odds of a match -> links, entities
 
 The log-odds are a logistic regression over similarities, learnt from pairs that are known to match
@@ -28,14 +28,22 @@ from caesura.checks import whole
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.extraction import Record
 from caesura.records.blocking import WordIndex, folded
-from caesura.records.pairs import Pair, checked_matches, strangers
+from caesura.records.pairs import (
+    Distinct,
+    Pair,
+    checked_matches,
+    logistic,
+    merged,
+    probabilities,
+    spread,
+    strangers,
+)
 
 __all__ = ["Link", "Linker", "ReadRecord"]
 
 Floats = npt.NDArray[np.float64]
 Fields = Mapping[str, Any]  # label -> text, or the values of an extracted Record
 PER_FIELD = 5  # similarities of each field
-STEPS = 30  # of Newton's method at most
 
 
 class Link(NamedTuple):
@@ -147,7 +155,7 @@ class Linker:
             came = f"{len(known)} of {len(pairs)} pairs"
             raise InvalidInput(message("matches", came, expected, "give more records"))
         X = self._similarities(mine, mine if theirs is None else theirs, pairs)
-        self.weights_ = _logistic(X, right, self.c2)
+        self.weights_ = logistic(X, right, self.c2)
         return self
 
     # -- questions ----------------------------------------------------------------------------
@@ -179,18 +187,20 @@ class Linker:
         """
         if not isinstance(at_least, int | float) or not 0 <= at_least <= 1:
             raise InvalidInput(message("at_least", at_least, "a number from 0 to 1", "try 0.5"))
-        mine = self._prepared(records, "records")
-        theirs = None if others is None else self._prepared(others, "others")
-        pairs = sorted(self._candidates(mine, theirs))
-        found = _probabilities(
-            self._similarities(mine, mine if theirs is None else theirs, pairs) @ self._known
-        )
+        mine = _Records(self._prepared(records, "records"))
+        theirs = None if others is None else _Records(self._prepared(others, "others"))
+        there = mine if theirs is None else theirs
+        pairs = sorted(self._candidates(mine.values, None if theirs is None else theirs.values))
+        if theirs is None:
+            pairs += mine.equal_pairs()
+        found = probabilities(self._similarities(mine.values, there.values, pairs) @ self._known)
         links = [
-            Link(*pair, chance)
-            for pair, chance in zip(pairs, found.tolist(), strict=True)
+            Link(*both, chance)
+            for (a, b), chance in zip(pairs, found.tolist(), strict=True)
             if chance >= at_least
+            for both in spread(mine.places[a], there.places[b], self.candidates, theirs is None)
         ]
-        return _one_to_one(links) if one_to_one else links
+        return _one_to_one(links) if one_to_one else sorted(links)
 
     def entities(self, records: Sequence[Fields]) -> list[int]:
         """Group records that are about the same thing.
@@ -200,11 +210,22 @@ class Linker:
         list of int
             For each record the first record of its entity.  Groups are merged, the likeliest pair
             first, as long as the mean log-odds of the compared pairs between them are above 0.
+            Records with equal fields are compared once, and are one entity if their log-odds say
+            so.
         """
-        mine = self._prepared(records, "records")
-        pairs = sorted(self._candidates(mine, None))
-        scores = (self._similarities(mine, mine, pairs) @ self._known).tolist()
-        return _merged(len(mine), dict(zip(pairs, scores, strict=True)))
+        mine = _Records(self._prepared(records, "records"))
+        pairs = sorted(self._candidates(mine.values, None))
+        pairs += mine.equal_pairs()
+        scores = (self._similarities(mine.values, mine.values, pairs) @ self._known).tolist()
+        found = dict(zip(pairs, scores, strict=True))
+        others = {(a, b): x for (a, b), x in found.items() if a != b}
+        group = merged(len(mine.values), others, [len(places) for places in mine.places])
+        heads = [mine.places[k][0] for k in group]
+        alone = {k for k in range(len(group)) if found.get((k, k), 0.0) <= 0.0}
+        return [
+            i if k in alone and i != mine.places[k][0] else heads[k]
+            for i, k in enumerate(mine.numbers)
+        ]
 
     def read(
         self,
@@ -233,20 +254,22 @@ class Linker:
 
         if isinstance(texts, str) or not isinstance(texts, Sequence):
             raise InvalidInput(message("texts", texts, "a list of texts", "pass [text]"))
-        theirs, weights = self._prepared(known, "known"), self._known
-        index = WordIndex(record.whole for record in theirs)
+        theirs, weights = _Records(self._prepared(known, "known")), self._known
+        index = WordIndex(record.whole for record in theirs.values)
         out = []
         for i, ranked in enumerate(alternatives(model, texts, whole("n", n, 1))):
+            own = i if reread else None
             best: ReadRecord | None = None
             for fields, log_probability in ranked:
                 mine = self._prepared([fields], "texts")
-                near = [j for j, _ in index.nearest(mine[0].whole, self.candidates)]
-                near = [j for j in near if j != i] if reread else near
-                scores = self._similarities(mine, theirs, [(0, j) for j in near]) @ weights
+                near = [k for k, _ in index.nearest(mine[0].whole, self.candidates)]
+                near = [k for k in near if theirs.places[k] != [own]]
+                scores = self._similarities(mine, theirs.values, [(0, k) for k in near]) @ weights
                 entity, odds = None, 0.0
                 if len(near) and scores.max() > 0.0:
                     k = int(scores.argmax())
-                    entity, odds = near[k], float(scores[k])
+                    entity = next(j for j in theirs.places[near[k]] if j != own)
+                    odds = float(scores[k])
                 if best is None or log_probability + odds > best.log_probability + best.log_odds:
                     best = ReadRecord(fields, log_probability, entity, odds)
             assert best is not None
@@ -282,11 +305,17 @@ class Linker:
     def _similarities(
         self, mine: list[_Prepared], theirs: list[_Prepared], pairs: Sequence[Pair]
     ) -> Floats:
+        """Return what two records of each pair have in common; equal pairs are compared once."""
         X = np.ones((len(pairs), PER_FIELD * len(self.fields) + 4))
-        for row, (i, j) in zip(X, pairs, strict=True):
+        seen: dict[tuple[_Prepared, _Prepared], int] = {}
+        for n, (i, j) in enumerate(pairs):
+            first = seen.setdefault((mine[i], theirs[j]), n)
+            if first < n:
+                X[n] = X[first]
+                continue
             for k, (a, b) in enumerate(zip(mine[i].fields, theirs[j].fields, strict=True)):
-                row[PER_FIELD * k : PER_FIELD * (k + 1)] = _field(a, b)
-            row[-4:-1] = _field(mine[i].whole, theirs[j].whole)[2:]
+                X[n, PER_FIELD * k : PER_FIELD * (k + 1)] = _field(a, b)
+            X[n, -4:-1] = _field(mine[i].whole, theirs[j].whole)[2:]
         return X
 
 
@@ -296,8 +325,23 @@ class Linker:
 class _Prepared(NamedTuple):
     """A record as it is compared: its fields and all of them, without case and punctuation."""
 
-    fields: list[str]
+    fields: tuple[str, ...]
     whole: str
+
+
+class _Records(Distinct[_Prepared]):
+    """Records of which equal ones are compared once."""
+
+    def equal_pairs(self) -> list[Pair]:
+        """Return the records that occur several times, each as a pair with itself.
+
+        Records without any value say nothing about each other.
+        """
+        return [
+            (k, k)
+            for k, (record, places) in enumerate(zip(self.values, self.places, strict=True))
+            if len(places) > 1 and record.whole
+        ]
 
 
 def _prepared(record: Fields, names: Sequence[str], name: str) -> _Prepared:
@@ -310,7 +354,7 @@ def _prepared(record: Fields, names: Sequence[str], name: str) -> _Prepared:
         if isinstance(record, Record):
             value = " ".join(str(v.value) for v in value or () if v.value is not None)
         fields.append(folded("" if value is None else str(value)))
-    return _Prepared(fields, " ".join(filter(None, fields)))
+    return _Prepared(tuple(fields), " ".join(filter(None, fields)))
 
 
 def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
@@ -324,36 +368,6 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
     return 0.0, 0.0, fuzz.token_sort_ratio(a, b) / 100.0, shared, float(a == b)
 
 
-# ---- learning and grouping -----------------------------------------------------------------------
-
-
-def _probabilities(scores: Floats) -> Floats:
-    return 0.5 * (1.0 + np.tanh(0.5 * scores))
-
-
-def _logistic(X: Floats, y: Floats, c2: float) -> Floats:
-    """Return the weights of a logistic regression, by Newton's method with halved steps.
-
-    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
-    """
-    w = np.zeros(X.shape[1])
-
-    def loss(w: Floats) -> float:
-        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
-
-    for _ in range(STEPS):
-        p = _probabilities(X @ w)
-        gradient = X.T @ (p - y) + 2.0 * c2 * w
-        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
-        step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
-        while size > 1e-6 and loss(w - size * step) > now:
-            size /= 2.0
-        w = w - size * step
-        if math.sqrt(float(gradient @ gradient)) < 1e-8 * len(y):
-            break
-    return w
-
-
 def _one_to_one(links: list[Link]) -> list[Link]:
     """Return the likeliest links in which each record occurs once."""
     mine: set[int] = set()
@@ -365,23 +379,3 @@ def _one_to_one(links: list[Link]) -> list[Link]:
             theirs.add(link.other)
             kept.append(link)
     return sorted(kept)
-
-
-def _merged(count: int, scores: Mapping[Pair, float]) -> list[int]:
-    """Return the first record of each record's group."""
-    group, members = list(range(count)), {i: [i] for i in range(count)}
-    for (i, j), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
-        a, b = sorted((group[i], group[j]))
-        if score <= 0.0 or a == b:
-            continue
-        between = [
-            scores[pair]
-            for x in members[a]
-            for y in members[b]
-            if (pair := (min(x, y), max(x, y))) in scores
-        ]
-        if sum(between) > 0.0:
-            for x in members.pop(b):
-                group[x] = a
-                members[a].append(x)
-    return group

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from caesura.documents import Tokeniser
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.features import Dictionary, Lexicon, SegmentFeature, Similar
-from caesura.models.lexicons import with_lexicons
+from caesura.models.lexicons import lexicons_in, with_lexicons
 from caesura.records.blocking import WordIndex, folded
 from caesura.records.sql import quoted
 
@@ -128,9 +128,43 @@ class KnownValues:
             values[label] = sorted(str(row[0]) for row in rows)
         return cls(values, tokeniser)
 
+    @classmethod
+    def of(cls, model: Any) -> KnownValues:
+        """Return the values that a model was fitted with, to which others can be added.
+
+        Parameters
+        ----------
+        model : SemiCRF
+            Fitted with `features`.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> known = KnownValues({"town": ["Stoke on Trent", "York"]})
+        >>> model = caesura.SemiCRF([caesura.features.bias, *known.features()])
+        >>> KnownValues.of(model.fit(["in York"], [[(1, 2, "town")]]))
+        KnownValues(town: 2)
+        """
+        found = {
+            name.removeprefix(PREFIX): [" ".join(entry) for entry in lexicon.entries]
+            for name, lexicon in lexicons_in(model).items()
+            if name.startswith(PREFIX)
+        }
+        if not found:
+            raise InvalidInput(
+                "model: got one without features of known values; fit it with "
+                "KnownValues(...).features(), or with caesura train --known"
+            )
+        return cls(found, model.tokeniser)
+
     def __repr__(self) -> str:
-        counts = ", ".join(f"{label}: {len(some)}" for label, some in self._values.items())
+        counts = ", ".join(f"{label}: {count}" for label, count in self.counts.items())
         return f"KnownValues({counts})"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The number of values of each label."""
+        return {label: len(some) for label, some in self._values.items()}
 
     @property
     def labels(self) -> list[str]:

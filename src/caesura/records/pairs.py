@@ -1,15 +1,56 @@
-"""Pairs of records from which a match score is learnt."""
+"""Pairs of records: which to learn from, how their score is learnt, the groups that they make."""
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Pair", "checked_matches", "strangers"]
+__all__ = ["Distinct", "Pair", "checked_matches", "logistic", "merged", "probabilities", "spread"]
+__all__ += ["strangers"]
 
 Pair = tuple[int, int]
+T = TypeVar("T", bound=Hashable)
+Floats = npt.NDArray[np.float64]
+STEPS = 30  # of Newton's method at most
+
+
+class Distinct(Generic[T]):
+    """Values of which equal ones are kept once.
+
+    Examples
+    --------
+    >>> some = Distinct(["a", "b", "a"])
+    >>> some.values, some.numbers, some.places
+    (['a', 'b'], [0, 1, 0], [[0, 2], [1]])
+    """
+
+    def __init__(self, values: Iterable[T]) -> None:
+        known: dict[T, int] = {}
+        self.numbers = [known.setdefault(value, len(known)) for value in values]  # of each place
+        self.values = list(known)
+        self.places: list[list[int]] = [[] for _ in known]  # of each value
+        for place, number in enumerate(self.numbers):
+            self.places[number].append(place)
+
+
+def spread(mine: Sequence[int], theirs: Sequence[int], most: int, same: bool) -> set[Pair]:
+    """Return pairs of the places of two values, for each place with so many others at most.
+
+    Examples
+    --------
+    >>> sorted(spread([0, 2, 3], [0, 2, 3], 1, same=True))
+    [(0, 2), (0, 3)]
+    """
+    pairs = {(i, j) for i in mine for j in islice((j for j in theirs if not same or i != j), most)}
+    return {(min(pair), max(pair)) for pair in pairs} if same else pairs
 
 
 def checked_matches(matches: Iterable[Pair], mine: int, theirs: int, same: bool) -> set[Pair]:
@@ -40,3 +81,67 @@ def strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
     """Return a pair for each record that most probably has nothing in common."""
     pairs = {(i, (i + theirs // 2 + 1) % theirs) for i in range(mine)} if theirs else set()
     return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
+
+
+def merged(
+    count: int, scores: Mapping[Pair, float], sizes: Sequence[int] | None = None
+) -> list[int]:
+    """Return the first record of each record's group.
+
+    Groups are merged, the best pair first, as long as the scores between them add up to more
+    than 0. A record that stands for several equal ones counts as often.
+
+    Examples
+    --------
+    >>> merged(3, {(0, 1): 2.0, (1, 2): 1.0, (0, 2): -3.0})
+    [0, 0, 2]
+    """
+    group, members = list(range(count)), [[i] for i in range(count)]
+    between: list[dict[int, float]] = [{} for _ in range(count)]  # of groups: sums of scores
+    for (i, j), score in scores.items():
+        times = 1 if sizes is None else sizes[i] * sizes[j]
+        between[i][j] = between[i].get(j, 0.0) + times * score
+        between[j][i] = between[j].get(i, 0.0) + times * score
+    for (i, j), score in sorted(scores.items(), key=lambda item: (-item[1], item[0])):
+        a, b = group[i], group[j]
+        if score <= 0.0 or a == b or between[a][b] <= 0.0:
+            continue
+        if len(members[a]) + len(between[a]) < len(members[b]) + len(between[b]):
+            a, b = b, a  # the smaller one moves
+        for i in members[b]:
+            group[i] = a
+        members[a] += members[b]
+        for other, total in between[b].items():
+            del between[other][b]
+            if other != a:
+                between[a][other] = between[other][a] = between[a].get(other, 0.0) + total
+    firsts = {a: min(members[a]) for a in set(group)}
+    return [firsts[a] for a in group]
+
+
+def probabilities(scores: Floats) -> Floats:
+    """Return the probabilities of log-odds."""
+    return 0.5 * (1.0 + np.tanh(0.5 * scores))
+
+
+def logistic(X: Floats, y: Floats, c2: float) -> Floats:
+    """Return the weights of a logistic regression, by Newton's method with halved steps.
+
+    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
+    """
+    w = np.zeros(X.shape[1])
+
+    def loss(w: Floats) -> float:
+        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
+
+    for _ in range(STEPS):
+        p = probabilities(X @ w)
+        gradient = X.T @ (p - y) + 2.0 * c2 * w
+        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
+        step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
+        while size > 1e-6 and loss(w - size * step) > now:
+            size /= 2.0
+        w = w - size * step
+        if math.sqrt(float(gradient @ gradient)) < 1e-8 * len(y):
+            break
+    return w

@@ -15,6 +15,7 @@ from caesura.records.sinks import (
     LOADS,
     MARK_COLUMNS,
     Column,
+    Fields,
     Kind,
     Mark,
     Rows,
@@ -112,15 +113,15 @@ class DuckDBSink:
         self._table = table
         self._connection = self._connected()
         with self._transaction():
-            self._open.execute(sql.create(Table(LOADS, MARK_COLUMNS), TYPES))
-            self._open.execute(sql.create(table, TYPES))
-            found = self._open.execute(
-                "SELECT column_name, data_type FROM information_schema.columns "
-                "WHERE table_catalog = current_database() AND table_schema = current_schema() "
-                "AND lower(table_name) = lower(?)",
-                [table.name],
-            ).fetchall()
-            check(self, table.name, dict(found), table)
+            for one in (Table(LOADS, MARK_COLUMNS), table):
+                self._open.execute(sql.create(one, TYPES))
+                found = self._open.execute(
+                    "SELECT column_name, data_type FROM information_schema.columns "
+                    "WHERE table_catalog = current_database() AND table_schema = current_schema() "
+                    "AND lower(table_name) = lower(?)",
+                    [one.name],
+                ).fetchall()
+                check(self, one.name, dict(found), one)
 
     def _connected(self) -> Any:
         """Open the file; wait for another process that has it open."""
@@ -173,6 +174,14 @@ class DuckDBSink:
         with self._transaction():
             self._open.execute(sql.delete_source(self._table.name), [mark.source])
             self._set_mark(mark)
+
+    def flag(self, fields: Fields, mark: Mark) -> int:
+        """Mark the rows of an input for review."""
+        with self._transaction():
+            values = sql.flag_values(fields, mark)
+            found = self._open.execute(sql.flag(self._table.name, fields), values).fetchone()
+            self._set_mark(mark)
+        return 0 if found is None else int(found[0])
 
     def known(self, keys: Sequence[str]) -> set[str]:
         """Return which of these keys are in the table."""

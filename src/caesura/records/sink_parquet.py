@@ -21,7 +21,7 @@ from urllib.parse import quote
 from caesura.corpora.files import replacing
 from caesura.errors import InvalidInput
 from caesura.records.sink_duckdb import arrow_table, pyarrow_module
-from caesura.records.sinks import Mark, Rows, Table
+from caesura.records.sinks import Fields, Mark, Rows, Table
 
 try:
     import fcntl
@@ -146,17 +146,37 @@ class ParquetSink:
             for file in reversed(self._parts(mark.source)):
                 file.unlink()
 
-    def write(self, rows: Rows, mark: Mark) -> int:
-        """Write a file with rows and the watermark."""
+    def flag(self, fields: Fields, mark: Mark) -> int:
+        """Mark the rows of an input for review, file by file; the last one has the watermark."""
         import pyarrow.parquet as pq
 
+        changed = 0
+        with self._naming():
+            for file in self._parts(mark.source):
+                before = pq.read_table(file)
+                own = Mark(**json.loads(before.schema.metadata[KEY]))
+                after = _flagged(before, fields, mark.threshold)
+                changed += _differing(before["review"], after["review"])
+                own = own._replace(threshold=mark.threshold)
+                self._put(file, after, own)
+            _sync(self.path)
+        return changed
+
+    def _put(self, file: Path, rows: Any, mark: Mark) -> None:
+        """Write a file, whole or not at all."""
+        import pyarrow.parquet as pq
+
+        made = rows.replace_schema_metadata({KEY: json.dumps(mark._asdict())})
+        with replacing(file) as part:
+            pq.write_table(made, part, compression="zstd")
+
+    def write(self, rows: Rows, mark: Mark) -> int:
+        """Write a file with rows and the watermark."""
         made: Any = arrow_table(self._table.columns, rows)
         with self._naming():
             parts = self._parts(mark.source)
             made = self._new(made, parts)
-            made = made.replace_schema_metadata({KEY: json.dumps(mark._asdict())})
-            with replacing(self._part(mark.source, len(parts))) as file:
-                pq.write_table(made, file, compression="zstd")
+            self._put(self._part(mark.source, len(parts)), made, mark)
             _sync(self.path)
         return int(made.num_rows)
 
@@ -193,6 +213,28 @@ class ParquetSink:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _flagged(rows: Any, fields: Fields, threshold: float) -> Any:
+    """Return rows of which those with a field below a probability, or without any, are marked."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    absent, review = pa.scalar(True), pa.scalar(False)
+    for start, chance in fields:
+        missing = pc.is_null(rows[start])
+        unsure = pc.fill_null(pc.less(rows[chance], pa.scalar(threshold)), True)
+        review = pc.or_(review, pc.and_not(unsure, missing))
+        absent = pc.and_(absent, missing)
+    place = rows.schema.get_field_index("review")
+    return rows.set_column(place, "review", pc.or_(review, absent))
+
+
+def _differing(before: Any, after: Any) -> int:
+    """Return how many values of two columns differ."""
+    import pyarrow.compute as pc
+
+    return int(pc.sum(pc.not_equal(before, after)).as_py() or 0)
 
 
 def _safe(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +11,17 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from caesura.errors import InvalidInput, MissingPackage
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Mark, Rows, Table, check, load_id
+from caesura.records.sinks import (
+    LOADS,
+    MARK_COLUMNS,
+    Column,
+    Fields,
+    Mark,
+    Rows,
+    Table,
+    check,
+    load_id,
+)
 from caesura.records.sql import quoted
 
 if TYPE_CHECKING:
@@ -22,8 +33,10 @@ KEY_LENGTH = 32  # characters of a key: some databases index only strings of a k
 ATTEMPTS = 8  # at a transaction in whose way another one was
 CHUNK = 500  # keys that are looked up at a time
 PAUSE = 0.05  # seconds after the first of them
-# How errors are called that say so: a key or a table that has come meanwhile, a deadlock.
-_CONFLICT = re.compile("Integrity|Unique|Duplicate|Deadlock|Serialization")
+# What errors are called or say: a key or a table that has come meanwhile, a deadlock.
+_CONFLICT = re.compile(
+    "Integrity|Unique|Duplicate|Deadlock|Serialization|already exists|restarting transaction"
+)
 T = TypeVar("T")
 
 
@@ -74,13 +87,17 @@ class SQLAlchemySink:
         self._rows = self._described(table, metadata)
         self._marks = self._described(Table(LOADS, MARK_COLUMNS), metadata)
 
-        def created() -> dict[str, str]:
+        def created() -> None:
             with self._engine.begin() as connection:
                 metadata.create_all(connection)
-            inspector = self._sa.inspect(self._engine)
-            return {one["name"]: str(one["type"]) for one in inspector.get_columns(table.name)}
 
-        check(self, table.name, self._attempted(created), table)
+        def there(name: str) -> dict[str, str]:
+            columns = self._sa.inspect(self._engine).get_columns(name)
+            return {one["name"]: str(one["type"]) for one in columns}
+
+        self._attempted(created)
+        for one in (Table(LOADS, MARK_COLUMNS), table):
+            check(self, one.name, self._attempted(functools.partial(there, one.name)), one)
 
     def _connected(self) -> Any:
         """Return an engine whose database answers."""
@@ -102,9 +119,11 @@ class SQLAlchemySink:
 
     def _described(self, table: Table, metadata: Any) -> Any:
         """Return a table as SQLAlchemy describes it; the keys of columns are c0, c1 ..."""
-        sa = self._sa
+        from sqlalchemy.dialects.mysql import LONGTEXT
+
+        sa, long = self._sa, LONGTEXT()  # their TEXT ends after 64 KB
         types = {
-            "text": sa.Text(),
+            "text": sa.Text().with_variant(long, "mysql", "mariadb"),
             "integer": sa.BigInteger(),
             "number": sa.Double(),
             "boolean": sa.Boolean(),
@@ -140,8 +159,9 @@ class SQLAlchemySink:
                 try:
                     return run()
                 except self._errors as error:
-                    kind = type(getattr(error, "orig", None) or error).__name__
-                    if attempt == ATTEMPTS - 1 or not _CONFLICT.search(kind):
+                    cause = getattr(error, "orig", None) or error
+                    said = f"{type(cause).__name__}: {cause}"  # MySQL tells it in the message only
+                    if attempt == ATTEMPTS - 1 or not _CONFLICT.search(said):
                         raise
                 time.sleep(PAUSE * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -165,8 +185,7 @@ class SQLAlchemySink:
 
     def clear(self, mark: Mark) -> None:
         """Delete the rows of an input."""
-        names = [column.name for column in self._table.columns]
-        source = self._rows.c[f"c{names.index('source')}"]
+        source = self._column("source")
 
         def cleared() -> None:
             with self._engine.begin() as connection:
@@ -174,6 +193,33 @@ class SQLAlchemySink:
                 self._set_mark(connection, mark)
 
         self._attempted(cleared)
+
+    def flag(self, fields: Fields, mark: Mark) -> int:
+        """Mark the rows of an input for review."""
+        sa, review = self._sa, self._column("review")
+        starts = [self._column(start) for start, _ in fields]
+        chances = [self._column(chance) for _, chance in fields]
+        doubtful = [
+            sa.and_(start.is_not(None), sa.func.coalesce(chance, -1.0) < mark.threshold)
+            for start, chance in zip(starts, chances, strict=True)
+        ]
+        absent = sa.and_(*(start.is_(None) for start in starts))
+        wanted = sa.case((sa.or_(absent, *doubtful), sa.true()), else_=sa.false())
+        changed = sa.and_(self._column("source") == mark.source, review != wanted)
+
+        def flagged() -> int:
+            with self._engine.begin() as connection:
+                query = self._rows.update().where(changed).values({review: wanted})
+                count = connection.execute(query).rowcount
+                self._set_mark(connection, mark)
+            return int(count)
+
+        return self._attempted(flagged)
+
+    def _column(self, name: str) -> Any:
+        """Return a column of the table by its name in the database."""
+        names = [column.name for column in self._table.columns]
+        return self._rows.c[f"c{names.index(name)}"]
 
     def known(self, keys: Sequence[str]) -> set[str]:
         """Return which of these keys are in the table."""
@@ -195,6 +241,20 @@ class SQLAlchemySink:
             return len(new)
 
         return self._attempted(written)
+
+    def values(self, table: str, column: str) -> list[Any]:
+        """Return the distinct values of a column of any table of the database."""
+        sa = self._sa
+        asked = sa.column(sa.sql.quoted_name(column, True))
+        there = sa.table(sa.sql.quoted_name(table, True), asked)
+        engine = self._connected()
+        try:
+            with engine.connect() as connection:
+                return list(
+                    connection.execute(sa.select(asked).select_from(there).distinct()).scalars()
+                )
+        finally:
+            engine.dispose()
 
     def _known(self, connection: Any, keys: Sequence[str]) -> set[str]:
         """Return which keys are in the table."""

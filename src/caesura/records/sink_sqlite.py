@@ -9,7 +9,17 @@ from collections.abc import Iterator, Sequence
 
 from caesura.errors import InvalidInput
 from caesura.records import sql
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Kind, Mark, Rows, Table, check, load_id
+from caesura.records.sinks import (
+    LOADS,
+    MARK_COLUMNS,
+    Fields,
+    Kind,
+    Mark,
+    Rows,
+    Table,
+    check,
+    load_id,
+)
 
 __all__ = ["SQLiteSink"]
 
@@ -55,13 +65,14 @@ class SQLiteSink:
             self._connection = sqlite3.connect(
                 self.path, timeout=self._wait, isolation_level=None, check_same_thread=False
             )
-        marks = Table(LOADS, MARK_COLUMNS)
         with self._transaction():
-            for one in (marks, table):
+            for one in (Table(LOADS, MARK_COLUMNS), table):
                 key = f"PRIMARY KEY ({sql.quoted(one.columns[0].name)})"
                 self._open.execute(sql.create(one, TYPES, key))
-            there = self._open.execute("SELECT name, type FROM pragma_table_info(?)", [table.name])
-            check(self, table.name, dict(there.fetchall()), table)
+                there = self._open.execute(
+                    "SELECT name, type FROM pragma_table_info(?)", [one.name]
+                )
+                check(self, one.name, dict(there.fetchall()), one)
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
@@ -106,6 +117,16 @@ class SQLiteSink:
         with self._transaction():
             self._open.execute(sql.delete_source(self._table.name), [mark.source])
             self._set_mark(mark)
+
+    def flag(self, fields: Fields, mark: Mark) -> int:
+        """Mark the rows of an input for review."""
+        with self._transaction():
+            before = self._open.total_changes
+            values = sql.flag_values(fields, mark)
+            self._open.execute(sql.flag(self._table.name, fields), values)
+            changed = self._open.total_changes - before
+            self._set_mark(mark)
+        return changed
 
     def known(self, keys: Sequence[str]) -> set[str]:
         """Return which of these keys are in the table."""

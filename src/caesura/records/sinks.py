@@ -21,11 +21,23 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["LOADS", "MARK_COLUMNS", "Column", "Mark", "Rows", "Sink", "Table", "check", "load_id"]
+__all__ = [
+    "LOADS",
+    "MARK_COLUMNS",
+    "Column",
+    "Fields",
+    "Mark",
+    "Rows",
+    "Sink",
+    "Table",
+    "check",
+    "load_id",
+]
 __all__ += ["sink_for"]
 
 Kind = Literal["text", "integer", "number", "boolean"]
 Rows = Mapping[str, Sequence[Any]]  # the values of each column, all of the same length
+Fields = Sequence[tuple[str, str]]  # of each label: the columns of its start and its probability
 LOADS = "caesura_loads"  # the table of watermarks
 
 
@@ -73,6 +85,7 @@ class Mark(NamedTuple):
     stale: int = 0  # these, as far as the records that are done do not have them
     model_name: str = ""
     model_version: str = ""
+    threshold: float = 0.9  # below which rows are marked for review
 
 
 def load_id(table: str, source: str) -> str:
@@ -93,6 +106,7 @@ MARK_COLUMNS: tuple[Column, ...] = (
     Column("stale", "integer"),
     Column("model_name", "text"),
     Column("model_version", "text"),
+    Column("threshold", "number"),
 )
 
 
@@ -110,6 +124,15 @@ class Sink(Protocol):
 
     def clear(self, mark: Mark) -> None:
         """Delete the rows of an input, and set its watermark to `mark`."""
+
+    def flag(self, fields: Fields, mark: Mark) -> int:
+        """Mark the rows of an input for review by ``mark.threshold``, and store the watermark.
+
+        Returns
+        -------
+        int
+            The number of rows whose mark has changed.
+        """
 
     def known(self, keys: Sequence[str]) -> set[str]:
         """Return which of these keys are in the table."""

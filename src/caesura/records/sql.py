@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from caesura.errors import InvalidInput, message
-from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Kind, Mark, Table, load_id
+from caesura.records.sinks import LOADS, MARK_COLUMNS, Column, Fields, Kind, Mark, Table, load_id
 
 __all__ = [
     "copy_new",
     "create",
     "delete_source",
+    "flag",
+    "flag_values",
     "insert",
     "mark_values",
     "quoted",
@@ -87,6 +89,32 @@ def delete_source(table: str) -> str:
     return f"DELETE FROM {quoted(table)} WHERE {quoted('source')} = ?"
 
 
+def flag(table: str, fields: Fields) -> str:
+    """Return the statement that marks the rows of an input for review; see `flag_values`.
+
+    Examples
+    --------
+    >>> print(flag("t", [("s", "p")]).partition(" WHERE ")[0])
+    UPDATE "t" SET "review" = (("s" IS NULL) OR ("s" IS NOT NULL AND COALESCE("p", -1) < ?))
+    """
+    absent = " AND ".join(f"{quoted(start)} IS NULL" for start, _ in fields)
+    doubtful = [
+        f"({quoted(start)} IS NOT NULL AND COALESCE({quoted(chance)}, -1) < ?)"
+        for start, chance in fields
+    ]
+    review, wanted = quoted("review"), f"({' OR '.join([f'({absent})', *doubtful])})"
+    return (
+        f"UPDATE {quoted(table)} SET {review} = {wanted} "
+        f"WHERE {quoted('source')} = ? AND {review} <> {wanted}"
+    )
+
+
+def flag_values(fields: Fields, mark: Mark) -> list[object]:
+    """Return what is bound in `flag`."""
+    limits: list[object] = [mark.threshold] * len(fields)
+    return [*limits, mark.source, *limits]
+
+
 # ---- watermarks ----------------------------------------------------------------------------------
 
 
@@ -111,5 +139,5 @@ def read_mark(row: Sequence[Any] | None) -> Mark | None:
     """Return a watermark as it was stored."""
     if row is None:
         return None
-    kinds = (str, int, str, int, bool, bool, int, str, str)
+    kinds = (str, int, str, int, bool, bool, int, str, str, float)
     return Mark(*(kind(one) for kind, one in zip(kinds, row, strict=True)))

@@ -1,0 +1,248 @@
+"""A load that is under way: which records are left, their rows, and the thread that writes them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from typing import Any, NamedTuple
+
+from caesura.errors import CaesuraError, InvalidInput
+from caesura.extraction import Record, paused_collection
+from caesura.records.inputs import Entry, Input
+from caesura.records.layout import Cells, Item, Layout, Stamp, row_id, rows_of
+from caesura.records.matching import KnownValues
+from caesura.records.sinks import Mark, Sink
+
+__all__ = ["Progress", "Run"]
+
+
+class Progress(NamedTuple):
+    """How far a load is.
+
+    Examples
+    --------
+    >>> Progress(records=100, total=400, rows=100, seconds=2.0).left
+    6.0
+    """
+
+    records: int  # of the input that are done, with those of earlier loads
+    total: int | None  # that the input has, at least roughly
+    rows: int  # that were written
+    seconds: float  # since the load began
+    skipped: int = 0  # records that were done before it began
+    text_column: str | None = None  # where the text is, if it was found by itself
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left, if the rest goes as fast as what was done."""
+        done = self.records - self.skipped
+        if self.total is None or done <= 0:
+            return None
+        return self.seconds / done * max(self.total - self.records, 0)
+
+
+class _Writer:
+    """Writes a batch in a thread of its own, while the next one is segmented.
+
+    Databases write without holding Python's lock. What was begun is finished, also where the load
+    is interrupted.
+    """
+
+    def __init__(self, sink: Sink, beside: bool) -> None:
+        self._sink = sink
+        self._pool = ThreadPoolExecutor(1) if beside else None
+        self._waiting: tuple[Callable[[], int], Mark] | None = None
+
+    def __enter__(self) -> _Writer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a batch was begun whose end nobody has waited for."""
+        return self._waiting is not None
+
+    def start(self, cells: Cells, mark: Mark) -> None:
+        """Begin to write a batch."""
+        if self._pool is not None:
+            self._waiting = self._pool.submit(self._sink.write, cells, mark).result, mark
+        else:
+            written = self._sink.write(cells, mark)
+            self._waiting = (lambda: written), mark
+
+    def wait(self) -> tuple[int, Mark]:
+        """Return how many rows of the batch were new, and its watermark."""
+        assert self._waiting is not None, "start comes first"
+        (result, mark), self._waiting = self._waiting, None
+        return result(), mark
+
+
+class Run:
+    """A load that is under way."""
+
+    def __init__(
+        self,
+        model: Any,
+        given: Input,
+        layout: Layout,
+        stamp: Stamp,
+        constraints: Any,
+        split: Callable[[str], list[str]],
+        sink: Sink,
+        known: KnownValues | None = None,
+    ) -> None:
+        self.model, self.given, self.layout, self.stamp = model, given, layout, stamp
+        self.constraints, self.split, self.sink, self.known = constraints, split, sink, known
+        self.mark = Mark(
+            given.name,
+            model_name=stamp.model_name,
+            model_version=stamp.model_version,
+            threshold=stamp.threshold,
+        )
+        self.stored: Mark | None = None
+        self.written = self.review = self.skipped = self.flagged = 0
+        self.done = 0  # records that are stored
+
+    def start(self, replace: bool) -> None:
+        """Find out how much is stored, or delete it."""
+        stored = self.sink.mark(self.given.name)
+        if stored is None:
+            return
+        same = stored.model_version == self.stamp.model_version
+        if replace and (stored.finished or not same):
+            self.sink.clear(self.mark)
+            return
+        if not same:
+            raise InvalidInput(
+                f"model: got version {self.stamp.model_version}, but the rows of {stored.source} "
+                f"in table {self.layout.table.name!r} are by version {stored.model_version} of "
+                f"{stored.model_name}; pass replace=True to load them again, or another table"
+            )
+        if stored.threshold != self.stamp.threshold:
+            stored = stored._replace(threshold=self.stamp.threshold)
+            self.flagged = self.sink.flag(self.layout.doubts, stored)
+        self.stored = stored
+
+    def batches(self, size: int) -> Generator[None]:
+        """Store the input; yield before the first batch and after each batch."""
+        yield
+        digest, entries = self._rest()
+        some = list(islice(entries, size))
+        if not some and self.mark.finished:
+            return
+        with _Writer(self.sink, self.beside) as writer:
+            while True:
+                following = list(islice(entries, size))
+                for entry in some:
+                    _feed(digest, entry)
+                self.mark = self.mark._replace(
+                    records=self.mark.records + len(some),
+                    digest=digest.hexdigest(),
+                    finished=not following,
+                )
+                cells = self._rows(some)
+                if writer.busy:
+                    self._stored(*writer.wait())
+                    yield
+                writer.start(cells, self.mark)
+                if not following:
+                    break
+                some = following
+            self._stored(*writer.wait())
+        yield
+
+    @property
+    def beside(self) -> bool:
+        """Whether rows are written while the next ones are made: unless one thread is asked for."""
+        return bool(self.model.get_params().get("n_threads") != 1)
+
+    def _stored(self, written: int, mark: Mark) -> None:
+        """Count what was stored."""
+        self.written += written
+        self.done = mark.records
+
+    def progress(self, seconds: float) -> Progress:
+        """Return how far the load is."""
+        given, column = self.given, self.given.text if self.given.guessed else None
+        return Progress(self.done, given.total, self.written, seconds, self.skipped, column)
+
+    def _rest(self) -> tuple[Any, Iterator[Entry]]:
+        """Return the records that are not stored yet; all of them if the input has changed."""
+        digest, entries, stored = _new_digest(), iter(self.given), self.stored
+        if stored is None:
+            return digest, entries
+        if not self.given.once:
+            count = 0
+            for entry in islice(entries, stored.records):
+                _feed(digest, entry)
+                count += 1
+            if count == stored.records and digest.hexdigest() == stored.digest:
+                self.mark, self.skipped, self.done = stored, count, count
+                return digest, entries
+            digest, entries = _new_digest(), iter(self.given)
+        self.mark = self.mark._replace(stale=stored.rows + stored.stale, mixed=True)
+        return digest, entries
+
+    def _items(self, entries: list[Entry]) -> dict[str, Item]:
+        """Return the strings to segment by identity, without those that are stored."""
+        found: dict[str, Item] = {}
+        for entry in entries:
+            parts = self.split(entry.text) or [entry.text]
+            for k, part in enumerate(parts, 1):
+                item = Item(entry.id, k, part, entry.carried)
+                found[row_id(self.given.name, item)] = item
+        rows, stale = self.mark.rows + len(found), self.mark.stale
+        if self.mark.mixed and found:
+            known = self.sink.known(list(found))
+            found = {key: item for key, item in found.items() if key not in known}
+            stale = max(stale - len(known), 0)
+        self.mark = self.mark._replace(rows=rows, stale=stale)
+        return found
+
+    def _rows(self, entries: list[Entry]) -> Cells:
+        """Segment some records, and return their rows."""
+        with paused_collection():
+            items = self._items(entries)
+            records = self._extracted(list(items.values()))
+            cells = rows_of(self.layout, items, records, self.stamp)
+        self.review += sum(cells["review"])
+        if self.known is not None:
+            sure = [one for one, doubt in zip(records, cells["review"], strict=True) if not doubt]
+            self._learn(self.known, sure)
+        return cells
+
+    def _learn(self, known: KnownValues, records: list[Record]) -> None:
+        """Add the fields of records to the known values, and show them to the model."""
+        values = {
+            label: [value.text if value.value is None else str(value.value) for value in some]
+            for label in known.labels
+            if (some := [value for record in records for value in record.get(label, ())])
+        }
+        if known.add(values):
+            self.model = known.attach(self.model)
+
+    def _extracted(self, items: list[Item]) -> Any:
+        """Ask the model; an error names the record."""
+        try:
+            return self.model.extract([item.text for item in items], self.constraints)
+        except CaesuraError as error:
+            if error.index is None or error.argument not in ("X", "texts"):
+                raise
+            place = f"{self.given.name}, record {items[error.index].record}"
+            raise error.changed(argument=place, index=None) from None
+
+
+def _new_digest() -> Any:
+    return hashlib.blake2b(digest_size=16)
+
+
+def _feed(digest: Any, entry: Entry) -> None:
+    """Add the identity of a record to a digest."""
+    for part in (entry.id, entry.text):
+        content = part.encode("utf-8", "surrogatepass")
+        digest.update(len(content).to_bytes(8, "big") + content)

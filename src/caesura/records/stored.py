@@ -1,0 +1,133 @@
+"""The values of a column that is somewhere already: in a database, or in the file of a table."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from caesura.corpora.files import unpacked_suffix
+from caesura.errors import CaesuraError, InvalidInput
+from caesura.records.inputs import Reading, input_of
+from caesura.records.sinks import sink_for
+from caesura.records.sql import quoted
+
+__all__ = ["is_table", "stored_values"]
+
+FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx")  # one table in each
+
+
+def stored_values(place: str | os.PathLike[str], table: str, column: str) -> list[str]:
+    r"""Return the distinct values of a column, sorted, without those that are empty.
+
+    Parameters
+    ----------
+    place : str or path
+        A target of `load`: a file of DuckDB or SQLite, a folder of Parquet files, the URL of a
+        database; or the file of a table (``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, ``.xlsx``).
+    table : str
+        The table; a file of a table has only one, and it does not count.
+    column : str
+        The column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "towns.csv")
+    ...     _ = file.write_text("town,county\nYork,Yorkshire\nLeeds,Yorkshire\nYork,\n")
+    ...     stored_values(file, "", "town")
+    ['Leeds', 'York']
+    """
+    name = os.fspath(place)
+    read = _reader(name)
+    try:
+        found = read(name, table, column)
+        return sorted({str(value) for value in found if value is not None and value != ""})
+    except CaesuraError:
+        raise
+    except Exception as error:  # each database has exceptions of its own
+        said = " ".join(str(getattr(error, "orig", None) or error).split())[:300]
+        shown = str(sink_for(name)) if "://" in name else name
+        what = f"a table {table!r} with a column {column!r}"
+        raise InvalidInput(f"{shown}: expected {what}; check the names ({said})") from None
+
+
+def is_table(name: str) -> bool:
+    """Say whether a name is that of a file with one table.
+
+    Examples
+    --------
+    >>> is_table("towns.csv.gz"), is_table("towns.duckdb")
+    (True, False)
+    """
+    suffix = unpacked_suffix(name)
+    return suffix in FILES or (suffix in (".parquet", ".pq") and os.path.isfile(name))
+
+
+def _reader(name: str) -> Callable[[str, str, str], Iterable[Any]]:
+    """Return what reads a column from a place, or raise if there is nothing."""
+    if "://" in name:
+        return _by_url
+    if not os.path.exists(name):
+        raise InvalidInput(f"{name}: no such file; give a database, or the file of a table")
+    if is_table(name):
+        return _of_file
+    if os.path.isdir(name):
+        return _of_folder
+    sink = type(sink_for(name)).__name__  # raises if the name tells nothing
+    return _by_duckdb if sink == "DuckDBSink" else _by_sqlite
+
+
+def _of_file(name: str, table: str, column: str) -> Iterable[Any]:
+    """Yield the values of a column in a file of a table."""
+    try:
+        given = input_of(name, Reading(text=column, carry=[]))
+    except InvalidInput as error:
+        raise error.changed(argument=name) if error.argument else error from None
+    return (entry.text for entry in given)
+
+
+def _of_folder(name: str, table: str, column: str) -> Iterable[Any]:
+    """Yield the values of a column in the files of a folder that `load` wrote."""
+    from pyarrow import dataset
+
+    files = sorted(map(str, Path(name).glob(f"{table}-*.parquet")))
+    if not files:
+        raise InvalidInput(f"{name}: no files of a table {table!r}; check the name")
+    found: list[Any] = dataset.dataset(files).to_table(columns=[column])[column].to_pylist()
+    return found
+
+
+def _query(table: str, column: str) -> str:
+    return f"SELECT DISTINCT {quoted(column)} FROM {quoted(table)}"
+
+
+def _by_duckdb(name: str, table: str, column: str) -> Iterable[Any]:
+    import duckdb
+
+    with duckdb.connect(name, read_only=True) as connection:
+        return [row[0] for row in connection.execute(_query(table, column)).fetchall()]
+
+
+def _by_sqlite(name: str, table: str, column: str) -> Iterable[Any]:
+    connection = sqlite3.connect(f"{Path(name).resolve().as_uri()}?mode=ro", uri=True)
+    try:
+        # A column that is not there would be a text in double quotes to SQLite.
+        columns = connection.execute("SELECT name FROM pragma_table_info(?)", [table]).fetchall()
+        if column.lower() not in {one.lower() for (one,) in columns}:
+            raise InvalidInput(f"{name}: got no column {column!r} in a table {table!r}; check both")
+        return [row[0] for row in connection.execute(_query(table, column))]
+    finally:
+        connection.close()
+
+
+def _by_url(url: str, table: str, column: str) -> Iterable[Any]:
+    """Return the values of a column of a database that SQLAlchemy knows."""
+    scheme, _, rest = url.partition("://")
+    if scheme in ("duckdb", "sqlite"):
+        return (_by_duckdb if scheme == "duckdb" else _by_sqlite)(rest[1:], table, column)
+    sink: Any = sink_for(url)
+    return sink.values(table, column)  # type: ignore[no-any-return]
