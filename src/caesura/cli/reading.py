@@ -17,6 +17,7 @@ import typer
 from caesura import corpora
 from caesura.cli.output import note, warn
 from caesura.documents import Document
+from caesura.documents.tokenisers import is_linear
 from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
@@ -118,7 +119,19 @@ def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
     """
     if given is None or not given.startswith("regex:"):
         return given
-    return {"regex": given.removeprefix("regex:")}
+    regex = given.removeprefix("regex:")
+    _warn_of_backtracking(regex)
+    return {"regex": regex}
+
+
+@functools.cache
+def _warn_of_backtracking(regex: str) -> None:
+    """Warn once of a regular expression that may take very long."""
+    if not is_linear(regex):
+        warn(
+            f"--tokeniser: {regex} has references, look-around, flags, named groups, or repeats "
+            "what may be empty; such expressions may take time that is exponential in the text"
+        )
 
 
 def read(
