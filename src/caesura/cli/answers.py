@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 from weakref import WeakSet
 
 from caesura.cli.measuring import same_sequences
 from caesura.cli.output import warn
+from caesura.cli.progress import Ticker
 from caesura.cli.reading import Reading, is_model, labelled, load_model, naming, read, read_all
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput
@@ -17,6 +18,7 @@ from caesura.segments import Segment
 __all__ = ["Found", "System", "confident", "gold_of"]
 
 Found = list[list[Segment]]  # of each sequence
+PART = 1000  # sequences that are asked about at a time
 _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
 
 
@@ -63,6 +65,19 @@ def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bo
         return True
 
 
+def _in_parts(
+    ask: Callable[[list[Document]], list[Any]], gold: list[Document], name: str
+) -> list[Any]:
+    """Return the answers to sequences from the file `name`, and show how many there are."""
+    found: list[Any] = []
+    with Ticker(stage="segmenting", total=len(gold)) as ticker:
+        for first in range(0, len(gold), PART):
+            with naming(name, first=first):
+                found += ask(gold[first : first + PART])
+            ticker(len(found))
+    return found
+
+
 class System:
     """A model, or a file with its predictions.
 
@@ -82,17 +97,14 @@ class System:
 
     def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
         """Return what a model says, and how sure it is of each segment."""
-        with naming(name):
-            answers = confident(self.model, gold)
+        answers = _in_parts(lambda some: confident(self.model, some), gold, name)
         segments = [[one.segment for one in some] for some in answers]
         return segments, [[one.probability for one in some] for some in answers]
 
     def segments(self, gold: list[Document], name: str, reading: Reading) -> Found:
         """Return what it says about sequences, which come from the file `name`."""
         if self.model is not None:
-            with naming(name):
-                found: Found = self.model.predict(gold)
-            return found
+            return _in_parts(self.model.predict, gold, name)
         documents = labelled(read_all(self.path, reading), self.path)
         same_sequences(gold, documents, (name, self.path))
         return [list(document.segments or ()) for document in documents]

@@ -11,6 +11,7 @@ from caesura.cli import measuring
 from caesura.cli.answers import System, gold_of
 from caesura.cli.declare import command
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
+from caesura.cli.progress import Quiet, hush
 from caesura.cli.reading import Reading, Trust, is_model
 from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
@@ -45,6 +46,7 @@ class Showing(NamedTuple):
     seed: Annotated[int, typer.Option(min=0, help="Of the resampling.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads of a model.")] = None
     trust: Trust = False
+    quiet: Quiet = False
 
 
 @command(
@@ -67,6 +69,7 @@ def evaluate(
 
     A segment is right if its start, its end and its label are, as conlleval and seqeval count.
     """
+    hush(showing.quiet)
     name, system = (second, first) if is_model(first) else (first, second)
     share = showing.confidence
     _check(showing)

@@ -16,6 +16,7 @@ import typer
 
 from caesura import corpora
 from caesura.cli.output import note, warn
+from caesura.cli.progress import listed
 from caesura.documents import Document
 from caesura.documents.tokenisers import is_linear
 from caesura.errors import CaesuraError, InvalidInput, message
@@ -248,7 +249,7 @@ def read_all(
 ) -> list[Document]:
     """Return all documents of a file, and say what was left out."""
     corpus = read(path, reading, tokeniser=tokeniser, format=format)
-    documents = list(corpus)
+    documents = listed(corpus, path)
     report_notes(corpus, path)
     return documents
 
