@@ -41,7 +41,9 @@ LONG = {
         tags = [[f"t{len(w) * 7 % 23}" for w in x] for x in words]
         from caesura.features import word
         model = caesura.ChainCRF([word[k] for k in range(-3, 4)], scheme=None, epsilon=0, delta=0)
-        ask = lambda: model.fit(words, tags)
+        def ask():  # after the first iteration, the interruption ends it with the weights so far
+            if model.fit(words, tags).status_ == "interrupted":
+                raise KeyboardInterrupt
     """,
 }
 SCRIPT = """

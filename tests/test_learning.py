@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 import types
@@ -642,11 +643,16 @@ def test_the_line_is_one_line(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with ProgressLine(show=True, max_iterations=9) as line:
         line(Progress(12345, 123456.789, 1.23e-05, 1.0, 4, 7, 7200.0, 0.98765))
-    shown = capsys.readouterr().err.splitlines()
+    drawn = re.split(r"\x1b\[2K|[\r\n]", capsys.readouterr().err)  # again and again in one place
+    shown = {re.sub(r"\x1b\[[?0-9;]*[A-Za-z]", "", one) for one in drawn} - {""}
     assert len(shown) == 1
-    assert len(shown[0]) <= width
+    [text] = shown
+    assert text.startswith("iteration 12345")
+    assert len(text) <= width
 
 
 def test_without_iterations_the_start_is_the_end() -> None:

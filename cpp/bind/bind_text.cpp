@@ -287,13 +287,28 @@ void bind_text(nb::module_& m) {
   nb::class_<Pattern>(m, "Pattern", "A regular expression of the part that is a regular language.")
       .def_static(
           "compile",
-          [](nb::str source) -> std::shared_ptr<Pattern> {
+          [](nb::str source, bool search) -> std::shared_ptr<Pattern> {
             std::vector<char32_t> codes;
             append_codes(source, codes);
-            std::optional<Pattern> made = Pattern::compile(codes);
+            std::optional<Pattern> made = Pattern::compile(codes, search);
             return made ? std::make_shared<Pattern>(std::move(*made)) : nullptr;
           },
-          "source"_a, "A pattern, or None if the expression is not of that part.")
+          "source"_a, "search"_a = false,
+          "A pattern, or None if the expression is not of that part.  One to search with may have "
+          "anchors and word boundaries, and is only for that.")
+      .def(
+          "find",
+          [](const Pattern& self, nb::str text, const Characters& characters,
+             std::size_t most) -> std::optional<Pattern::Spans> {
+            std::vector<char32_t> codes;
+            append_codes(text, codes);
+            Pattern::Spans out;
+            if (!self.find(codes, characters, most, out)) return std::nullopt;
+            return out;
+          },
+          "text"_a, "characters"_a, "most"_a,
+          "The spans of re.finditer that are not empty, in linear time; None if that takes more "
+          "than `most` bytes.")
       .def(
           "fullmatch",
           [](Pattern& self, nb::str word, const Characters& characters) {

@@ -19,7 +19,8 @@ bool CharacterSet::holds(char32_t c, const Characters& characters) const {
 // Parses an expression into a tree, then writes the tree as states.
 class PatternBuilder {
  public:
-  explicit PatternBuilder(const std::vector<char32_t>& source) : source_(source) {}
+  PatternBuilder(const std::vector<char32_t>& source, bool search)
+      : source_(source), search_(search) {}
 
   std::optional<Pattern> build() {
     const int root = alternatives(0);
@@ -33,13 +34,14 @@ class PatternBuilder {
  private:
   static constexpr int kDeepest = 50, kMostCopies = 1000;
   static constexpr std::size_t kMostNodes = 20'000;
-  enum class Kind { kSet, kSequence, kAlternatives, kRepeat };
+  enum class Kind { kSet, kAssertion, kSequence, kAlternatives, kRepeat };
   struct Node {
     Kind kind;
-    int set;                    // kSet
+    int set;                    // kSet; kAssertion: which of those of Pattern
     std::vector<int> children;  // kSequence (none: the empty word), kAlternatives, kRepeat (one)
     int low, high;              // kRepeat; high < 0: without end
     bool nullable;              // matches the empty word
+    bool lazy = false;          // kRepeat: as few times as possible
   };
 
   int fail() {
@@ -103,7 +105,12 @@ class PatternBuilder {
       if (failed_ || !take(')')) return fail();
       return inner;
     }
-    if (one_of(c, "*+?{^$")) return fail();  // nothing to repeat, or an anchor
+    if (one_of(c, "*+?{")) return fail();  // nothing to repeat
+    const int assertion = assertion_of(c);
+    if (assertion != 0) {
+      if (!search_) return fail();
+      return add({Kind::kAssertion, assertion, {}, 0, 0, true});
+    }
     CharacterSet set;
     if (c == '[') {
       if (!read_set(set)) return fail();
@@ -121,6 +128,17 @@ class PatternBuilder {
     return add_set(std::move(set));
   }
 
+  // The assertion that begins with a character that was read, or 0; takes the rest of it.
+  int assertion_of(char32_t c) {
+    if (c == '^') return Pattern::kAtStart;
+    if (c == '$') return Pattern::kBeforeEnd;
+    constexpr std::string_view kNames = "AZbB";
+    if (c != '\\' || !more() || !one_of(source_[at_], kNames)) return 0;
+    constexpr int kKinds[] = {Pattern::kAtStart, Pattern::kAtEnd, Pattern::kBoundary,
+                              Pattern::kNoBoundary};
+    return kKinds[kNames.find(static_cast<char>(source_[at_++]))];
+  }
+
   // A lazy repetition ("*?") has the same language.  A possessive one ("*+") has not.
   int repeated(int child) {
     if (failed_ || !more()) return child;
@@ -134,12 +152,13 @@ class PatternBuilder {
     } else if (!take('*')) {
       return child;
     }
-    take('?');
+    const bool lazy = take('?');
     if (more() && one_of(source_[at_], "*+?{")) return fail();
+    if (nodes_[child].kind == Kind::kAssertion) return fail();  // to Python there is nothing
     // Python stops a loop whose body matched the empty word, which is not the language's rule.
     if (nodes_[child].nullable && high != 1) return fail();
     const bool nullable = low == 0 || nodes_[child].nullable;
-    return add({Kind::kRepeat, -1, {child}, low, high, nullable});
+    return add({Kind::kRepeat, -1, {child}, low, high, nullable, lazy});
   }
 
   // {m}, {m,}, {,n} and {m,n}, behind the bracket.  Python takes any other text there literally.
@@ -233,6 +252,7 @@ class PatternBuilder {
     const Node& node = nodes_[at];
     switch (node.kind) {
       case Kind::kSet:
+      case Kind::kAssertion:
         return add_state({node.set, next, -1});
       case Kind::kSequence:
         for (auto child = node.children.rbegin(); child != node.children.rend(); ++child)
@@ -248,27 +268,31 @@ class PatternBuilder {
         break;
     }
     const int body = node.children[0];
+    const bool lazy = node.lazy;
     std::int32_t out = next;
     if (node.high < 0) {
-      out = add_state({Pattern::kSplit, -1, next});
+      out = add_state({Pattern::kSplit, next, next});
       const std::int32_t begin = write(body, out);
-      out_.states_[out].next = begin;
+      (lazy ? out_.states_[out].other : out_.states_[out].next) = begin;
     }
-    for (int k = node.low; k < node.high && !failed_; ++k)
-      out = add_state({Pattern::kSplit, write(body, out), next});
+    for (int k = node.low; k < node.high && !failed_; ++k) {
+      const std::int32_t begin = write(body, out);
+      out = add_state({Pattern::kSplit, lazy ? next : begin, lazy ? begin : next});
+    }
     for (int k = 0; k < node.low && !failed_; ++k) out = write(body, out);
     return out;
   }
 
   const std::vector<char32_t>& source_;
+  const bool search_;
   std::size_t at_ = 0;
   bool failed_ = false;
   std::vector<Node> nodes_;
   Pattern out_;
 };
 
-std::optional<Pattern> Pattern::compile(const std::vector<char32_t>& source) {
-  return PatternBuilder(source).build();
+std::optional<Pattern> Pattern::compile(const std::vector<char32_t>& source, bool search) {
+  return PatternBuilder(source, search).build();
 }
 
 // The states that can be reached from one without reading.

@@ -2,8 +2,12 @@
 //
 // `re.fullmatch` of such an expression asks whether a word belongs to the language, whatever the
 // order in which alternatives are tried, so an automaton gives the same answer.  Everything else
-// (anchors, references, look-around, flags, named groups, escapes with numbers, and repeated
-// expressions that match the empty string) is refused rather than guessed.
+// (references, look-around, flags, named groups, escapes with numbers, and repeated expressions
+// that match the empty string) is refused rather than guessed.
+//
+// `re.finditer` depends on that order, and may use anchors and word boundaries.  A search tries the
+// alternatives as Python does, but never twice the same state at the same character, so that its
+// time is linear in the text where Python's is exponential.
 #pragma once
 
 #include <array>
@@ -28,8 +32,9 @@ struct CharacterSet {
 
 class Pattern {
  public:
-  // Nothing if the expression is wrong, too large, or not in the part that is understood.
-  static std::optional<Pattern> compile(const std::vector<char32_t>& source);
+  // Nothing if the expression is wrong, too large, or not in the part that is understood.  Only a
+  // pattern to search with may have anchors (^ $ \A \Z) and word boundaries (\b \B).
+  static std::optional<Pattern> compile(const std::vector<char32_t>& source, bool search = false);
 
   // Whether the whole word matches.  Remembers the states that it met: not for two threads at once.
   bool matches(const std::vector<char32_t>& word, const Characters& characters);
@@ -46,13 +51,23 @@ class Pattern {
   }
   bool accepts(std::int32_t state) const { return accepts_[state]; }
 
+  // The matches of `re.finditer` that are not empty.  False if it would take more than `most` bytes
+  // to remember what was tried: one bit for each state and each character ahead of the last match.
+  using Spans = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  bool find(const std::vector<char32_t>& text, const Characters& characters, std::size_t most,
+            Spans& out) const;
+
  private:
   friend class PatternBuilder;
+  friend class PatternSearch;
   static constexpr std::size_t kMostStates = 512;  // of the deterministic automaton, at a time
 
   // A state of the nondeterministic automaton reads a character of a set and goes to `next`
-  // (set >= 0), goes to `next` or `other` without reading (kSplit), or accepts.
+  // (set >= 0), goes to `next` or else to `other` without reading (kSplit), accepts, or goes to
+  // `next` without reading where an assertion holds.
   static constexpr std::int32_t kSplit = -1, kAccept = -2;
+  static constexpr std::int32_t kAtStart = -3, kAtEnd = -4, kBeforeEnd = -5;  // \A, \Z, $
+  static constexpr std::int32_t kBoundary = -6, kNoBoundary = -7;             // \b, \B
   struct State {
     std::int32_t set, next, other;
   };

@@ -227,8 +227,15 @@ class Pattern:
     """A regular expression of the part that is a regular language."""
 
     @staticmethod
-    def compile(source: str) -> Pattern:
-        """A pattern, or None if the expression is not of that part."""
+    def compile(source: str, search: bool = False) -> Pattern:
+        """
+        A pattern, or None if the expression is not of that part.  One to search with may have anchors and word boundaries, and is only for that.
+        """
+
+    def find(self, text: str, characters: Characters, most: int) -> list[tuple[int, int]] | None:
+        """
+        The spans of re.finditer that are not empty, in linear time; None if that takes more than `most` bytes.
+        """
 
     def fullmatch(self, word: str, characters: Characters) -> bool:
         """Whether the whole word matches."""

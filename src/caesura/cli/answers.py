@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from caesura.cli.measuring import same_number, same_tokens
+from caesura.cli.model_files import is_model, load_model
 from caesura.cli.output import warn
-from caesura.cli.reading import (
-    Reading,
-    conlleval_options,
-    is_model,
-    labelled,
-    load_model,
-    naming,
-    read,
-    report_notes,
-)
+from caesura.cli.progress import Ticker, listed
+from caesura.cli.reading import Reading, conlleval_options, labelled, naming, read, report_notes
 from caesura.corpora import SideBySide, detect, read_conlleval
 from caesura.corpora.corpus import OnError
 from caesura.documents import Document, Tokeniser
@@ -28,6 +21,7 @@ from caesura.segments import Segment
 __all__ = ["Found", "Gold", "System", "answered", "confident", "gold_of", "side_by_side"]
 
 Found = list[list[Segment]]  # of each sequence
+PART = 1000  # sequences that are asked about at a time
 _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
 
 
@@ -69,7 +63,7 @@ class Gold(NamedTuple):
 def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
     """Read labelled sequences, and note the places of those that cannot be read."""
     corpus = read(path, reading, tokeniser=tokeniser)
-    documents = list(corpus)
+    documents = listed(corpus, path)
     report_notes(corpus, path)
     labelled(documents, path)
     left_out = set(corpus.notes.skipped_at)
@@ -108,6 +102,19 @@ def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bo
         return True
 
 
+def _in_parts(
+    ask: Callable[[list[Document]], list[Any]], gold: list[Document], name: str
+) -> list[Any]:
+    """Return the answers to sequences from the file `name`, and show how many there are."""
+    found: list[Any] = []
+    with Ticker(stage="segmenting", total=len(gold)) as ticker:
+        for first in range(0, len(gold), PART):
+            with naming(name, first=first):
+                found += ask(gold[first : first + PART])
+            ticker(len(found))
+    return found
+
+
 class System:
     """A model, or a file with its predictions.
 
@@ -127,8 +134,7 @@ class System:
 
     def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
         """Return what a model says, and how sure it is of each segment."""
-        with naming(name):
-            answers = confident(self.model, gold)
+        answers = _in_parts(lambda some: confident(self.model, some), gold, name)
         segments = [[one.segment for one in some] for some in answers]
         return segments, [[one.probability for one in some] for some in answers]
 
@@ -138,9 +144,7 @@ class System:
         None stands for a prediction that was left out because it cannot be read.
         """
         if self.model is not None:
-            with naming(name):
-                found: list[list[Segment] | None] = self.model.predict(gold.documents)
-            return found
+            return _in_parts(self.model.predict, gold.documents, name)
         own = _placed(self.path, reading)
         places = gold.places
         if own.total != gold.total:  # what was left out of gold may never have been predicted

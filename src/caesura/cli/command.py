@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, get_type_hints
 
 from caesura.cli.output import reporting
+from caesura.cli.progress import showing
 
 __all__ = ["Command", "command"]
 
@@ -44,7 +45,7 @@ def command(example: str) -> Callable[[Command], Command]:
             for name, kind in groups.items():
                 fields = {field: given.pop(field) for field in kind._fields}
                 given[name] = kind(**fields)
-            with reporting():
+            with reporting(), showing():
                 run(**given)
 
         called.__name__, called.__doc__, called.__module__ = run.__name__, _help(run), __name__

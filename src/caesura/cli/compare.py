@@ -8,8 +8,9 @@ import typer
 
 from caesura.cli.answers import System, answered, gold_of
 from caesura.cli.command import command
+from caesura.cli.model_files import Trust
 from caesura.cli.output import Json, emit, say, table
-from caesura.cli.reading import Reading, Trust
+from caesura.cli.reading import Reading
 
 __all__ = ["compare"]
 

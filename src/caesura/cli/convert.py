@@ -10,8 +10,10 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.output import Json, check_output, emit, note, warn, written
+from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, read, report_notes, write_corpus
 from caesura.corpora import detect
+from caesura.corpora.metering import metered
 from caesura.documents import Document
 from caesura.errors import counted
 
@@ -39,6 +41,7 @@ def convert(
     form: Annotated[
         str | None, typer.Option(help="JSON lines with tokens, or text with spans of characters.")
     ] = None,
+    quiet: Quiet = False,
     reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
     json: Json = False,
 ) -> None:
@@ -46,6 +49,7 @@ def convert(
 
     The formats are those that the names of the files tell, unless --format and --to do.
     """
+    hush(quiet)
     if json and output == "-":
         wrong = "it prints counts, and the sequences go to stdout too; give a file as OUT"
         raise typer.BadParameter(wrong, param_hint="--json")
@@ -58,11 +62,13 @@ def convert(
     carried: dict[str, None] = {}
 
     def documents() -> Iterator[Document]:
-        for document in corpus:
+        for count, document in enumerate(corpus, 1):
             carried.update(dict.fromkeys(document.carried))
+            if count % 256 == 0:
+                ticker(count, share=meter.share())
             yield document
 
-    with written(output):
+    with written(output), metered() as meter, Ticker(stage="converting") as ticker:
         count = write_corpus(output, documents(), to, **given)
     form = to or ("brat" if os.path.isdir(output) else detect(output) if output != "-" else "")
     if carried and form not in ("jsonl", *CARRYING):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from caesura.cli.output import visible
 from caesura.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -181,7 +182,12 @@ def _console(silent: bool) -> Console:
 
     seen = sys.stdout.isatty()
     return Console(
-        quiet=silent, highlight=False, soft_wrap=not seen, no_color=None if seen else True
+        quiet=silent,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=not seen,
+        no_color=None if seen else True,
     )
 
 
@@ -259,12 +265,13 @@ def _show_database(screen: Console, outcome: Outcome) -> None:
     stored = outcome.stored
     screen.print(
         f"All {stored.rows} references in unseen styles are rows of the table {TABLE} in "
-        f"{stored.path}, {stored.review} of them marked for review. A question to it:"
+        f"{visible(str(stored.path))}, {stored.review} of them marked for review. A question "
+        "to it:"
     )
     if stored.kind == "SQLite":
         screen.print("It is a file of SQLite; with caesura[records] installed it is one of DuckDB.")
     screen.print()
-    screen.print(QUERY, style="bold", markup=False)
+    screen.print(QUERY, style="bold")
     names, rows = ask(stored)
     for line in _columns([names, *rows]):
         screen.print(Text(line, no_wrap=True, overflow="ellipsis"))
@@ -293,7 +300,7 @@ def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
         f"\nOf all {worth.segments} fields in unseen styles, {worth.flagged} have a ?, and "
         f"{worth.flagged_wrong} of these are wrong. Of the others, "
         f"{100 * worth.passed_right:.1f} % are right.\nThe ten as a table, a column for each "
-        f"field: {output / ROWS}"
+        f"field: {visible(str(output / ROWS))}"
     )
     _show_database(screen, outcome)
     screen.print("\nTo try next:")
@@ -308,7 +315,7 @@ def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
         f"load {path(MODEL)} {path(TEXTS)} --into {path('my.duckdb')}",
         f"train {path(TRAIN)} --dev {path(DEV)} --config {path(SETTINGS)} -o {path('my.model')}",
     ):
-        screen.print(f"  {_program()} {line}", soft_wrap=True, markup=False, style="bold")
+        screen.print(visible(f"  {_program()} {line}"), soft_wrap=True, style="bold")
 
 
 def _doubtful(outcome: Outcome) -> tuple[str, str]:

@@ -11,8 +11,10 @@ import typer
 from caesura.cli import measuring
 from caesura.cli.answers import System, answered, gold_of, side_by_side
 from caesura.cli.command import command
+from caesura.cli.model_files import Trust, is_model
 from caesura.cli.output import Json, check_apart, check_output, emit, say, written
-from caesura.cli.reading import Reading, Trust, is_model
+from caesura.cli.progress import Quiet, hush
+from caesura.cli.reading import Reading
 from caesura.cli.writing import as_written
 from caesura.corpora.files import writing
 from caesura.documents import Document
@@ -72,6 +74,7 @@ class Showing(NamedTuple):
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling.")] = 0
     threads: Annotated[int | None, typer.Option(help="Threads of a model.")] = None
     trust: Trust = False
+    quiet: Quiet = False
 
 
 @command(
@@ -100,6 +103,7 @@ def evaluate(
 
     A segment is right if its start, its end and its label are, as conlleval and seqeval count.
     """
+    hush(showing.quiet)
     _check(showing)
     check_apart((showing.html,), (first, second, showing.train))
     answers = _answers(first, second, showing, reading)

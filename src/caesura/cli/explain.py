@@ -9,8 +9,9 @@ import typer
 
 from caesura.cli.answers import confident
 from caesura.cli.command import command
+from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import Json, emit, say, table
-from caesura.cli.reading import Trust, load_model, naming, tokeniser_of
+from caesura.cli.reading import naming, tokeniser_of
 from caesura.cli.writing import as_written, field_text
 from caesura.documents import Document
 from caesura.errors import InvalidInput

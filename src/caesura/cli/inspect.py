@@ -12,8 +12,8 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.inspect_neural import inspect_neural
+from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import Json, emit, note, say, table
-from caesura.cli.reading import Trust, load_model
 from caesura.errors import InvalidInput
 from caesura.models.estimator import fitted_of
 

@@ -13,8 +13,9 @@ import typer
 from caesura.cli.choices import OWN, Choices, chosen, estimator
 from caesura.cli.command import command
 from caesura.cli.neural import NEURAL
-from caesura.cli.output import Json, Ticker, check_apart, emit, note, say, table
+from caesura.cli.output import Json, check_apart, check_output, emit, note, say, table
 from caesura.cli.plot import characters, picture
+from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, labelled, naming, read_all
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
@@ -45,6 +46,7 @@ class Curve(NamedTuple):
     png: Annotated[
         Path | None, typer.Option(help="Draw the curves into this file, with matplotlib.")
     ] = None
+    quiet: Quiet = False
 
 
 class Point(NamedTuple):
@@ -71,7 +73,10 @@ def learning_curve(
 
     A curve that still rises at its end says that more labelled data would help.
     """
+    hush(curve.quiet)
     choices = chosen(settings, reading.tokeniser)
+    if curve.png is not None:
+        check_output(curve.png)
     check_apart((curve.png,), (train, curve.test, *files_of(settings, choices)))
     kinds = _kinds(curve.models, choices)
     cutter = choices.get("tokeniser")
@@ -151,7 +156,7 @@ def _measured(
     points: list[Point] = []
     done = 0
     try:
-        with Ticker(what=f"of {len(sizes) * len(models) * repeats} fits") as ticker:
+        with Ticker(what="fits", total=len(sizes) * len(models) * repeats) as ticker:
             for size in sizes:
                 for kind, model in models.items():
                     scores, segments = [], 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -11,9 +10,10 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.knowing import known_of
-from caesura.cli.output import Json, Ticker, emit, note, say, warn
+from caesura.cli.model_files import Trust, load_model
+from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.piping import piped_format
-from caesura.cli.reading import Trust, load_model
+from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.rules import Rules
 from caesura.errors import CaesuraError, InvalidInput, counted
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["load"]
 
-EVERY = 30.0  # seconds between lines of progress where nobody watches a terminal
 SAME = ("batch", "carry", "format", "into", "split", "table", "threshold", "wait")
 ARGUMENTS = {name: f"--{name}" for name in SAME}  # of the library, and what they are here
 ARGUMENTS |= {"text_column": "--text-column", "id_column": "--id-column", "source": "INPUT"}
@@ -125,6 +124,7 @@ class Work(NamedTuple):
     ] = 5000
     threads: Annotated[int | None, typer.Option(help="Threads; all cores where not given.")] = None
     trust: Trust = False
+    quiet: Quiet = False
 
 
 @command(
@@ -150,6 +150,7 @@ def load(
     """
     from caesura import records
 
+    hush(work.quiet)
     loaded = load_model(model, work.threads, trust=work.trust)
     if input == "-" and given.format is None:
         asked = (given.text_column, given.id_column, given.carry)
@@ -203,10 +204,10 @@ def _with_options(error: CaesuraError) -> CaesuraError:
 
 
 class _Shown:
-    """Progress: a line that changes on a terminal, and a line now and then elsewhere."""
+    """Progress, and first of all which column has the text."""
 
     def __init__(self, ticker: Ticker) -> None:
-        self._ticker, self._last = ticker, time.monotonic()
+        self._ticker = ticker
         self._begun = False
 
     def __call__(self, progress: Progress) -> None:
@@ -220,9 +221,6 @@ class _Shown:
             percent = min(100 * progress.records / progress.total, 100)
             share = f"{percent:.0f} %, {_duration(progress.left)} left"
         self._ticker(progress.records, share)
-        if not self._ticker.show and time.monotonic() - self._last >= EVERY:
-            self._last = time.monotonic()
-            note(f"{counted(progress.records, 'record')} done" + (f", {share}" if share else ""))
 
 
 def _duration(seconds: float) -> str:

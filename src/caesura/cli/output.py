@@ -6,8 +6,8 @@ import contextlib
 import json
 import os
 import sys
-import time
 import traceback
+import unicodedata
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Json",
-    "Ticker",
     "Wrong",
     "check_apart",
     "check_output",
@@ -32,6 +31,7 @@ __all__ = [
     "say",
     "silence",
     "table",
+    "visible",
     "warn",
     "written",
 ]
@@ -60,7 +60,7 @@ def say(line: str = "", style: str | None = None) -> None:
     """
     console = _console(sys.stdout)
     with console.capture() as captured:
-        console.print(line, style=style, soft_wrap=True)
+        console.print(visible(line), style=style, soft_wrap=True)
     _put(captured.get())
 
 
@@ -88,12 +88,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = [[_visible(cell) for cell in row] for row in rows]
+    shown = [[_cell(cell) for cell in row] for row in rows]
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for k, name in enumerate(header):
         numbers = all(_is_number(row[k]) for row in shown)
         grid.add_column(
-            Text(name),
+            Text(_cell(name)),
             justify="right" if numbers and shown else "left",
             overflow="fold",
             no_wrap=numbers,
@@ -125,10 +125,31 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _visible(cell: object) -> str:
-    """Return a cell as text in which nothing steers a terminal."""
-    text = f"{cell:,}" if isinstance(cell, int) and not isinstance(cell, bool) else str(cell)
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def _cell(value: object) -> str:
+    """Return a cell of a table, on one line."""
+    text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def visible(text: str) -> str:
+    r"""Return a text in which nothing but line ends and tabs steers a terminal.
+
+    Labels, tokens and names of files come from whoever made the data, and may contain sequences
+    that move the cursor, hide text or set the title of a window.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[2Jb\u202ec"))
+    a\x1b[2Jb\u202ec
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if _is_harmless(c) else c.encode("unicode_escape").decode() for c in text)
+
+
+def _is_harmless(c: str) -> bool:
+    """Say whether a character is shown as itself: also spaces, and joiners inside words."""
+    return c.isprintable() or c in "\n\t\u200c\u200d" or unicodedata.category(c) == "Zs"
 
 
 def _finite(data: Any) -> Any:
@@ -149,7 +170,7 @@ def _finite(data: Any) -> Any:
 
 def note(line: str, style: str | None = None) -> None:
     """Print a line on stderr."""
-    _console(sys.stderr).print(line, style=style, soft_wrap=True)
+    _console(sys.stderr).print(visible(line), style=style, soft_wrap=True)
 
 
 def warn(line: str) -> None:
@@ -215,6 +236,10 @@ def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
         what = "is in a folder that does not exist; give the name of a file to write"
         raise InvalidInput(f"{name}: {what}")
+    if not os.path.isdir(name):
+        from caesura.corpora.temporary import check_writable
+
+        check_writable(name)
 
 
 def check_apart(
@@ -277,48 +302,6 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
             raise
         shown = "standard output" if name == "-" else name
         raise OSError(error.errno, error.strerror, shown) from error
-
-
-class Ticker:
-    """Show on stderr how many sequences are done, and how fast.
-
-    Parameters
-    ----------
-    show : bool, optional
-        Where not given, only if stderr is a terminal.
-    what : str
-        What is counted.
-
-    Examples
-    --------
-    >>> with Ticker(show=False) as ticker:
-    ...     ticker(1000)
-    """
-
-    def __init__(self, show: bool | None = None, what: str = "sequences") -> None:
-        self.show = sys.stderr.isatty() if show is None else show
-        self._what, self._began = what, time.perf_counter()
-        self._live: Any = None
-
-    def __enter__(self) -> Ticker:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def __call__(self, count: int, more: str = "") -> None:
-        """Show this count in place of the last."""
-        if not self.show:
-            return
-        if self._live is None:
-            from rich.live import Live
-
-            self._live = Live(console=_console(sys.stderr), auto_refresh=False, transient=True)
-            self._live.start()
-        pace = count / max(time.perf_counter() - self._began, 1e-9)
-        self._live.update(f"{count:,} {self._what}  {pace:,.1f} in a second  {more}", refresh=True)
 
 
 def _said(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Corpora and models as commands read them: the options, the files, and what was left out.
+"""Corpora as commands read them: the options, the files, and what was left out.
 
 All that depends on how `caesura.corpora` reads is in this module.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,18 +17,17 @@ import typer
 from caesura import corpora
 from caesura.cli.output import REPAIR, note, warn
 from caesura.cli.piping import piped_format
+from caesura.cli.progress import listed
 from caesura.documents import Document
-from caesura.errors import CaesuraError, InvalidInput, message
+from caesura.documents.tokenisers import is_linear
+from caesura.errors import CaesuraError, InvalidInput
 from caesura.segments.tags import READ_ILL_FORMED
 
 __all__ = [
     "Reading",
-    "Trust",
     "base_name",
     "conlleval_options",
-    "is_model",
     "labelled",
-    "load_model",
     "naming",
     "read",
     "read_all",
@@ -37,14 +36,10 @@ __all__ = [
     "write_corpus",
 ]
 
-Trust = Annotated[
-    bool, typer.Option("--trust", help="Import the Python functions that the model file names.")
-]
 PANEL = "Reading"
 SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item for each
 TOKENISERS = ("words", "whitespace", "characters")
 PACKED = (".gz", ".bz2", ".xz")
-MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
 
 
 _option = functools.partial(typer.Option, rich_help_panel=PANEL)
@@ -128,7 +123,19 @@ def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
     """
     if given is None or not given.startswith("regex:"):
         return given
-    return {"regex": given.removeprefix("regex:")}
+    regex = given.removeprefix("regex:")
+    _warn_of_backtracking(regex)
+    return {"regex": regex}
+
+
+@functools.cache
+def _warn_of_backtracking(regex: str) -> None:
+    """Warn once of a regular expression that may take very long."""
+    if not is_linear(regex):
+        warn(
+            f"--tokeniser: {regex} has references, look-around, flags, named groups, or repeats "
+            "what may be empty; such expressions may take time that is exponential in the text"
+        )
 
 
 def read(
@@ -253,7 +260,7 @@ def read_all(
 ) -> list[Document]:
     """Return all documents of a file, and say what was left out."""
     corpus = read(path, reading, tokeniser=tokeniser, format=format)
-    documents = list(corpus)
+    documents = listed(corpus, path)
     report_notes(corpus, path)
     return documents
 
@@ -361,49 +368,3 @@ def _file_of(files: Sequence[tuple[str, int]], index: int) -> tuple[str, int]:
             return name, index
         index -= count
     return files[-1][0], index
-
-
-# ---- models --------------------------------------------------------------------------------------
-
-
-def is_model(path: str | Path) -> bool:
-    """Say whether a file is a model.
-
-    Examples
-    --------
-    >>> is_model(__file__)
-    False
-    """
-    try:
-        if not Path(path).is_file():
-            return False
-        with open(path, "rb") as file:
-            return file.read(8 + len(MODEL_MARK))[8:] == MODEL_MARK
-    except OSError:
-        return False
-
-
-def load_model(
-    path: str | Path, threads: int | None = None, *, trust: bool = False, **changed: Any
-) -> Any:
-    """Return the model in a file, with some parameters changed."""
-    from caesura.models import load
-
-    if not Path(path).exists():
-        raise InvalidInput(f"{path}: no such file; give a model that caesura train wrote")
-    if not is_model(path):
-        raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
-    model = load(path, trust)
-    if not hasattr(model, "kind"):
-        raise InvalidInput(
-            f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "
-            "with caesura.load"
-        )
-    given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
-    return model.set_params(n_threads=_threads(threads), verbose=False, **given)
-
-
-def _threads(threads: int | None) -> int | None:
-    if threads is not None and not 1 <= threads <= 1024:
-        raise InvalidInput(message("--threads", threads, "1 to 1024", "leave it out for all cores"))
-    return threads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ from caesura.corpora.cells import cells_of
 from caesura.corpora.columns import Columns, renamed
 from caesura.corpora.files import writing
 from caesura.corpora.sinks import writing_table
+from caesura.corpora.temporary import scratch
 
 __all__ = ["CHECKED", "DOUBTFUL", "ROW", "Review"]
 
@@ -42,7 +42,7 @@ class Review:
         self.path, self.style, self.threshold = path, style, threshold
         self.form = form_of(path, "jsonl")
         self.count = 0
-        self._kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the review
+        self._kept = scratch()
         self._order: list[tuple[float, int, int]] = []  # how sure, number, where it is kept
 
     def __enter__(self) -> Review:

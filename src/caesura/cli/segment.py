@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -17,13 +17,16 @@ import typer
 from caesura.cli.answers import confident
 from caesura.cli.command import command
 from caesura.cli.forms import TABLES, Answer, Style, beside, check_form, form_of
-from caesura.cli.output import Json, Ticker, check_apart, check_output, emit, note, warn, written
-from caesura.cli.reading import Reading, Trust, load_model, naming, read, report_notes
+from caesura.cli.model_files import Trust, load_model
+from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
+from caesura.cli.progress import Quiet, Ticker, hush
+from caesura.cli.reading import Reading, naming, read, report_notes
 from caesura.cli.reviewing import FORMS as REVIEWS
 from caesura.cli.reviewing import Review
 from caesura.cli.rules import Rules
 from caesura.cli.writing import write
 from caesura.corpora.files import Together
+from caesura.corpora.metering import metered
 from caesura.documents import Document
 from caesura.errors import CaesuraError, Impossible, InvalidInput, counted
 from caesura.normalisers import normaliser
@@ -77,6 +80,7 @@ class Asking(NamedTuple):
     ] = 1000
     threads: Annotated[int | None, typer.Option(help="Threads; all cores where not given.")] = None
     trust: Trust = False
+    quiet: Quiet = False
 
 
 @command(
@@ -104,6 +108,7 @@ def segment(
     places once all are complete. Other columns of the input are carried through unchanged. JSON
     lines, CoNLL and tables are forms that caesura train reads.
     """
+    hush(asking.quiet)
     form, review = _checked(asking, output, json)
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
@@ -116,10 +121,15 @@ def segment(
         aside = None
         if review is not None:
             aside = stack.enter_context(Review(review, style, asking.threshold or 0.0))
-        quiet = output == "-" and sys.stdout.isatty()
-        ticker = stack.enter_context(Ticker(show=False if quiet else None))
+        answering = output == "-" and sys.stdout.isatty()
+        ticker = stack.enter_context(Ticker(False if answering else None, stage="segmenting"))
+        meter = stack.enter_context(metered())
+
+        def progress(count: int) -> None:
+            ticker(count, share=meter.share())
+
         with written(output):
-            run.written = write(output, form, run.batches(iter(corpus), aside, ticker), style)
+            run.written = write(output, form, run.batches(iter(corpus), aside, progress), style)
         if aside is not None:
             with written(aside.path):
                 aside.write(style.columns())
@@ -207,7 +217,7 @@ class _Run:
         self.carried: list[str] = []  # what the first sequences carry along
 
     def batches(
-        self, documents: Iterator[Document], aside: Any, ticker: Ticker
+        self, documents: Iterator[Document], aside: Any, progress: Callable[[int], None]
     ) -> Iterator[Sequence[Answer]]:
         """Yield answers, without those that go aside for review."""
         while some := list(itertools.islice(documents, self.asking.batch)):
@@ -216,7 +226,7 @@ class _Run:
             answers = self._answers(some, rules)
             numbers = {id(document): i for i, document in enumerate(some, self.sequences + 1)}
             self.sequences += len(some)
-            ticker(self.sequences)
+            progress(self.sequences)
             kept = []
             for answer in answers:
                 if aside is not None and self._doubtful(answer):

@@ -15,16 +15,10 @@ from caesura.cli import corpus_summary, measuring, training
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
 from caesura.cli.knowing import values_of, with_known
+from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
-from caesura.cli.reading import (
-    Reading,
-    Trust,
-    labelled,
-    load_model,
-    naming,
-    read_all,
-    report_notes,
-)
+from caesura.cli.progress import Quiet, hush
+from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.documents import Document, Tokeniser
@@ -70,7 +64,7 @@ class Run(NamedTuple):
         Path | None,
         typer.Option(help="Held-out sequences from which probabilities learn what they mean."),
     ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False
+    quiet: Quiet = False
 
 
 @command(
@@ -120,6 +114,7 @@ def train(
     Shows the data, then the progress, then scores on the development data. Ctrl-C leaves a
     checkpoint, from which --resume goes on.
     """
+    hush(run.quiet)
     check_output(output)
     choices = chosen(settings, reading.tokeniser)
     others = (dev, run.calibrate, run.warm_start, *files_of(settings, choices))
@@ -150,8 +145,7 @@ def train(
             model.calibrate(labelled(held_out, run.calibrate))
     plain = {"verbose": False, "n_threads": None, "warm_start": False}
     model.set_params(**{name: plain[name] for name in plain if name in model.get_params()})
-    with written(output):
-        model.save(output)
+    _save(model, output, checkpoint)
     if run.checkpoint is None:
         checkpoint.unlink(missing_ok=True)
     _report(model, corpora, output, seconds, json)
@@ -283,16 +277,34 @@ def _fit(model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path) -> No
         if not going_on or error.argument != "checkpoint":
             raise
         raise _foreign(checkpoint, error) from None
+    except OSError:
+        if reached and checkpoint.exists():
+            _note_kept(checkpoint, "training stopped")
+        raise
     except KeyboardInterrupt:
         if not checkpoint.exists():
             note("interrupted before the first iteration; there is nothing to go on from")
         else:
-            words = [word for word in sys.argv[1:] if word not in ("--resume", "--restart")]
-            again = shlex.join(["caesura", *words, "--resume"])
-            after = f" after iteration {reached}" if reached else ""
-            note(f"interrupted{after}; {checkpoint} is kept; go on with:")
-            note(f"  {again}")
+            _note_kept(checkpoint, "interrupted" + f" after iteration {reached}" * bool(reached))
         raise typer.Exit(130) from None
+
+
+def _save(model: Any, output: Path, checkpoint: Path) -> None:
+    """Write the model; where that fails, what was learnt is in the checkpoint."""
+    try:
+        with written(output):
+            model.save(output)
+    except OSError:
+        if checkpoint.exists():
+            _note_kept(checkpoint, "the model is complete, but cannot be written")
+        raise
+
+
+def _note_kept(checkpoint: Path, why: str) -> None:
+    """Say how to go on from the checkpoint."""
+    words = [word for word in sys.argv[1:] if word not in ("--resume", "--restart")]
+    note(f"{why}; {checkpoint} is kept; go on with:")
+    note(f"  {shlex.join(['caesura', *words, '--resume'])}")
 
 
 def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:

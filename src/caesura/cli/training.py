@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from caesura import corpora
 from caesura.cli.output import note
+from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
 from caesura.cli.reviewing import CHECKED, checked_rows
 from caesura.documents import Document
@@ -55,7 +56,7 @@ def read_training(
     order: dict[str, None] = {}
     for path in paths:
         corpus = read(path, reading, tokeniser=tokeniser)
-        some = list(corpus)
+        some = listed(corpus, path)
         report_notes(corpus, path)
         _check_labelled(some, corpus, path)
         order.update(dict.fromkeys(corpus.columns.labels if corpus.columns else ()))
@@ -87,21 +88,21 @@ def _corrected(path: str, reading: Reading, tokeniser: Any, known: list[str]) ->
     form = corpora.detect(path) if path != "-" else "csv"
     if form not in TABLES:
         corpus = read(path, reading._replace(format=None), tokeniser=tokeniser)
-        documents = list(corpus)
+        documents = listed(corpus, path)
         report_notes(corpus, path)
         return labelled(documents, path)
     names = _names(path, form, reading)
     labels = [label for label in known if label in names]
     if not labels:
-        listed = ", ".join(map(repr, names[:12]))
+        shown = ", ".join(map(repr, names[:12]))
         raise InvalidInput(
-            f"{path}: got the columns {listed}, expected columns of labels that TRAIN has: "
+            f"{path}: got the columns {shown}, expected columns of labels that TRAIN has: "
             f"{', '.join(known[:12])}; rename the columns"
         )
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
     corpus = read(path, own, tokeniser=tokeniser, labels=labels)
-    documents = list(corpus)
+    documents = listed(corpus, path)
     report_notes(corpus, path)
     marked = checked_rows(labelled(documents, path))
     if CHECKED not in names:

@@ -13,7 +13,6 @@ from caesura.cli.choices import Choices, chosen, estimator, kind_of
 from caesura.cli.command import command
 from caesura.cli.output import (
     Json,
-    Ticker,
     check_apart,
     check_output,
     emit,
@@ -23,6 +22,7 @@ from caesura.cli.output import (
     warn,
     written,
 )
+from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, labelled, naming, read_all
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings
@@ -61,6 +61,7 @@ class Search(NamedTuple):
         Path | None,
         typer.Option("--output", "-o", help="TOML file for the best, for train --config."),
     ] = None
+    quiet: Quiet = False
 
 
 class Result(NamedTuple):
@@ -94,6 +95,7 @@ def tune(
     All other settings are those of train, and stay the same. Ctrl-C ends the search with the best
     so far.
     """
+    hush(search.quiet)
     base = chosen(settings, reading.tokeniser)
     seed = int(base.get("random_state", 0))
     usual = NEURAL if kind_of(base) == "neural" else DEFAULT
@@ -139,7 +141,7 @@ def _search(
     results: list[Result] = []
     done = 0
     try:
-        with Ticker(what=f"of {len(tried) * len(parts)} fits") as ticker:
+        with Ticker(what="fits", total=len(tried) * len(parts)) as ticker:
             for choices in tried:
                 scores = []
                 for rest, held_out in parts:

@@ -8,7 +8,6 @@ import contextvars
 import gzip
 import io
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -19,6 +18,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
 
+from caesura.corpora.metering import meter
+from caesura.corpora.temporary import Beside, named_errors, opened
 from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
@@ -145,7 +146,10 @@ class Source:
         self._used = True
         if self.path == "-":
             return contextlib.nullcontext(sys.stdin.buffer)
-        return open(self.path, "rb")
+        file = open(self.path, "rb")  # noqa: SIM115 - whoever asked closes it
+        if not self._once:
+            meter(os.fspath(self.path), file)
+        return file
 
 
 def name_of(path: Name) -> str:
@@ -275,11 +279,11 @@ class Together:
     """
 
     def __init__(self) -> None:
-        self._complete: list[tuple[Path, Path]] = []  # where files are, and their places
+        self._complete: list[Beside] = []
 
-    def add(self, beside: Path, place: Path) -> None:
+    def add(self, beside: Beside) -> None:
         """Take over a file that is complete."""
-        self._complete.append((beside, place))
+        self._complete.append(beside)
 
     def __enter__(self) -> Together:
         self._token = _TOGETHER.set(self)
@@ -287,34 +291,19 @@ class Together:
 
     def __exit__(self, kind: object, *rest: object) -> None:
         _TOGETHER.reset(self._token)
-        done: list[tuple[Path, Path | None]] = []
+        done: list[Beside] = []
         try:
-            for beside, place in self._complete if kind is None else ():
-                old = beside.with_name(f"{beside.name}.old") if place.exists() else None
-                if old is not None:
-                    _link(place, old)
-                    beside.chmod(stat.S_IMODE(place.stat().st_mode))
-                done.append((place, old))
-                beside.replace(place)
+            for beside in self._complete if kind is None else ():
+                beside.keep_old()
+                done.append(beside)
+                beside.put()
         except BaseException:
-            for place, old in done:
-                if old is not None:
-                    old.replace(place)
-                else:
-                    place.unlink(missing_ok=True)
+            for beside in done:
+                beside.undo()
             raise
         finally:
-            for beside, _ in self._complete:
-                beside.unlink(missing_ok=True)
-                beside.with_name(f"{beside.name}.old").unlink(missing_ok=True)
-
-
-def _link(place: Path, old: Path) -> None:
-    """Give a file a second name, or copy it where a file can have only one."""
-    try:
-        os.link(place, old)
-    except OSError:
-        shutil.copy2(place, old)
+            for beside in self._complete:
+                beside.release()
 
 
 @contextlib.contextmanager
@@ -323,40 +312,29 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
 
     So a reader sees the old file or the new one, an error leaves the old one, and a file can be
     written from what is still being read of it. What is no regular file is written directly. Inside
-    `Together`, it is put in its place with the others.
+    `Together`, it is put in its place with the others. Errors of the system name the file.
     """
-    place = Path(os.path.realpath(path))
+    place, shown = Path(os.path.realpath(path)), os.fspath(path)
     if place.exists() and not place.is_file():
-        with open(place, "wb") as file:
+        with opened(place, "wb", shown) as file:
             yield file
         return
-    beside = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
-    kept = False
+    beside, together = Beside(place, shown), _TOGETHER.get()
     try:
-        with _made(beside, path) as file:
+        with beside.file as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
-        together = _TOGETHER.get()
-        if together is not None:
-            together.add(beside, place)
-            kept = True
-            return
-        if place.exists():
-            beside.chmod(stat.S_IMODE(place.stat().st_mode))
-        beside.replace(place)
-    finally:
-        if not kept:
-            beside.unlink(missing_ok=True)
-
-
-def _made(beside: Path, path: Name) -> IO[bytes]:
-    """Open a new file; an error names the file that was asked for."""
-    try:
-        return open(beside, "xb")
-    except OSError as error:
-        error.filename = os.fspath(path)
+            with named_errors(shown):
+                os.fsync(file.fileno())
+        if together is None:
+            beside.put()
+    except BaseException:
+        beside.release()
         raise
+    if together is None:
+        beside.release()
+    else:
+        together.add(beside)
 
 
 @contextlib.contextmanager

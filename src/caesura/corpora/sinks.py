@@ -15,12 +15,12 @@ import json
 import pickle
 import re
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any, Protocol
 
 from caesura.corpora.files import Name, binary_writing, unpacked_suffix
+from caesura.corpora.temporary import scratch
 from caesura.errors import InvalidInput, MissingPackage, TooLarge
 
 __all__ = ["TABLES", "Row", "csv_cell", "csv_line", "table_form", "writing_table"]
@@ -91,7 +91,7 @@ def writing_table(
         kept: Any = None
         known = names is not None and (form != "parquet" or set(names) <= set(types or ()))
         if not known:
-            kept = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
+            kept = scratch()
         made = _Maker(file, form, dict(types or {}), marked, separator)
         sink = made.sink(list(names or ())) if known else None
 
@@ -352,10 +352,10 @@ class _Sheet:
         self.sheet.close()
 
     def close(self) -> None:
-        with tempfile.TemporaryFile() as made:  # which can be sought, unlike a pipe
+        with scratch() as made:  # which can be sought, unlike a pipe
             self.book.properties.created = self.book.properties.modified = _NEVER
             self.book.save(made)
-            with zipfile.ZipFile(made) as old, tempfile.TemporaryFile() as fixed:
+            with zipfile.ZipFile(made) as old, scratch() as fixed:
                 with zipfile.ZipFile(fixed, "w", zipfile.ZIP_DEFLATED) as new:
                     for part in old.infolist():  # the same bytes each time
                         entry = zipfile.ZipInfo(part.filename, _NEVER.timetuple()[:6])

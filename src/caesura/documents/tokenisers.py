@@ -8,12 +8,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from caesura import _kernels
 from caesura.documents.characters import CHARACTERS, is_mark
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, TooLarge, message
 
-__all__ = ["Offsets", "Tokeniser", "align"]
+__all__ = ["Offsets", "Tokeniser", "align", "check_trusted", "is_linear"]
 
 Offsets = tuple[tuple[int, int], ...]
+_MOST_MEMORY = 2**30  # bytes that a search with a regular expression may take
 
 
 @functools.cache
@@ -55,6 +57,49 @@ def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
         ) from None
 
 
+@functools.lru_cache(64)
+def _linear(regex: str, search: bool = True) -> _kernels.Pattern | None:
+    """Return what matches the same in linear time; None if only backtracking does."""
+    return _kernels.Pattern.compile(regex, search)
+
+
+def is_linear(regex: str, search: bool = True) -> bool:
+    """Say whether a regular expression is matched in linear time, or is wrong.
+
+    The kernels do so for what has no references, look-around, flags or named groups, and repeats
+    nothing that may be empty; where whole texts must match, also no anchors and word boundaries.
+
+    Examples
+    --------
+    >>> is_linear("(a+)+$"), is_linear("(a+)+(?=b)")
+    (True, False)
+    """
+    try:
+        re.compile(regex)
+    except re.error:
+        return True
+    return _linear(regex, search) is not None
+
+
+def check_trusted(regex: str, argument: str, search: bool = True) -> None:
+    """Raise if matching an expression, which is not trusted, may take exponential time.
+
+    Examples
+    --------
+    >>> check_trusted("(a+)+(?=b)", "tokeniser")
+    Traceback (most recent call last):
+    caesura.errors.InvalidInput: tokeniser: got the regular expression '(a+)+(?=b)', expected one
+    that is matched in linear time; pass trust=True (--trust on the command line) to use it, if you
+    trust the file
+    """
+    if not is_linear(regex, search):
+        remedy = "pass trust=True (--trust on the command line) to use it, if you trust the file"
+        raise InvalidInput(
+            f"{argument}: got the regular expression {regex!r}, expected one that is matched in "
+            f"linear time; {remedy}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Tokeniser:
     """Cut text into tokens that know where they stand in it.
@@ -66,7 +111,9 @@ class Tokeniser:
         character that is not white space (for Chinese or Japanese). Accents and vowel signs stay
         with their character, apostrophes inside a word with the word.
     regex : str, optional
-        With the name "regex": each match that is not empty is a token.
+        With the name "regex": each match that is not empty is a token. It takes linear time, but
+        for expressions with references, look-around, flags, named groups or repetitions of what
+        may be empty: `re` matches these, which may take exponential time.
 
     Examples
     --------
@@ -113,8 +160,17 @@ class Tokeniser:
         """Return the character span of each token, half-open."""
         if self.regex is None:
             return tuple(CHARACTERS.spans(text, self.name))
-        spans = [match.span() for match in _compiled(self.name, self.regex).finditer(text)]
-        return tuple([(start, end) for start, end in spans if start < end])
+        linear = _linear(self.regex)
+        if linear is None:
+            spans = [match.span() for match in _compiled(self.name, self.regex).finditer(text)]
+            return tuple([(start, end) for start, end in spans if start < end])
+        found = linear.find(text, CHARACTERS, _MOST_MEMORY)
+        if found is None:
+            raise TooLarge(
+                f"text: got {len(text):,} characters, for which the tokeniser {self.regex!r} needs "
+                "more than 1 GiB of memory; cut the text into shorter ones"
+            )
+        return tuple(found)
 
 
 _of_name = functools.lru_cache(maxsize=16)(Tokeniser)

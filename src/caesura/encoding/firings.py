@@ -13,6 +13,7 @@ from caesura.errors import InvalidInput, message
 from caesura.features import Dictionary, Length, Pattern, SegmentFeature, SegmentShape, Text
 from caesura.features.batch import Batch, Firings
 from caesura.features.dictionary import entry_names, finder
+from caesura.features.history import SegmentHistory
 from caesura.features.segment import length_rules
 
 __all__ = ["FiringReader", "read_firings"]
@@ -39,6 +40,8 @@ class FiringReader:
     """
 
     def __init__(self, source: int, feature: SegmentFeature, values: _kernels.Interner) -> None:
+        if isinstance(feature, SegmentHistory):  # which fires where its own feature does
+            feature = feature.feature
         self.source, self.feature, self.values = source, feature, values
         self._fast: Callable[[Batch, _kernels.Firings], None] | None = None
         self._generation = -1  # that of the words of which something is remembered

@@ -14,6 +14,7 @@ from functools import reduce
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from caesura.documents.tokenisers import check_trusted
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import NormalisedColumn, WordColumn
 from caesura.features.dictionary import Dictionary, MatchedColumn, Text
@@ -171,7 +172,8 @@ def from_spec(
         The lexicons by name, as `lexicons_of` gives them.
     trust : bool
         Whether to import the modules of functions that the spec names.  Functions of this library,
-        and those that a feature was made of in this process, need no trust.
+        and those that a feature was made of in this process, need no trust.  Without it, regular
+        expressions that may take exponential time are refused.
 
     Raises
     ------
@@ -337,8 +339,13 @@ def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon], trust: bool
         for name, part in parts.items():
             if not _fits(part, hints[name]):
                 raise TypeError(f"{name} is {part!r}")
-        return kind(**parts)
+        made = kind(**parts)
     except (TypeError, AttributeError) as error:
         expected = f"the fields of {kind.__name__}, which are {', '.join(sorted(known))}"
         remedy = f"a newer version may have written it ({error})"
         raise InvalidInput(message("spec", dict(value), expected, remedy)) from error
+    if not trust and isinstance(made, Pattern):
+        check_trusted(made.pattern, "pattern", search=False)
+    elif not trust and isinstance(made, WordColumn) and made.kind == "matches":
+        check_trusted(str(made.arguments[0]), "pattern", search=False)
+    return made

@@ -6,7 +6,10 @@ and a header that says where each belongs.  Every float comes back with the bits
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
+import sys
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -14,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from caesura import persistence
+from caesura.corpora.temporary import check_writable
 from caesura.errors import InvalidInput, message
 from caesura.learning.agenda import AgendaState
 from caesura.learning.cutting import CutState
@@ -23,7 +27,7 @@ from caesura.learning.objectives import Progress
 from caesura.learning.paths import PathState
 from caesura.learning.sgd import EpochState
 
-__all__ = ["KIND", "OtherRun", "read", "write"]
+__all__ = ["KIND", "OtherRun", "check_room", "read", "write"]
 
 KIND = "training"
 STATES = (State, EpochState, PathState, CutState, DualState, AgendaState)
@@ -63,6 +67,42 @@ def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> No
         "settings": _digests(settings),
     }
     persistence.write(path, KIND, header, arrays)
+
+
+def check_room(path: Path, state: Any, memory: int = 0) -> None:
+    """Raise an error of the system, which names the file, if a checkpoint cannot be written.
+
+    Parameters
+    ----------
+    path : path
+        Where to.
+    state : tuple
+        The state of the optimiser at the start.
+    memory : int
+        How many changes of the weights and of the gradient the state will hold besides.
+
+    Examples
+    --------
+    >>> check_room("no/such/folder/run", (np.zeros(2),))
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no/such/folder/run'
+    """
+    check_writable(path)
+    place = os.path.dirname(os.path.abspath(path))
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    _pack("state", state, arrays)
+    sizes = [array.nbytes for array in arrays.values()]
+    needed = sum(sizes) + 2 * memory * max(sizes, default=0)
+    wrong = None
+    if shutil.disk_usage(place).free < needed:
+        wrong = errno.ENOSPC
+    elif sys.platform != "win32":
+        import resource
+
+        most = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+        wrong = errno.EFBIG if most != resource.RLIM_INFINITY and most < needed else None
+    if wrong is not None:
+        raise OSError(wrong, os.strerror(wrong), os.fspath(path))
 
 
 def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -15,7 +16,7 @@ from caesura.checks import whole
 from caesura.learning import checkpoint as files
 from caesura.learning.objectives import Progress
 
-__all__ = ["Optimiser", "Result", "minimise"]
+__all__ = ["Optimiser", "Result", "minimise", "warn_interrupted"]
 
 Floats = npt.NDArray[np.float64]
 S = TypeVar("S")
@@ -56,8 +57,8 @@ class Result(NamedTuple):
 
     w: Floats  # the last weights, or those with the best score on development data
     objective: float  # with the penalty, of the last weights
-    status: str  # gradient, objective, gap, separated, max_iterations, callback, patience, search
-    # or diverged
+    status: str  # gradient, objective, gap, separated, max_iterations, callback, patience, search,
+    # diverged or interrupted
     history: tuple[Progress, ...]  # one for each iteration
     state: Any  # of the optimiser, to go on from
 
@@ -86,6 +87,7 @@ def minimise(
     checkpoint: str | os.PathLike[str] | None = None,
     save_every: int = 10,
     about: Mapping[str, Any] | None = None,
+    keep_interrupted: bool = False,
 ) -> Result:
     """Run an optimiser to its end.
 
@@ -110,6 +112,10 @@ def minimise(
     about : mapping, optional
         What else the run depends on, such as a checksum of the data; kept in the checkpoint, and
         compared when it is read.
+    keep_interrupted : bool
+        Whether an interruption from the keyboard ends the run with the weights so far, and a
+        warning. It is raised nevertheless before the end of the first iteration, and if there is a
+        checkpoint to go on from.
 
     Returns
     -------
@@ -132,6 +138,8 @@ def minimise(
     run = _started(optimiser, w0, checkpoint, settings)
     if not run.state.status:
         run = run._replace(state=_ended(run, patience, stop=False))
+    if checkpoint is not None:
+        files.check_room(checkpoint, run.state, getattr(optimiser, "memory", 0))
     before = time.perf_counter() - run.seconds
     saved = len(run.history)  # a number: the state itself is large
     try:
@@ -143,11 +151,26 @@ def minimise(
             if checkpoint is not None and len(run.history) % save_every == 0:
                 files.write(checkpoint, run._asdict(), settings)
                 saved = len(run.history)
+    except KeyboardInterrupt:
+        if not keep_interrupted or checkpoint is not None or not run.history:
+            raise
+        run = run._replace(state=run.state._replace(status="interrupted"))
+        warn_interrupted(run.history[-1].iteration, bool(run.best.size))
     finally:  # also when interrupted: `run` is whole between two iterations
         if checkpoint is not None and len(run.history) != saved:
             files.write(checkpoint, run._asdict(), settings)
     w = run.best if run.best.size else run.state.weights
     return Result(w, run.state.objective, run.state.status, run.history, run.state)
+
+
+def warn_interrupted(iteration: int, best: bool) -> None:
+    """Say that a run was interrupted, and which weights are kept."""
+    kept = "best weights on the development data so far" if best else "weights so far"
+    warnings.warn(
+        f"fit was interrupted after iteration {iteration}; the {kept} are kept, and the model can "
+        "be used. Pass checkpoint='...' to go on later",
+        stacklevel=3,
+    )
 
 
 def _started(

@@ -1,16 +1,187 @@
-"""A line on the terminal that tells how training goes; `rich` is imported when it is shown."""
+"""A line on the terminal that tells how far a long work is; `rich` is imported when it is shown."""
 
 from __future__ import annotations
 
+import contextvars
 import math
 import sys
+import time
 from collections.abc import Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, Self
 
 from caesura.learning.objectives import Progress
 
-__all__ = ["ProgressLine", "seconds_left"]
+__all__ = [
+    "PROGRAM",
+    "ProgressLine",
+    "Stage",
+    "StatusLine",
+    "duration",
+    "in_library",
+    "seconds_left",
+]
+
+FIRST, EVERY = 2.0, 5.0  # seconds before the first line off a terminal, and between two of them
+REFRESH = 0.1  # seconds between two changes on a terminal
+
+# Who is asked for progress where `show` is None: nobody off a terminal; the program there, too, by
+# a line now and then; or nobody at all.
+PROGRAM: contextvars.ContextVar[Literal["library", "program", "quiet"]] = contextvars.ContextVar(
+    "PROGRAM", default="library"
+)
+
+
+def in_library() -> bool:
+    """Say whether this is not inside a command, which would go on after an interruption."""
+    return PROGRAM.get() == "library"
+
+
+class StatusLine:
+    """Show a line on stderr in place of the last; off a terminal, lines below each other.
+
+    Off a terminal there is a line every few seconds, the first after two, and the last one at the
+    end.
+
+    Parameters
+    ----------
+    show : bool, optional
+        Whether to show anything. Where not given, only if stderr is a terminal; in the program,
+        also elsewhere if it takes longer than two seconds.
+    transient : bool
+        Whether the line goes away at the end.
+
+    Examples
+    --------
+    >>> with StatusLine(show=False) as line:
+    ...     line.update("half of it is done")
+    """
+
+    def __init__(self, show: bool | None = None, transient: bool = False) -> None:
+        asked, terminal = PROGRAM.get(), sys.stderr.isatty()
+        self.show = asked == "program" or (asked == "library" and terminal)
+        self.show = self.show if show is None else show
+        self._at_least_one = show is True  # a line, however short it takes
+        self._transient, self._terminal = transient, terminal
+        self._began = self._last = time.monotonic()
+        self._shown = self._text = ""
+        self._live: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def width(self) -> int | None:
+        """The characters that there is room for; None off a terminal."""
+        if not self._terminal:
+            return None
+        self._start()
+        return int(self._live.console.width)
+
+    def update(self, text: str) -> None:
+        """Show this in place of the last."""
+        if not self.show:
+            return
+        self._text, now = text, time.monotonic()
+        wait = REFRESH if self._terminal else EVERY if self._shown else FIRST
+        if self._terminal and not self._shown:
+            wait = 0.0
+        if now - self._last >= wait:
+            self._put(now)
+
+    def _put(self, now: float) -> None:
+        """Show the text of now."""
+        self._last, self._shown = now, self._text
+        if not self._terminal:
+            sys.stderr.write(f"{self._text}\n")
+            sys.stderr.flush()
+            return
+        from rich.text import Text
+
+        self._start()
+        self._live.update(Text(self._text, no_wrap=True, overflow="crop"), refresh=True)
+
+    def _start(self) -> None:
+        if self._live is None:
+            from rich.console import Console
+            from rich.live import Live
+
+            console = Console(file=sys.stderr)
+            self._live = Live(console=console, auto_refresh=False, transient=self._transient)
+            self._live.start()
+
+    def close(self) -> None:
+        """Show the last text, if it is to stay."""
+        late = self._shown or self._at_least_one or time.monotonic() - self._began >= FIRST
+        if self.show and self._text != self._shown and (self._terminal or late):
+            self._put(time.monotonic())
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+        self._text = self._shown = ""
+
+
+class Stage(StatusLine):
+    """Show which stage a work is in, how much is done of it, and how long it will take.
+
+    Parameters
+    ----------
+    name : str
+        The stage, as "features".
+    total : int, optional
+        How many there are.
+    show : bool, optional
+        As in `StatusLine`.
+    what : str
+        What is counted.
+
+    Examples
+    --------
+    >>> with Stage("reading", show=False) as stage:
+    ...     stage.done(1000, share=0.25)
+    ...     stage._began -= 10.0
+    ...     stage.line(1000, share=0.25)
+    'reading: 1,000 sequences, 25%, about 30 s left'
+    """
+
+    def __init__(
+        self,
+        name: str = "",
+        total: int | None = None,
+        show: bool | None = None,
+        what: str = "sequences",
+    ) -> None:
+        super().__init__(show, transient=True)
+        self.name, self.total, self.what = name, total, what
+
+    def done(self, count: int, more: str = "", share: float | None = None) -> None:
+        """Show how many are done; their share follows from the total where it is not given."""
+        if self.show:
+            self.update(self.line(count, more, share))
+
+    def line(self, count: int, more: str = "", share: float | None = None) -> str:
+        """Return the line."""
+        if share is None and self.total:
+            share = count / self.total
+        of = "" if self.total is None else f" of {self.total:,}"
+        head = f"{self.name}: " if self.name else ""
+        parts = [f"{head}{count:,}{of} {self.what}"]
+        gone = time.monotonic() - self._began
+        if share is not None:
+            parts.append(f"{min(share, 1.0):.0%}")
+            if 0.0 < share < 1.0 and gone >= 1.0:
+                parts.append(f"about {duration(gone * (1.0 - share) / share)} left")
+        elif gone >= 1.0:
+            parts.append(f"{count / gone:,.0f} a second")
+        return ", ".join([*parts, more] if more else parts)
 
 
 class ProgressLine:
@@ -19,7 +190,7 @@ class ProgressLine:
     Parameters
     ----------
     show : bool, optional
-        Whether to show anything; where not given, only if stderr is a terminal.
+        Whether to show anything, as in `StatusLine`.
     max_iterations : int, optional
         Of the optimiser; with it the time left is bounded.
     period, delta : int, float
@@ -43,11 +214,11 @@ class ProgressLine:
         title: str = "",
     ) -> None:
         self.title = title
-        self.show = sys.stderr.isatty() if show is None else show
+        self._status = StatusLine(show)
+        self.show = self._status.show
         self.max_iterations, self.period, self.delta = max_iterations, period, delta
         self._history: list[Progress] = []
         self._part = ""  # how far the iteration has come
-        self._live: Any = None
 
     def __enter__(self) -> ProgressLine:
         return self
@@ -58,9 +229,7 @@ class ProgressLine:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
+        self._status.close()
 
     def __call__(self, progress: Progress) -> None:
         """Show this progress in place of the last."""
@@ -69,6 +238,12 @@ class ProgressLine:
         self._history.append(progress)
         self._part = ""
         self._update()
+
+    def begin(self) -> None:
+        """Show that the first iteration has begun."""
+        if self.show and not self._history:
+            self._part = "learning: first iteration"
+            self._update()
 
     def part(self, done: int, total: int) -> None:
         """Show how much of the sequences the iteration of now has seen."""
@@ -84,16 +259,7 @@ class ProgressLine:
             self._update()
 
     def _update(self) -> None:
-        if self._live is None:
-            from rich.console import Console
-            from rich.live import Live
-
-            self._live = Live(console=Console(stderr=True), auto_refresh=False)
-            self._live.start()
-        console = self._live.console
-        text = console.render_str(self.line(console.width))
-        text.no_wrap, text.overflow = True, "crop"  # where not even the first part fits
-        self._live.update(text, refresh=True)
+        self._status.update(self.line(self._status.width))
 
     def line(self, width: int | None = None) -> str:
         """Return the line for the last progress, without its last parts where they do not fit.
@@ -115,10 +281,10 @@ class ProgressLine:
         if p.gap is not None:
             parts.append(f"gap {p.gap:.3g}")
         if left is not None:
-            parts.append(f"about {_duration(left)} left")
+            parts.append(f"about {duration(left)} left")
         if not math.isnan(p.gradient_norm):
             parts.append(f"gradient {p.gradient_norm:.3g}")
-        parts.append(f"{_duration(p.seconds)} gone")
+        parts.append(f"{duration(p.seconds)} gone")
         if p.precision == "single":
             parts.append("single precision")
         while width is not None and len(parts) > 1 and len("  ".join(parts)) > width:
@@ -168,7 +334,14 @@ def seconds_left(
     return max(0.0, min(bounds)) * pace if bounds else None
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Return a time for people.
+
+    Examples
+    --------
+    >>> duration(12.3), duration(340), duration(9000)
+    ('12 s', '6 min', '2.5 h')
+    """
     if seconds < 60.0:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60.0)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from caesura import _kernels, normalisers, persistence
 from caesura.checks import check_scores
-from caesura.documents.tokenisers import Tokeniser
+from caesura.documents.tokenisers import Tokeniser, check_trusted
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
@@ -137,6 +137,7 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     """Read a model that `save` wrote.
 
     Nothing in the file is executed, and no module that it names is imported unless `trust` is True.
+    Neither are regular expressions used that may take exponential time.
 
     Parameters
     ----------
@@ -144,9 +145,10 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
         The file.
     trust : bool
         Whether to import the modules of functions that the file names, for models with features
-        that are functions of your own.  Importing runs a module's code, so only do this with files
-        from a source that you trust.  It is not needed if a feature has been made of the function
-        in this process, as in ``function(f)``.
+        that are functions of your own, and to take regular expressions with references,
+        look-around or flags.  Importing runs a module's code, so only do this with files from a
+        source that you trust.  It is not needed for functions of which a feature has been made in
+        this process, as in ``function(f)``.
 
     Examples
     --------
@@ -163,6 +165,8 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
         raise InvalidInput(message("trust", trust, "True or False", remedy))
     header, arrays = persistence.read(path, "model")
     try:
+        if not trust:
+            _check_tokeniser(header["options"]["tokeniser"])
         return _built(header, arrays, trust)
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from error
@@ -197,6 +201,13 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Any:
     if "normalisers" in header:
         model.set_normalisers(normalisers.read(header["normalisers"], trust))
     return model
+
+
+def _check_tokeniser(spec: Any) -> None:
+    """Raise if a text could make the tokeniser of a file run for ever."""
+    regex = Tokeniser.of(spec).regex
+    if regex is not None:
+        check_trusted(regex, "tokeniser")
 
 
 def _features(arrays: Arrays, trust: bool) -> Features:

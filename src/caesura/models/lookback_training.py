@@ -17,6 +17,7 @@ from caesura.evaluation import segment_counts
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress, ProgressLine, Result, minimise
 from caesura.learning.agenda import AgendaPerceptron, AgendaState
+from caesura.learning.progress import in_library
 from caesura.models.estimator import UPDATES
 from caesura.models.fitted import Labelling, Structure
 from caesura.models.lookback import Own, SpanAnswers, own_features, span_fitted
@@ -227,6 +228,7 @@ def _minimised(
             patience=model.patience,
             checkpoint=checkpoint,
             about=about,
+            keep_interrupted=in_library(),
         )
 
 

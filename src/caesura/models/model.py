@@ -17,7 +17,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple, Self
@@ -35,6 +35,7 @@ from caesura.features.batch import Batch, Words
 from caesura.features.history import SegmentHistory
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
+from caesura.learning.progress import Stage
 from caesura.models import lookback_checks
 from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
@@ -100,7 +101,9 @@ class Model(Extractor):
             How much each sequence counts.
         checkpoint : path, optional
             Written every few iterations; if it is there, fitting goes on from it, which needs the
-            same data, also for development, and the same settings.
+            same data, also for development, and the same settings.  An interruption from the
+            keyboard is raised once it is written.  Without a checkpoint, fitting ends with the
+            best weights so far and a warning, and `status_` is "interrupted".
         callbacks : sequence of callables
             Each is called after every iteration; True ends fitting.
 
@@ -130,7 +133,9 @@ class Model(Extractor):
             dev = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
             self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
         else:
-            training = self._training(read, sample_weight, before)
+            with Stage(show=self.verbose) as stage:
+                stage.update("features: preparing to learn")
+                training = self._training(read, sample_weight, before)
             self._fit(training, None, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
         self._order = () if before is None else self._order
         self._order = self._first_seen(read.targets)
@@ -227,10 +232,13 @@ class Model(Extractor):
         corpus = encoder.corpus_kind()
         targets: list[Target] = []
         kept: list[Document] = []  # for features that are functions of all segments so far
-        for first, documents, ys in some:
-            encoder.encode(documents, True, corpus, first)
-            targets += ys
-            kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
+        total = len(X) if isinstance(X, Sized) else None
+        with Stage("features", total, self.verbose) as stage:
+            for first, documents, ys in some:
+                encoder.encode(documents, True, corpus, first)
+                targets += ys
+                kept += documents if isinstance(encoder, SpanEncoder) and encoder.own else []
+                stage.done(len(targets))
         if not targets:
             raise InvalidInput("X: got no sequences, expected at least one; give labelled ones")
         return _Read(encoder, corpus, targets, kept)

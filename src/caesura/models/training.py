@@ -16,6 +16,7 @@ from caesura.inference.kernel_calls import threads_of
 from caesura.inference.problems import automaton_of
 from caesura.learning import LBFGS, Progress, ProgressLine, Result, minimise
 from caesura.learning.learners import LEARNERS, learners_with
+from caesura.learning.progress import in_library
 from caesura.models.fitted import (
     Fitted,
     Labelling,
@@ -199,6 +200,7 @@ def train(
         return dev_score(w if centre is None else centre + w)
 
     with shown as line, told_of_large(objective, start):
+        line.begin()
         if stream is not None:
             stream.told = line.part
         result = minimise(
@@ -209,6 +211,7 @@ def train(
             patience=model.patience,
             checkpoint=checkpoint,
             about=about,
+            keep_interrupted=in_library(),
         )
     if stream is None:
         training.objective.release()  # before the model takes memory of its own

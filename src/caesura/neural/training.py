@@ -20,9 +20,12 @@ import numpy.typing as npt
 import torch
 
 from caesura import persistence
+from caesura.corpora.temporary import check_writable
 from caesura.documents import Document, Partial
 from caesura.errors import Impossible, InvalidInput, message
 from caesura.learning import Progress
+from caesura.learning.loop import warn_interrupted
+from caesura.learning.progress import in_library
 from caesura.neural.filtered_head import FilteredHead
 from caesura.neural.heads import Target
 from caesura.neural.network import Network
@@ -102,8 +105,37 @@ def train(
     run, mark = Run(), _fingerprint(settings, data)
     if checkpoint is not None and Path(checkpoint).exists():
         run = _resumed(checkpoint, mark, network, optimiser)
+    if checkpoint is not None:
+        check_writable(checkpoint)
+
+    def keep() -> None:
+        if checkpoint is not None:
+            _keep(checkpoint, mark, run, network, optimiser)
+
+    try:
+        status = _epochs(network, data, schedule, optimiser, run, score, (keep, callbacks))
+    except KeyboardInterrupt:
+        if not in_library() or checkpoint is not None or not run.history:
+            raise
+        status = "interrupted"
+        warn_interrupted(run.history[-1].iteration, score is not None)
+        network.eval()
+    put_arrays(network, run.best)
+    return run, status
+
+
+def _epochs(
+    network: Network,
+    data: Data,
+    schedule: Schedule,
+    optimiser: torch.optim.Optimizer,
+    run: Run,
+    score: Callable[[], float] | None,
+    after: tuple[Callable[[], None], Sequence[Callable[[Progress], bool | None]]],
+) -> str:
+    """Train to the end and return why it is there; `after` each epoch all of these are called."""
+    keep, callbacks = after
     per_epoch = math.ceil(len(data.documents) / schedule.batch_size)
-    status = "epochs"
     while run.epoch < schedule.epochs:
         began, run.epoch = time.perf_counter(), run.epoch + 1
         objective = _epoch(network, data, schedule, optimiser, run.epoch, per_epoch)
@@ -119,18 +151,14 @@ def train(
         run.history.append(
             Progress(run.epoch, objective, math.nan, rate, run.epoch, n, run.seconds, found)
         )
-        if checkpoint is not None:
-            _keep(checkpoint, mark, run, network, optimiser)
+        keep()
         asked = [callback(run.history[-1]) for callback in callbacks]  # all of them, also after one
         if any(asked):
-            status = "callback"
-            break
+            return "callback"
         patience = schedule.patience
         if score is not None and patience and run.epoch - run.best_epoch >= patience:
-            status = "early stopping"
-            break
-    put_arrays(network, run.best)
-    return run, status
+            return "early stopping"
+    return "epochs"
 
 
 def _epoch(

@@ -1,0 +1,61 @@
+"""Model files as commands read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["Trust", "is_model", "load_model"]
+
+Trust = Annotated[
+    bool, typer.Option("--trust", help="Import the Python functions that the model file names.")
+]
+MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
+
+
+def is_model(path: str | Path) -> bool:
+    """Say whether a file is a model.
+
+    Examples
+    --------
+    >>> is_model(__file__)
+    False
+    """
+    try:
+        if not Path(path).is_file():
+            return False
+        with open(path, "rb") as file:
+            return file.read(8 + len(MODEL_MARK))[8:] == MODEL_MARK
+    except OSError:
+        return False
+
+
+def load_model(
+    path: str | Path, threads: int | None = None, *, trust: bool = False, **changed: Any
+) -> Any:
+    """Return the model in a file, with some parameters changed."""
+    from caesura.models import load
+
+    if not Path(path).exists():
+        raise InvalidInput(f"{path}: no such file; give a model that caesura train wrote")
+    if not is_model(path):
+        raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
+    model = load(path, trust)
+    if not hasattr(model, "kind"):
+        raise InvalidInput(
+            f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "
+            "with caesura.load"
+        )
+    given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
+    return model.set_params(n_threads=_threads(threads), verbose=False, **given)
+
+
+def _threads(threads: int | None) -> int | None:
+    if threads is not None and not 1 <= threads <= 1024:
+        raise InvalidInput(message("--threads", threads, "1 to 1024", "leave it out for all cores"))
+    return threads

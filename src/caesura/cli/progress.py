@@ -1,0 +1,103 @@
+"""How far a command is: on a terminal a line that changes, elsewhere one every few seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from typing import Annotated, TypeVar
+
+import typer
+
+from caesura.cli.output import visible
+
+__all__ = ["Quiet", "Ticker", "hush", "listed", "showing"]
+
+D = TypeVar("D")  # a document
+
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+@contextlib.contextmanager
+def showing() -> Iterator[None]:
+    """Show progress off a terminal, too."""
+    from caesura.learning.progress import PROGRAM
+
+    token = PROGRAM.set("program")
+    try:
+        yield
+    finally:
+        PROGRAM.reset(token)
+
+
+class Ticker:
+    """Show on stderr how many sequences are done, their share, and the time left.
+
+    Off a terminal that is a line every few seconds. It takes two seconds before anything is shown
+    there, and with --quiet nothing is.
+
+    Parameters
+    ----------
+    show : bool, optional
+        Whether to show anything; where not given, as --quiet says.
+    what : str
+        What is counted.
+    stage : str
+        What is being done, as "reading train.jsonl".
+    total : int, optional
+        How many there are.
+
+    Examples
+    --------
+    >>> with Ticker(show=False) as ticker:
+    ...     ticker(1000)
+    """
+
+    def __init__(
+        self,
+        show: bool | None = None,
+        what: str = "sequences",
+        stage: str = "",
+        total: int | None = None,
+    ) -> None:
+        from caesura.learning.progress import Stage
+
+        self._stage = Stage(visible(stage), total, show, what)
+
+    def __enter__(self) -> Ticker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stage.close()
+
+    def __call__(self, count: int, more: str = "", share: float | None = None) -> None:
+        """Show this count in place of the last."""
+        self._stage.done(count, visible(more), share)
+
+
+def hush(quiet: bool) -> None:
+    """Show no progress for the rest of the command, if it is to be quiet."""
+    if quiet:
+        from caesura.learning.progress import PROGRAM
+
+        PROGRAM.set("quiet")
+
+
+def listed(corpus: Iterable[D], path: str | os.PathLike[str]) -> list[D]:
+    """Return all documents of a corpus, and show how many have been read.
+
+    Examples
+    --------
+    >>> listed(iter(["a document"]), "names.jsonl")
+    ['a document']
+    """
+    name = "standard input" if os.fspath(path) == "-" else os.fspath(path)
+    documents: list[D] = []
+    from caesura.corpora.metering import metered
+
+    with metered() as meter, Ticker(stage=f"reading {name}") as ticker:
+        for document in corpus:
+            documents.append(document)
+            if len(documents) % 256 == 0:
+                ticker(len(documents), share=meter.share())
+    return documents

@@ -1,0 +1,225 @@
+"""Files beside their places, until they are complete; and what killed processes left of them.
+
+A file that is being written is called ``.name.<16 hex digits>``, and its process holds a lock on
+it. One without a lock was left behind: the next process that writes the same name removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import os
+import re
+import secrets
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+__all__ = ["Beside", "check_writable", "named_errors", "opened", "scratch"]
+
+_OURS = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.old)?", re.DOTALL)
+
+
+class _Named(io.FileIO):
+    """A file whose errors name what people asked for."""
+
+    shown = ""
+
+    def write(self, data: object) -> int:
+        with named_errors(self.shown):
+            return super().write(data)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def named_errors(shown: str) -> Iterator[None]:
+    """Name a file in errors of the system, in place of a hidden one or of none.
+
+    Examples
+    --------
+    >>> with named_errors("new.jsonl"):
+    ...     raise OSError(28, "No space left on device")
+    Traceback (most recent call last):
+    OSError: [Errno 28] No space left on device: 'new.jsonl'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, shown) from error
+
+
+def opened(path: Path, mode: str, shown: str) -> IO[bytes]:
+    """Open a file to write bytes; errors name it as `shown`."""
+    with named_errors(shown):
+        raw = _Named(path, mode)
+    raw.shown = shown
+    return cast(IO[bytes], io.BufferedWriter(raw))
+
+
+def scratch() -> IO[bytes]:
+    """Return a file without a name, to write to and to read from; errors name the folder it is in.
+
+    Examples
+    --------
+    >>> with scratch() as file:
+    ...     _ = file.write(b"some bytes")
+    ...     _ = file.seek(0)
+    ...     file.read(4)
+    b'some'
+    """
+    if sys.platform == "win32":
+        return cast(IO[bytes], tempfile.TemporaryFile())
+    number, name = tempfile.mkstemp(prefix="caesura-")
+    os.unlink(name)
+    raw = _Named(number, "r+b")
+    raw.shown = f"temporary file in {os.path.dirname(name)}"
+    return cast(IO[bytes], io.BufferedRandom(raw))
+
+
+class Beside:
+    """A new file beside its place, held until it is put there or removed.
+
+    Parameters
+    ----------
+    place : Path
+        Where it will be.
+    shown : str
+        What errors call it.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     beside = Beside(Path(folder, "a"), "a")
+    ...     with beside.file as file:
+    ...         _ = file.write(b"done")
+    ...     beside.put()
+    ...     os.listdir(folder)
+    ['a']
+    """
+
+    def __init__(self, place: Path, shown: str) -> None:
+        self.place, self.shown = place, shown
+        remove_stale(place)
+        self._holds: list[int] = []
+        while True:
+            self.path = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+            self.file = opened(self.path, "xb", shown)
+            if self._hold(self.path):
+                break
+            self.file.close()  # another process took it for one that was left behind
+
+    def _hold(self, path: Path) -> bool:
+        """Hold a file; False if it has been removed."""
+        if sys.platform == "win32":
+            return True
+        import fcntl
+
+        try:
+            number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        self._holds.append(number)
+        with contextlib.suppress(OSError):  # some file systems have no locks
+            fcntl.flock(number, fcntl.LOCK_SH)
+        return path.exists()
+
+    def put(self) -> None:
+        """Put the file in its place, with the permissions of the old one, and let go of it."""
+        with named_errors(self.shown):
+            if self.place.exists():
+                self.path.chmod(self.place.stat().st_mode & 0o7777)
+            self.path.replace(self.place)
+
+    def keep_old(self) -> None:
+        """Give the file that is in the place a second name, if there is one."""
+        with named_errors(self.shown):
+            if self.place.exists():
+                link_or_copy(self.place, self._old)
+                self._hold(self._old)
+
+    def undo(self) -> None:
+        """Put back what was in the place before."""
+        if self._old.exists():
+            self._old.replace(self.place)
+        else:
+            self.place.unlink(missing_ok=True)
+
+    def release(self) -> None:
+        """Remove what is left beside the place."""
+        self.path.unlink(missing_ok=True)
+        self._old.unlink(missing_ok=True)
+        while self._holds:
+            os.close(self._holds.pop())
+
+    @property
+    def _old(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.old")
+
+
+def link_or_copy(place: Path, other: Path) -> None:
+    """Give a file a second name, or copy it where a file can have only one."""
+    try:
+        os.link(place, other)
+    except OSError:
+        shutil.copy2(place, other)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an error of the system, which names the file, if it cannot be written.
+
+    Examples
+    --------
+    >>> check_writable("no/such/folder/a")
+    Traceback (most recent call last):
+    FileNotFoundError: [Errno 2] No such file or directory: 'no/such/folder/a'
+    """
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():
+        return  # a device, or a folder, which says so itself
+    beside = Beside(place, os.fspath(path))
+    try:
+        with beside.file as file:
+            file.write(b"\n")  # where there is no room, or no file may be longer than nothing
+    finally:
+        beside.release()
+
+
+# ---- what was left behind ------------------------------------------------------------------------
+
+
+def remove_stale(place: Path) -> None:
+    """Remove what killed processes left of a file that they were writing."""
+    for path in _ours(place.parent).pop(place.name, []):
+        _remove_if_stale(path)
+
+
+@functools.lru_cache(maxsize=64)
+def _ours(folder: Path) -> dict[str, list[Path]]:
+    """Return the files in a folder that may have been left behind, by name; read once."""
+    found: dict[str, list[Path]] = {}
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            own = _OURS.fullmatch(entry.name)
+            if own is not None and entry.is_file(follow_symlinks=False):
+                found.setdefault(own[1], []).append(Path(entry.path))
+    return found
+
+
+def _remove_if_stale(path: Path) -> None:
+    """Remove a file that no process holds."""
+    if sys.platform == "win32":
+        return
+    import fcntl
+
+    with contextlib.suppress(OSError):  # another user's, or gone, or held: then it stays
+        number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink()
+        finally:
+            os.close(number)
