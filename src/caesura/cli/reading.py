@@ -39,7 +39,7 @@ Trust = Annotated[
 ]
 PANEL = "Reading"
 SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item for each
-TOKENISERS = ("words", "whitespace", "characters")
+TOKENISERS = ("words", "parts", "characters", "whitespace")
 PACKED = (".gz", ".bz2", ".xz")
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
 
