@@ -344,7 +344,7 @@ def _with_options(error: CaesuraError) -> CaesuraError:
     from caesura.corpora.spans import OTHER_ALIGNMENT
 
     advice = {
-        OTHER_ALIGNMENT: "pass another tokeniser, or --align expand or contract",
+        OTHER_ALIGNMENT: "pass --tokeniser parts or characters, or --align expand or contract",
         OTHER_ENCODING: "pass --encoding, as in --encoding latin-1",
         OTHER_FORMAT: OTHER_FORMAT.replace("pass format=", "pass --to or --format "),
     }

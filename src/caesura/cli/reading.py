@@ -17,6 +17,7 @@ import typer
 from caesura import corpora
 from caesura.cli.output import note, warn
 from caesura.documents import Document
+from caesura.documents.fitting import AUTO
 from caesura.errors import CaesuraError, InvalidInput, message
 
 __all__ = [
@@ -64,7 +65,8 @@ class Reading(NamedTuple):
         str | None,
         _option(
             "--tokeniser",
-            help="How text becomes tokens: words, whitespace, characters, or regex:PATTERN.",
+            help="How text becomes tokens: words, parts (of words), characters, whitespace or "
+            "regex:PATTERN. auto: to learn, the coarsest of the first three that no span cuts.",
             autocompletion=lambda: list(TOKENISERS),
         ),
     ] = None
@@ -115,8 +117,12 @@ def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
     --------
     >>> tokeniser_of("regex:[a-z]+")
     {'regex': '[a-z]+'}
+    >>> tokeniser_of("auto") is None
+    True
     """
-    if given is None or not given.startswith("regex:"):
+    if given is None or given == AUTO:
+        return None
+    if not given.startswith("regex:"):
         return given
     return {"regex": given.removeprefix("regex:")}
 

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.encoding.enclosing import enclosing_values, place_values
 from caesura.errors import InvalidInput, message
 from caesura.features import Column, Template
 from caesura.features.bags import pairs
 from caesura.features.batch import UNSEEN, Batch
 from caesura.features.dictionary import PLACES_IN_ENTRIES, MatchedColumn, finder
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.given import (
     AttributesColumn,
     DenseColumn,
@@ -61,6 +63,14 @@ def values_of(
         return None, _kernels.repeats(batch.tokens, column.offset, values, grow), None
     if type(column) is MatchedColumn:
         return None, _matched(column, values, batch, grow), None
+    if type(column) is EnclosingColumn:
+
+        def inner(words: Batch) -> Values:
+            return values_of(column.column, values, words, grow, first)
+
+        return *enclosing_values(column, values, batch, grow, inner), None
+    if type(column) is PlaceColumn:
+        return None, place_values(column, values, batch, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
         if all(one is not None for one in given):

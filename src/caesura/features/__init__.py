@@ -32,6 +32,7 @@ from caesura.features.columns import (
     zeroed,
 )
 from caesura.features.dictionary import Dictionary, Text, matched
+from caesura.features.enclosing import enclosing, place_in
 from caesura.features.given import attributes, column, dense, function, position, repeats
 from caesura.features.history import history
 from caesura.features.lexicons import Lexicon
@@ -100,6 +101,7 @@ __all__ = [
     "dense",
     "earlier",
     "edge",
+    "enclosing",
     "end",
     "first",
     "folded",
@@ -117,6 +119,7 @@ __all__ = [
     "matched",
     "matches",
     "ngrams",
+    "place_in",
     "position",
     "prefix",
     "preset",

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from caesura.documents import Document
+from caesura.documents.characters import character_class
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import (
     bias,
@@ -35,16 +36,19 @@ from caesura.features.columns import (
     zeroed,
 )
 from caesura.features.dictionary import Dictionary, Text, matched
+from caesura.features.enclosing import place_in
 from caesura.features.given import attributes, column, dense, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentShape
+from caesura.features.smaller import for_characters
 from caesura.features.spans import SegmentFeature
 from caesura.features.templates import Column, Template, edge, first, last, window, within
 from caesura.features.word_templates import at_places, word_templates
 
-__all__ = ["PRESETS", "default_for", "preset"]
+__all__ = ["PRESETS", "TOKENS", "default_for", "preset"]
 
 Features = list[Template | SegmentFeature]
+TOKENS = ("words", "parts", "characters", "whitespace", "regex")  # what presets may be for
 
 _MONTHS = (
     "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july "
@@ -74,7 +78,9 @@ def preset(name: str, **options: Any) -> Features:
         segments=True adds the features for a semi-CRF, in all presets. gazetteers=[...] takes
         lexicons, in citations, addresses and ner. pos="pos" names the column with parts of speech,
         in chunking (always used) and ner (not used unless named).  bigrams=True, in words, takes
-        characters at their places in words together with `word_templates`.
+        characters at their places in words together with `word_templates`.  tokens="characters",
+        in all presets, gives the same features for documents that are cut into characters, where
+        they see the words around these; lexicons must be split into characters, too.
 
     Examples
     --------
@@ -89,12 +95,18 @@ def preset(name: str, **options: Any) -> Features:
     make = _PRESETS.get(name) if isinstance(name, str) else None
     if make is None:
         raise InvalidInput(message("name", name, ", ".join(_PRESETS), "pass one of these names"))
+    tokens = options.pop("tokens", "words")
+    if not isinstance(tokens, str) or tokens not in TOKENS:
+        raise InvalidInput(message("tokens", tokens, ", ".join(TOKENS), "pass one of these names"))
     known = inspect.signature(make).parameters
     for option in options:
         if option not in known:
             remedy = f"leave it out of the preset {name}"
             raise InvalidInput(message("options", option, ", ".join(known), remedy))
-    return list(dict.fromkeys(make(**options)))
+    features = make(**options)
+    if tokens == "characters" and name != "words":
+        features = for_characters(features, bool(options.get("segments")))
+    return list(dict.fromkeys(features))
 
 
 def default_for(documents: Sequence[Document], segments: bool = False) -> Features:
@@ -111,8 +123,9 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
     -------
     list
         Attributes and dense numbers if the documents carry them; and if they have words, the preset
-        words for documents of single characters, chunking for those with a column pos, generic for
-        others.
+        chunking for those with a column pos, generic for others.  Documents of single characters
+        get the preset words if these are of Chinese or Japanese, or have no text around them, and
+        else generic with the words around characters.
 
     Examples
     --------
@@ -140,10 +153,23 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
 def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bool) -> Features:
     """Return the preset that suits the words of documents."""
     if tokens and sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens):
+        if _in_words(documents):
+            return preset("generic", segments=segments, tokens="characters")
         return preset("words", segments=segments)
     if documents and all("pos" in document.columns for document in documents):
         return preset("chunking", segments=segments)
     return preset("generic", segments=segments)
+
+
+def _in_words(documents: Sequence[Document]) -> bool:
+    """Say whether the characters of documents lie in words of letters and digits."""
+    inside = [
+        character_class(token[0])
+        for document in documents
+        for token, (place,) in zip(document.tokens, place_in().of_document(document), strict=True)
+        if place != "only"
+    ]
+    return sum(kind in ("letter", "number") for kind in inside) > 0.5 * len(inside)
 
 
 # ---- what presets have in common ----------------------------------------------------------------

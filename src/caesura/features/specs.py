@@ -17,6 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import NormalisedColumn, WordColumn
 from caesura.features.dictionary import Dictionary, MatchedColumn, Text
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.given import (
     AttributesColumn,
     DenseColumn,
@@ -41,6 +42,7 @@ _TYPES: dict[str, type] = {
     for one in (
         *(Template, WordColumn, NormalisedColumn, GivenColumn, PositionColumn, RepeatColumn),
         *(FunctionColumn, AttributesColumn, DenseColumn, MatchedColumn),
+        *(EnclosingColumn, PlaceColumn),
         *(Length, TokenAt, SegmentShape, Pattern, SegmentFunction, Dictionary, Text, Similar),
         *(SegmentHistory, SegmentTemplate, Incremental),
     )

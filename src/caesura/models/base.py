@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document, Partial
+from caesura.documents import Document, Partial, Tokeniser
 from caesura.encoding import Encoder
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
@@ -37,6 +37,7 @@ from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.models import lookback_checks
 from caesura.models.arguments import checked_run
+from caesura.models.choosing import choosing
 from caesura.models.compact import compacted
 from caesura.models.development import Development
 from caesura.models.estimator import Features
@@ -89,6 +90,8 @@ class Model(Extractor):
         X : iterable of sequences
             Each a list of tokens, a text, a list with the attributes of each token, an array of
             shape (T, D), a dict of these, or a `Document`.  A generator is encoded as it comes.
+            A dict may hold a text and ``spans`` of its characters; where no tokeniser was given,
+            the coarsest that no span cuts is taken, with a warning if that is not words.
             With ``stream=True`` they are read again for each pass, and never all in memory.
         y : iterable, optional
             For each sequence its segments (gaps are text outside), a tag for each token, or
@@ -116,25 +119,46 @@ class Model(Extractor):
         self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._before if self.warm_start else None
+        with choosing(self, before is not None, X, X_dev) as (X, X_dev):
+            dev = X_dev, y_dev
+            self._fit_data((X, y), dev, sample_weight, checkpoint, callbacks, before)
+        return self
+
+    def _fit_data(
+        self,
+        data: tuple[Any, Any],
+        dev: tuple[Any, Any],
+        sample_weight: npt.ArrayLike | None,
+        checkpoint: str | os.PathLike[str] | None,
+        callbacks: Sequence[Callable[[Progress], bool | None]],
+        before: Fitted | None,
+    ) -> None:
+        """Learn from sequences and their labels, starting from an earlier fit if one is given."""
         if self.stream:
-            check_stream(self, X, y)
-            features, chunks = self._declared_for(paired(X, y), before)
+            check_stream(self, *data)
+            features, chunks = self._declared_for(self._paired(*data), before)
             if before is None:  # what features learn, they learn from the first block
                 head = list(first_block(chunks))
                 features, chunks = self._learnt(features, head), chain(head, chunks)
-            data = Streamed((X, y), features, chunks, self._chunk)
-            streams = streamed(self, data, sample_weight, before)
-            return self._fit(*streams, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
-        read = self._read(X, y, before)
+            some = Streamed(data, features, chunks, self._chunk)
+            streams = streamed(self, some, sample_weight, before)
+            self._fit(*streams, dev, checkpoint, callbacks, sample_weight)
+            return
+        read = self._read(*data, before)
         if isinstance(read.encoder, SpanEncoder):
-            dev = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
-            self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
+            held_out = None if dev[0] is None else self._gold(*dev, ("X_dev", "y_dev"))
+            self._fit_spans(read, sample_weight, held_out, checkpoint, callbacks)
         else:
             training = self._training(read, sample_weight, before)
-            self._fit(training, None, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
+            self._fit(training, None, dev, checkpoint, callbacks, sample_weight)
         self._order = () if before is None else self._order
         self._order = self._first_seen(read.targets)
-        return self
+
+    def _paired(
+        self, X: Any, y: Any, names: tuple[str, str] = ("X", "y")
+    ) -> Iterator[tuple[Any, Any]]:
+        """Return an iterator over sequences with their targets."""
+        return paired(X, y, names, self.tokeniser_)
 
     def _fit(
         self,
@@ -215,7 +239,7 @@ class Model(Extractor):
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
         some: Iterable[Chunk]
-        features, some = self._declared_for(paired(X, y), before)
+        features, some = self._declared_for(self._paired(X, y), before)
         if before is None and _learns(features):
             some = list(some)  # these must see all segments first
             features = self._learnt(features, some)
@@ -245,12 +269,12 @@ class Model(Extractor):
             features = before.encoder.features
         if features is None:
             head = list(islice(pairs, CHUNK))
-            documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
+            documents = next(chunks([x for x, _ in head], self.tokeniser_), (0, []))[1]
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
             seen = kinds_of(documents) or {"words"}
         self.coding.check_features(features)
-        some = labelled(pairs, self.tokeniser, size=self._chunk)
+        some = labelled(pairs, self.tokeniser_, size=self._chunk)
         return features, some if seen is None else _of_kinds(some, seen)
 
     @property
@@ -267,7 +291,8 @@ class Model(Extractor):
         if isinstance(self.features, str):
             try:
                 semi = self.kind == "semi"
-                more = {"bigrams": True} if semi and self._takes_bigrams else {}
+                more: dict[str, Any] = {"tokens": Tokeniser.of(self.tokeniser_).name}
+                more |= {"bigrams": True} if semi and self._takes_bigrams else {}
                 return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
                 raise InvalidInput(f"features: {error}") from None
@@ -317,7 +342,7 @@ class Model(Extractor):
         """Return documents and their segments, without the text outside."""
         documents: list[Document] = []
         targets: list[Target] = []
-        for _, some, ys in labelled(paired(X, y, names), self.tokeniser, names):
+        for _, some, ys in labelled(self._paired(X, y, names), self.tokeniser_, names):
             documents += some
             targets += ys
         scheme = scheme_of(targets, self.outside, name=names[1])

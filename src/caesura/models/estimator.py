@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import whole
+from caesura.documents.fitting import AUTO
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.learning import LEARNERS, Progress
@@ -86,6 +87,7 @@ class Estimator(Parameters):
     calibration_: Calibration | None = None  # what `calibrate` has learnt
     margin_: bool = False  # whether the scores are no logarithms of probabilities
     temperature_: float | None = None  # that they have been divided by since
+    _cutter: str = "words"  # the tokeniser that fit has chosen, where none is given
     _online: Any = None  # of partial_fit: what the next call goes on from
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
@@ -134,10 +136,19 @@ class Estimator(Parameters):
         if self.max_attributes is not None:
             whole("max_attributes", self.max_attributes, 1, MOST_CANDIDATES)
         whole("batch_size", self.batch_size, 1)
-        Tokeniser.of(self.tokeniser)
+        self.check_tokeniser()
         whole("random_state", self.random_state, 0)
         self._checked_bias()
         self._check_threads()
+
+    def check_tokeniser(self) -> None:
+        """Raise if the tokeniser is wrong."""
+        if self.tokeniser != AUTO:
+            try:
+                Tokeniser.of(self.tokeniser)
+            except InvalidInput as error:
+                expected = f"{AUTO}, {error.expected}" if error.expected else None
+                raise error.changed(expected=expected) if expected else error from None
 
     def _check_beam(self) -> None:
         """Raise if the size of the agenda, which may be set between two predictions, is wrong."""
@@ -177,6 +188,11 @@ class Estimator(Parameters):
         self._check_threads()
         self._check_outside()
         return self._fitted
+
+    @property
+    def tokeniser_(self) -> Any:
+        """How texts become tokens: as the parameter says, or as `fit` has chosen."""
+        return self._cutter if self.tokeniser == AUTO else self.tokeniser
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:

@@ -117,12 +117,12 @@ class Extractor(Estimator):
         records = Records((), labels)
         if is_frame(texts):
             records.index = getattr(texts, "index", None)
-            texts = from_frame(texts, text=text, tokeniser=self.tokeniser)
+            texts = from_frame(texts, text=text, tokeniser=self.tokeniser_)
         elif text is not None:
             wrong = "expected a DataFrame or a table of Arrow as texts; leave it out"
             raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
         for first, raw, answers in self._extracted(texts, constraints):
-            documents = documents_of(raw, self.tokeniser, "texts", first)
+            documents = documents_of(raw, self.tokeniser_, "texts", first)
             for i, (document, found) in enumerate(zip(documents, answers, strict=True), first):
                 segments, chances, whole = found
                 pairs = zip(segments, chances, strict=True)

@@ -98,7 +98,7 @@ def _options(model: Answers) -> dict[str, Any]:
         if name == "features":
             value = value if isinstance(value, str | None) else []
         elif name == "tokeniser":
-            value = Tokeniser.of(value).spec
+            value = Tokeniser.of(model.tokeniser_).spec
         elif name == "penalties" and isinstance(value, Mapping):
             value = {
                 key if isinstance(key, str) else feature_name(key): one

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document, as_document
+from caesura.documents import Document, Tokeniser, as_document
 from caesura.documents.conversion import refuse_frame
 from caesura.documents.document import has_no_words
 from caesura.encoding import Encoder
@@ -50,8 +50,13 @@ _OWN = object()  # the segments that a document carries
 _END = object()
 
 
-def sequences(X: Any, name: str = "X") -> Iterator[Any]:
-    """Return an iterator over many sequences, or raise if there is only one."""
+def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any]:
+    """Return an iterator over many sequences, or raise if there is only one.
+
+    A corpus whose tokeniser was not chosen is cut by this one.
+    """
+    if getattr(X, "automatic", False) and Tokeniser.of(tokeniser).name != "words":
+        X = X.cut_by(tokeniser)
     refuse_frame(X, name, f"expected a list of sequences; {FRAMES}")
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
     if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
@@ -94,9 +99,9 @@ def one_sequence(x: Any, name: str = "x") -> Any:
     return x
 
 
-def raw_chunks(X: Any) -> Iterator[tuple[int, list[Any]]]:
+def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any]]]:
     """Yield sequences as they are, some at a time, and the index of the first."""
-    xs, first = sequences(X), 0
+    xs, first = sequences(X, tokeniser=tokeniser), 0
     while some := list(islice(xs, CHUNK)):
         yield first, some
         first += len(some)
@@ -104,7 +109,7 @@ def raw_chunks(X: Any) -> Iterator[tuple[int, list[Any]]]:
 
 def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
     """Yield documents, some at a time, and the index of the first."""
-    for first, some in raw_chunks(X):
+    for first, some in raw_chunks(X, tokeniser):
         yield first, documents_of(some, tokeniser, "X", first)
 
 
@@ -132,9 +137,11 @@ def documents_of(xs: Sequence[Any], tokeniser: Any, name: str, first: int) -> li
     return [as_document(x, tokeniser, f"{name}[{i}]") for i, x in enumerate(xs, first)]
 
 
-def paired(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> Iterator[tuple[Any, Any]]:
+def paired(
+    X: Any, y: Any, names: tuple[str, str] = ("X", "y"), tokeniser: Any = "words"
+) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over sequences with their targets."""
-    xs = sequences(X, names[0])
+    xs = sequences(X, names[0], tokeniser)
     refuse_frame(y, names[1], "expected the labels of each sequence; pass a list of them")
     if y is None:
         return ((x, _OWN) for x in xs)

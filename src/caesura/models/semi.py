@@ -71,7 +71,9 @@ class SemiCRF(Answers):
         alone: penalties count from the weights before, so that these stay where nothing says
         otherwise.
     tokeniser : str or dict
-        How a text becomes tokens.
+        How a text becomes tokens: "words", "parts", "characters", "whitespace" or
+        ``{"regex": pattern}``.  "auto" is the coarsest of the first three that no labelled span of
+        characters cuts; `tokeniser_` has what was chosen.
     n_threads : int, optional
         All cores where not given; the result does not depend on it.
     random_state : int
@@ -161,7 +163,7 @@ class SemiCRF(Answers):
         batch_size: int = 8,
         patience: int | None = None,
         warm_start: bool | str = False,
-        tokeniser: Any = "words",
+        tokeniser: Any = "auto",
         n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
