@@ -159,6 +159,7 @@ def _check_preset(name: Any) -> None:
 def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
     """Return the features of a preset and those of lexicons."""
     from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
+    from caesura.features.presets import OF_TOKENS
     from caesura.features.smaller import for_characters
 
     name = choices.get("features", "generic")
@@ -173,5 +174,5 @@ def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
             features.append(in_lexicon(lexicon, casefold=True, part=True)[0])
             if segments:
                 features.append(Dictionary(lexicon, casefold=True, loose=True, length=True))
-    smaller = cutter.name == "characters" and name != "words"
+    smaller = cutter.name == "characters" and name not in OF_TOKENS
     return for_characters(features, segments) if smaller else features

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from caesura.documents.document import Document, _trusted
-from caesura.documents.spans import Alignment, Span, checked_spans, labelled
+from caesura.documents.spans import Alignment, Span, checked_spans, is_cut, labelled
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput
 
@@ -51,21 +51,20 @@ class Fitting:
                 continue
 
     def finer(self, document: Document, span: Span, token: str) -> Document | None:
-        """Return a document cut as finely as the next level that differs; None if there is none.
+        """Return a document cut so finely that a span, which cuts a token, fits; None if none is.
 
-        The span cuts the token.
+        Its level is noted if it is the finest so far.
         """
         at = _level_of(document)
         for level in range(0 if at is None else at + 1, 0 if at is None else len(LEVELS)):
             finer = _cut(document, Tokeniser(LEVELS[level]))
-            if finer.offsets == document.offsets:
+            if is_cut(finer, span):
                 continue
             if level > self.level:
                 self.level = level
-                part = (document.text or "")[span.start : span.end]
-                self.reason = (
-                    f"{part!r}, labelled {span.label}, is only a part of the token {token!r}"
-                )
+                part = repr((document.text or "")[span.start : span.end])
+                said = f"{part}, labelled {span.label}"
+                self.reason = f"{said}, is only a part of the token {token!r}"
             return finer
         return None
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from caesura.documents.document import Document
     from caesura.documents.fitting import Fitting
 
-__all__ = ["OTHER_ALIGNMENT", "Alignment", "Span", "checked_spans", "labelled"]
+__all__ = ["OTHER_ALIGNMENT", "Alignment", "Span", "checked_spans", "is_cut", "labelled"]
 
 # a remedy
 OTHER_ALIGNMENT = "pass tokeniser='parts' or 'characters', or align='expand' or 'contract'"
@@ -117,6 +117,11 @@ def _finer(
 
 def _cut_token(document: Document, place: _Place) -> str:
     return document.tokens[place.first if place.cut_first else place.last - 1]
+
+
+def is_cut(document: Document, span: Span) -> bool:
+    """Say whether a span begins or ends inside a token, or has none."""
+    return _placed(document, span.start, span.end).cut
 
 
 def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInput:

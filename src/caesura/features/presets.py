@@ -48,6 +48,7 @@ from caesura.features.word_templates import at_places, word_templates
 __all__ = ["PRESETS", "TOKENS", "default_for", "preset"]
 
 Features = list[Template | SegmentFeature]
+OF_TOKENS = ("words", "chunking")  # presets for characters, and for tokens with parts of speech
 TOKENS = ("words", "parts", "characters", "whitespace", "regex")  # what presets may be for
 
 _MONTHS = (
@@ -79,8 +80,9 @@ def preset(name: str, **options: Any) -> Features:
         lexicons, in citations, addresses and ner. pos="pos" names the column with parts of speech,
         in chunking (always used) and ner (not used unless named).  bigrams=True, in words, takes
         characters at their places in words together with `word_templates`.  tokens="characters",
-        in all presets, gives the same features for documents that are cut into characters, where
-        they see the words around these; lexicons must be split into characters, too.
+        in all presets but words and chunking, gives the same features for documents that are cut
+        into characters, where they see the words around these; lexicons must be split into
+        characters, too.
 
     Examples
     --------
@@ -104,7 +106,7 @@ def preset(name: str, **options: Any) -> Features:
             remedy = f"leave it out of the preset {name}"
             raise InvalidInput(message("options", option, ", ".join(known), remedy))
     features = make(**options)
-    if tokens == "characters" and name != "words":
+    if tokens == "characters" and name not in OF_TOKENS:
         features = for_characters(features, bool(options.get("segments")))
     return list(dict.fromkeys(features))
 
