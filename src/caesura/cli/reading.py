@@ -262,9 +262,10 @@ def report_notes(corpus: object, path: str | Path) -> int:
         warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
     if getattr(notes, "repeated", 0):
         warn(
-            f"{name}: {notes.repeated:,} values stand more than once in their text, and the first "
-            f"place was taken, for example {notes.first_repeated}; write the place after the "
-            "value, as in 'Lee @12:15' (characters), to choose another"
+            f"{name}: {notes.repeated:,} values stand more than once in their text, for example "
+            f"{notes.first_repeated}; of their places, the first was taken that keeps the order of "
+            "the columns, if there is one: to choose another, write it after the value, as in "
+            "'Lee @12:15' (characters)"
         )
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),

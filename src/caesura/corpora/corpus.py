@@ -36,7 +36,7 @@ class Notes(NamedTuple):
     lost_spans: int = 0  # those of them for which no token was left
     discontinuous: int = 0  # spans in several parts, which were left out
     relations: int = 0  # relations, events, attributes and remarks, which were left out
-    repeated: int = 0  # cells that stand in their text twice, and were found at the first place
+    repeated: int = 0  # cells that stand in their text more than once
     first_repeated: str = ""  # the first of them
 
     def __str__(self) -> str:
