@@ -182,7 +182,8 @@ def test_a_model_that_goes_on_keeps_its_tokeniser() -> None:
 
 def test_a_corpus_is_cut_as_the_model_needs_it(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "cut.jsonl", CHARACTERS)
-    for more in ({}, {"learner": "sgd", "stream": True}):
+    choices: list[dict[str, Any]] = [{}, {"learner": "sgd", "stream": True}]
+    for more in choices:
         with chosen("characters"):
             model = SemiCRF(**more).fit(read(path))
         assert model.tokeniser_ == "characters"
@@ -322,6 +323,7 @@ def test_gazetteers_of_characters(files: Path, tmp_path: Path) -> None:
 
 # ---- words around characters --------------------------------------------------------------------
 
+WRONG: Any = "word"
 LEXICON = Lexicon("towns", ["New York", "Rome"])
 COLUMNS = [
     *(
@@ -367,9 +369,9 @@ def test_words_that_were_not_known_become_known() -> None:
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda: enclosing("word"), "column: got 'word', expected a column of words, position"),
+        (lambda: enclosing(WRONG), "column: got 'word', expected a column of words, position"),
         (lambda: enclosing(position("end"), view="before"), "expected a column of words; pass"),
-        (lambda: enclosing(word, 1.5), "offset: got 1.5, expected a whole number"),
+        (lambda: enclosing(word, WRONG), "offset: got 'word', expected a whole number"),
         (lambda: enclosing(word, by="characters"), "by: got 'characters', expected words, parts"),
         (lambda: enclosing(word, view="all"), "view: got 'all', expected every, first, before"),
         (lambda: place_in("letters"), "by: got 'letters', expected words, parts"),

@@ -31,6 +31,7 @@ from caesura.features.columns import (
     word_length,
     zeroed,
 )
+from caesura.features.defaults import default_for
 from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.enclosing import enclosing, place_in
 from caesura.features.given import attributes, column, dense, function, position, repeats
@@ -45,7 +46,7 @@ from caesura.features.lookback import (
     previous,
     this,
 )
-from caesura.features.presets import PRESETS, default_for, preset
+from caesura.features.presets import PRESETS, preset
 from caesura.features.segment import (
     Length,
     Pattern,

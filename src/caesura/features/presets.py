@@ -11,8 +11,6 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from caesura.documents import Document
-from caesura.documents.characters import character_class
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import (
     bias,
@@ -36,8 +34,7 @@ from caesura.features.columns import (
     zeroed,
 )
 from caesura.features.dictionary import Dictionary, Text, matched
-from caesura.features.enclosing import place_in
-from caesura.features.given import attributes, column, dense, position, repeats
+from caesura.features.given import column, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentShape
 from caesura.features.smaller import for_characters
@@ -45,7 +42,7 @@ from caesura.features.spans import SegmentFeature
 from caesura.features.templates import Column, Template, edge, first, last, window, within
 from caesura.features.word_templates import at_places, word_templates
 
-__all__ = ["PRESETS", "TOKENS", "default_for", "preset"]
+__all__ = ["PRESETS", "TOKENS", "ends_of", "preset"]
 
 Features = list[Template | SegmentFeature]
 OF_TOKENS = ("words", "chunking")  # presets for characters, and for tokens with parts of speech
@@ -111,72 +108,9 @@ def preset(name: str, **options: Any) -> Features:
     return list(dict.fromkeys(features))
 
 
-def default_for(documents: Sequence[Document], segments: bool = False) -> Features:
-    """Return the features that suit some documents, when nothing else is said.
-
-    Parameters
-    ----------
-    documents : sequence of Document
-        All of them, or some.
-    segments : bool
-        Whether a semi-CRF will use them.
-
-    Returns
-    -------
-    list
-        Attributes and dense numbers if the documents carry them; and if they have words, the preset
-        chunking for those with a column pos, generic for others.  Documents of single characters
-        get the preset words if these are of Chinese or Japanese, or have no text around them, and
-        else generic with the words around characters.
-
-    Examples
-    --------
-    >>> default_for([Document(("", ""), attributes=[["w=a"], ["w=b"]])])
-    [attributes[0]]
-    >>> default_for([Document(tuple("其中外企6个"))]) == preset("words")
-    True
-    """
-    carried: list[Column] = []
-    if any(document.attributes is not None for document in documents):
-        carried.append(attributes)
-    if any(document.dense is not None for document in documents):
-        carried.append(dense)
-    features: Features = []
-    if carried:
-        features = [one[0] for one in carried]
-        features += [bias[0]] if dense in carried else []  # a label may lie between two others
-        features += [*_ends(carried, near=False), _LENGTH] if segments else []
-    tokens = [token for document in documents for token in document.tokens]
-    if carried and not any(tokens):
-        return features
-    return list(dict.fromkeys([*features, *_of_words(documents, tokens, segments)]))
-
-
-def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bool) -> Features:
-    """Return the preset that suits the words of documents."""
-    if tokens and sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens):
-        if _in_words(documents):
-            return preset("generic", segments=segments, tokens="characters")
-        return preset("words", segments=segments)
-    if documents and all("pos" in document.columns for document in documents):
-        return preset("chunking", segments=segments)
-    return preset("generic", segments=segments)
-
-
-def _in_words(documents: Sequence[Document]) -> bool:
-    """Say whether the characters of documents lie in words of letters and digits."""
-    inside = [
-        character_class(token[0])
-        for document in documents
-        for token, (place,) in zip(document.tokens, place_in().of_document(document), strict=True)
-        if place != "only"
-    ]
-    return sum(kind in ("letter", "number") for kind in inside) > 0.5 * len(inside)
-
-
 # ---- what presets have in common ----------------------------------------------------------------
 
-_LENGTH = Length(exact=4, at_least=(6,))
+LENGTH = Length(exact=4, at_least=(6,))
 
 
 def _pairs(columns: Iterable[Column], first: int, last: int) -> list[Template]:
@@ -188,7 +122,7 @@ def _affixes(longest: int) -> list[Template]:
     return [make(n)[0] for make in (prefix, suffix) for n in range(1, longest + 1)]
 
 
-def _ends(columns: Iterable[Column], near: bool = True) -> Features:
+def ends_of(columns: Iterable[Column], near: bool = True) -> Features:
     """Return what stands at the ends of a segment; near: also beside them, on both sides."""
     features: Features = [first(bias[0])]
     for one in columns:
@@ -198,10 +132,10 @@ def _ends(columns: Iterable[Column], near: bool = True) -> Features:
     return features
 
 
-def _of_segments(text: Column, others: Iterable[Column], length: Length = _LENGTH) -> Features:
+def _of_segments(text: Column, others: Iterable[Column], length: Length = LENGTH) -> Features:
     """Return what only a semi-CRF can use, for most tasks."""
     return [
-        *_ends([text, *others]),
+        *ends_of([text, *others]),
         within(text[0] & text[1]),
         *(first(one[t] & one[t + 1]) for one in (text, short_shape) for t in (-1, 0)),
         *(last(one[t] & one[t + 1]) for one in (text, short_shape) for t in (-1, 0)),
@@ -403,7 +337,7 @@ def _words(segments: bool = False, bigrams: bool = False) -> Features:
         repeats(-2)[0],
     ]
     if segments:
-        features += [*_ends([c, char_class]), within(c[0] & c[1]), edge(c[-1] & c[0])]
+        features += [*ends_of([c, char_class]), within(c[0] & c[1]), edge(c[-1] & c[0])]
         features += [first(c[0] & c[1]), last(c[-1] & c[0])]
         features += [Length(exact=4, at_least=(5,)), Text()]
         features.append(SegmentShape(4, collapse=True, column=char_class))

@@ -235,6 +235,8 @@ def _written(value: Any) -> Any:
         parts = {name: _written(getattr(value, name)) for name in _arguments(type(value))}
         if isinstance(value, Template) and not value.order:
             del parts["order"]  # as versions without histories write and read it
+        if isinstance(value, DenseColumn) and not value.mean:
+            del parts["mean"], parts["scale"]  # as versions that do not standardise do
         return {"type": type(value).__name__, **parts}
     if callable(value) and not isinstance(value, Column | SegmentFeature):
         return {"function": function_name(value)}

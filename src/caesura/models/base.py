@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple, Self
 
@@ -32,13 +31,13 @@ from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
-from caesura.features.history import SegmentHistory
+from caesura.features.standardising import standardised
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.models import lookback_checks
 from caesura.models.arguments import checked_run
-from caesura.models.choosing import choosing
 from caesura.models.compact import compacted
+from caesura.models.declaring import check_same, check_standardise, learns, of_kinds
 from caesura.models.development import Development
 from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
@@ -119,7 +118,9 @@ class Model(Extractor):
         self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
         before = self._before if self.warm_start else None
-        with choosing(self, before is not None, X, X_dev) as (X, X_dev):
+        if self.stream:
+            check_stream(self, X, y)
+        with self._choosing(before is not None, X, X_dev) as (X, X_dev):
             dev = X_dev, y_dev
             self._fit_data((X, y), dev, sample_weight, checkpoint, callbacks, before)
         return self
@@ -135,7 +136,6 @@ class Model(Extractor):
     ) -> None:
         """Learn from sequences and their labels, starting from an earlier fit if one is given."""
         if self.stream:
-            check_stream(self, *data)
             features, chunks = self._declared_for(self._paired(*data), before)
             if before is None:  # what features learn, they learn from the first block
                 head = list(first_block(chunks))
@@ -240,7 +240,7 @@ class Model(Extractor):
         """Return the encoded training data and its checked targets."""
         some: Iterable[Chunk]
         features, some = self._declared_for(self._paired(X, y), before)
-        if before is None and _learns(features):
+        if before is None and (learns(features) or self.standardise):
             some = list(some)  # these must see all segments first
             features = self._learnt(features, some)
         spans = is_span_model(self, features)
@@ -265,7 +265,8 @@ class Model(Extractor):
         """Return the features, chosen by the first sequences where none are given, and the data."""
         features, seen = self._declared(), None
         if before is not None:
-            _check_same(features, before.encoder.features)
+            check_same(features, before.encoder.features)
+            check_standardise(self.standardise, before.encoder.features)
             features = before.encoder.features
         if features is None:
             head = list(islice(pairs, CHUNK))
@@ -275,7 +276,7 @@ class Model(Extractor):
             seen = kinds_of(documents) or {"words"}
         self.coding.check_features(features)
         some = labelled(pairs, self.tokeniser_, size=self._chunk)
-        return features, some if seen is None else _of_kinds(some, seen)
+        return features, some if seen is None else of_kinds(some, seen)
 
     @property
     def _chunk(self) -> int:
@@ -305,9 +306,11 @@ class Model(Extractor):
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
         """Return the features with what they learn from the segments of the training data."""
-        if not _learns(features):
-            return features
         documents = [document for _, some, _ in data for document in some]
+        if self.standardise:
+            features = standardised(features, documents)
+        if not learns(features):
+            return features
         targets = [target for _, _, some in data for target in some]
         scheme = scheme_of(targets, self.outside)
         segments = [
@@ -350,41 +353,3 @@ class Model(Extractor):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
-
-
-def _learns(features: Features) -> bool:
-    """Say whether a feature learns from labelled segments."""
-    return any(isinstance(one, SegmentFeature) and one.learns for one in features)
-
-
-def _of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
-    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
-    for first, documents, ys in data:
-        for i, document in enumerate(documents, first):
-            for kind in sorted(kinds_of([document]) - seen):
-                expected = f"only what the first {CHUNK} have, by which features were chosen"
-                remedy = f"give all sequences {kind} or none, or say which features to look at"
-                raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
-        yield first, documents, ys
-
-
-def _check_same(now: Features | None, before: Features) -> None:
-    """Raise if a model that goes on was given other features; None are those that it has."""
-    if now is None or (len(now) == len(before) and all(map(_same, now, before))):
-        return
-    came = [a for a in now if not any(_same(a, b) for b in before)] or now
-    expected = "those of the fit before, which warm_start goes on from"
-    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
-    raise InvalidInput(message("features", came, expected, remedy))
-
-
-def _same(now: Any, before: Any) -> bool:
-    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
-    if type(now) is not type(before):
-        return False
-    if isinstance(now, SegmentHistory):
-        return now.order == before.order and _same(now.feature, before.feature)
-    learns = isinstance(now, SegmentFeature) and now.learns
-    if learns and hasattr(now, "lexicon"):
-        now = replace(now, lexicon=before.lexicon)
-    return bool(now == before)

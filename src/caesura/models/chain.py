@@ -107,6 +107,7 @@ class ChainCRF(Answers):
         average: bool = True,
         stream: bool = False,
         max_attributes: int | None = None,
+        standardise: bool = False,
     ) -> None:
         self._keep(locals())
 

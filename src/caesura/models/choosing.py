@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from caesura.documents import Document
-from caesura.documents.fitting import AUTO, Fitting
-from caesura.models.estimator import Estimator
+from caesura.documents.fitting import Fitting
 from caesura.models.reading import CHUNK
 
-__all__ = ["choose", "choosing"]
-
-
-@contextmanager
-def choosing(model: Estimator, going_on: bool, *given: Any) -> Iterator[list[Any]]:
-    """Let a model that fits data have a tokeniser that suits it, and the one before if this fails.
-
-    A model that goes on from an earlier fit keeps the one that it has.
-    """
-    before, data = model._cutter, list(given)
-    try:
-        if model.tokeniser == AUTO and not going_on:
-            model._cutter, data = choose(*given)
-        yield data
-    except BaseException:
-        model._cutter = before
-        raise
+__all__ = ["choose"]
 
 
 def choose(*given: Any) -> tuple[str, list[Any]]:
     """Return the name of a tokeniser, and the data, of which nothing is lost.
 
-    Of a generator, the first sequences decide.
+    Lists and corpora are looked at as a whole; of a generator, the first sequences decide.
 
     Examples
     --------
@@ -66,6 +47,6 @@ def _looked_at(X: Any, fitting: Fitting) -> Any:
             head += islice(X, CHUNK - 1)
             fitting.see(head)
         return chain(head, X)
-    if isinstance(X, Iterable) and not isinstance(X, str | bytes | Mapping | Document):
+    if isinstance(X, list | tuple):
         fitting.see(X)
     return X

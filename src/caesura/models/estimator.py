@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -16,6 +17,7 @@ from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
+from caesura.models.choosing import choose
 from caesura.models.coding import Coding, Features
 from caesura.models.margin import check_loss
 from caesura.models.patterns import check_orders
@@ -75,6 +77,7 @@ class Estimator(Parameters):
     average: bool
     stream: bool
     max_attributes: int | None
+    standardise: bool = False
 
     kind: ClassVar[str]
     features_: Features
@@ -117,7 +120,7 @@ class Estimator(Parameters):
             if value not in known:
                 expected = " or ".join(map(repr, known))
                 raise InvalidInput(message(name, value, expected, "pass what is expected"))
-        for name in ("average", "pa_error_sensitive", "stream"):
+        for name in ("average", "pa_error_sensitive", "stream", "standardise"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 remedy = "pass one of them"
                 raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
@@ -136,12 +139,12 @@ class Estimator(Parameters):
         if self.max_attributes is not None:
             whole("max_attributes", self.max_attributes, 1, MOST_CANDIDATES)
         whole("batch_size", self.batch_size, 1)
-        self.check_tokeniser()
+        self._check_tokeniser()
         whole("random_state", self.random_state, 0)
         self._checked_bias()
         self._check_threads()
 
-    def check_tokeniser(self) -> None:
+    def _check_tokeniser(self) -> None:
         """Raise if the tokeniser is wrong."""
         if self.tokeniser != AUTO:
             try:
@@ -188,6 +191,21 @@ class Estimator(Parameters):
         self._check_threads()
         self._check_outside()
         return self._fitted
+
+    @contextmanager
+    def _choosing(self, going_on: bool, *given: Any) -> Iterator[list[Any]]:
+        """Take the tokeniser that data to learn from needs; if learning fails, the one before.
+
+        A model that goes on from an earlier fit keeps the one that it has.
+        """
+        before, data = self._cutter, list(given)
+        try:
+            if self.tokeniser == AUTO and not going_on:
+                self._cutter, data = choose(*given)
+            yield data
+        except BaseException:
+            self._cutter = before
+            raise
 
     @property
     def tokeniser_(self) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from caesura import normalisers as known
 from caesura.corpora import from_frame
 from caesura.documents import Partial
-from caesura.documents.conversion import is_frame
+from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
 from caesura.extraction import Records, record_of
 from caesura.models.estimator import Estimator

@@ -14,7 +14,6 @@ from caesura.inference.door import threads_of
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.models.base import Model
-from caesura.models.choosing import choosing
 from caesura.models.examples import examples_of, weights_of
 from caesura.models.margin import set_loss
 from caesura.models.objective import Corpora
@@ -86,7 +85,7 @@ class OnlineModel(Model):
         self.check_parameters()
         check_online(self, "partial_fit")
         before = self._gone_on(labels)
-        with choosing(self, before is not None, X) as (X,):
+        with self._choosing(before is not None, X) as (X,):
             self._learn_batch((X, y), labels, before)
         return self
 

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document, Tokeniser, as_document
-from caesura.documents.conversion import refuse_frame
 from caesura.documents.document import has_no_words
+from caesura.documents.frames import is_frame, refuse_frame
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
@@ -57,7 +57,8 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
     """
     if getattr(X, "automatic", False) and Tokeniser.of(tokeniser).name != "words":
         X = X.cut_by(tokeniser)
-    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}")
+    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}; or [X], if it is numbers")
+    _refuse_file(X, name)
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
     if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
         remedy = "put a single sequence into a list: [x]"
@@ -90,13 +91,29 @@ def _refuse_file(x: Any, name: str) -> None:
 
 def one_sequence(x: Any, name: str = "x") -> Any:
     """Return one sequence, or raise if it is a list of texts, each of which would be a token."""
-    refuse_frame(x, name, f"expected one sequence; pass one text of it, or {FRAMES}")
-    texts = isinstance(x, list | tuple) and len(x) > 0 and all(isinstance(one, str) for one in x)
-    if texts and all(len(one.split()) > 1 for one in x):
-        expected = "one sequence: a text, or a list of tokens"
-        raise InvalidInput(message(name, x, expected, "pass one text at a time"))
+    listed = isinstance(x, list | tuple) and len(x) > 0
+    if listed and all(isinstance(one, str) for one in x):
+        if any(len(one.split()) > 1 for one in x):
+            expected = "one sequence: a text, or a list of tokens without spaces in them"
+            remedy = "pass one text at a time, or Document(tokens) if these are tokens"
+            raise InvalidInput(message(name, x, expected, remedy))
+    elif listed and all(_is_sequence(one) for one in x):
+        came = f"a list of {len(x)} sequences ({type(x[0]).__name__})"
+        raise InvalidInput(f"{name}: got {came}, expected one; pass one of them at a time")
+    if hasattr(type(x), "iloc") and getattr(x, "ndim", 2) == 1:  # a column of pandas
+        expected = "one sequence, not a column of them"
+        raise InvalidInput(message(name, type(x), expected, "pass one of them at a time"))
     _refuse_file(x, name)
     return x
+
+
+def _is_sequence(x: Any) -> bool:
+    """Say whether something cannot be the attributes of a token."""
+    if isinstance(x, Mapping):
+        return any(isinstance(x.get(key), list | tuple) for key in ("tokens", "spans", "dense"))
+    many = isinstance(x, np.ndarray) and x.ndim == 2
+    inner = isinstance(x, list) and len(x) > 0 and isinstance(x[0], list | tuple | Mapping)
+    return many or inner or isinstance(x, Document) or is_frame(x)
 
 
 def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any]]]:

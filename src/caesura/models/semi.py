@@ -120,6 +120,9 @@ class SemiCRF(Answers):
     max_attributes : int, optional
         How many attributes are kept: the first that the data brings.  Later ones are left out, in
         training and in prediction.
+    standardise : bool
+        Whether each column of dense numbers is given mean 0 and standard deviation 1: those of the
+        training data (of its first block, with ``stream=True``), which the model keeps.
 
     Examples
     --------
@@ -181,6 +184,7 @@ class SemiCRF(Answers):
         average: bool = True,
         stream: bool = False,
         max_attributes: int | None = None,
+        standardise: bool = False,
     ) -> None:
         self._keep(locals())
 
