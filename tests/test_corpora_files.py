@@ -301,7 +301,7 @@ def test_memory_is_constant(tmp_path: Path, format: str) -> None:
 @given(
     text=st.text(max_size=30),
     spec=st.sampled_from(
-        ["words", "whitespace", "characters", {"regex": r"\d+|\w"}, {"regex": "x*"}]
+        ["words", "whitespace", "characters", "parts", {"regex": r"\d+|\w"}, {"regex": "x*"}]
     ),
 )
 def test_tokens_know_where_they_stand(text: str, spec: Any) -> None:

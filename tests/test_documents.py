@@ -17,7 +17,7 @@ from caesura.documents import Document, Partial, Tokeniser, align, as_document
 from caesura.errors import InvalidInput
 from caesura.features import word
 
-NAMES = ["words", "whitespace", "characters"]
+NAMES = ["words", "whitespace", "characters", "parts"]
 
 
 def refused(text: str) -> Any:
@@ -42,6 +42,10 @@ def refused(text: str) -> Any:
         ("words", "北京\u3000大学。", ["北京", "大学", "。"]),
         ("whitespace", "  a,b \u00a0 c\td\n", ["a,b", "c", "d"]),
         ("characters", "里 面e\u0301", ["里", "面", "e\u0301"]),
+        ("parts", "I'm 2010a, JoAnn", ["I", "'", "m", "2010", "a", ",", "Jo", "Ann"]),
+        ("parts", "USBHub x_1 ΑΒγ", ["USB", "Hub", "x", "_", "1", "Α", "Βγ"]),
+        ("parts", "北京2024年 ABC", ["北京", "2024", "年", "ABC"]),
+        ("parts", "E\u0301cole AE\u0301a", ["E\u0301cole", "A", "E\u0301a"]),
         ("words", "", []),
         ("characters", " \n", []),
     ],

@@ -311,7 +311,7 @@ def test_loose_dictionary_takes_marks_as_the_data_has_them() -> None:
 
 
 @pytest.mark.parametrize("entry", ["St John's", "L’Aquila", "हिन्दी", "Zoe\u0308", "New York"])
-@pytest.mark.parametrize("how", ["words", "whitespace", "characters", {"regex": r"\w"}])
+@pytest.mark.parametrize("how", ["words", "whitespace", "characters", "parts", {"regex": r"\w"}])
 def test_lexicons_split_as_documents_do(entry: str, how: str | dict[str, str]) -> None:
     document = Document.from_text(f"in {entry} .", how)
     before, tokens = (len(Document.from_text(text, how)) for text in ("in", entry))

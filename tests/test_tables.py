@@ -363,7 +363,7 @@ def test_spans_in_memory(model: SemiCRF) -> None:
         (5, r"\[start, end, label\]"),
     ):
         with pytest.raises(InvalidInput, match=rf"X\[0\]\.spans.*{expected}"):
-            SemiCRF().fit([{"text": "ab", "spans": wrong}])
+            SemiCRF(tokeniser="words").fit([{"text": "ab", "spans": wrong}])
     with pytest.raises(InvalidInput, match="got segments as well"):
         SemiCRF().fit([{"text": "ab", "spans": [], "segments": []}])
 
@@ -416,3 +416,38 @@ def test_what_cannot_be_placed_takes_the_others_back(
         write_all(tmp_path, ["a", "b", "c"])
     assert old.read_text() == "old"
     assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "expected", "repeated"),
+    [
+        # a value that stands twice goes behind the one that the column before it has
+        ("text,street,unit", "5 Elm St 5,Elm St,5", ["Elm St@2", "5@9"], 1),
+        ("text,number,street", "5 Elm St 5,5,Elm St", ["5@0", "Elm St@2"], 1),
+        ("text,number,street,unit", "5 Elm St 5,5,Elm St,5", ["5@0", "Elm St@2", "5@9"], 0),
+        ("text,a,b,c", "x 7 y 7 z 7,x,y,7", ["x@0", "y@4", "7@6"], 1),
+        # where others are in another order than their columns, the first place is taken
+        ("text,a,b,c", "y 7 x 7,x,y,7", ["x@4", "y@0", "7@2"], 1),
+        ("text,a", "7 x 7,7", ["7@0"], 1),  # nothing tells
+        ("text,a,b", "7 x 7,x,7 @0:1", ["x@2", "7@0"], 0),  # unless the cell does
+        ("text,a,b", "7 x,x,7", ["x@2", "7@0"], 0),  # one place only
+    ],
+)
+def test_values_that_stand_twice(
+    header: str, row: str, expected: list[str], repeated: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f"{header}\n{row}\n")
+    corpus = read(path, text="text", labels=header.split(",")[1:])
+    [document] = corpus
+    offsets, segments = document.offsets or (), document.segments or ()
+    found = {s.label: f"{document.text_of(s)}@{offsets[s.start][0]}" for s in segments}
+    assert [found[label] for label in header.split(",")[1:]] == expected
+    assert corpus.notes.repeated == repeated
+
+
+def test_whole_parts_of_words_come_before_the_middle_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("text,year\nNo 20101 of 2010a,2010\n")
+    [document] = read(path, tokeniser="parts", text="text", labels=["year"])
+    assert document.segments == ((3, 4, "year"),)

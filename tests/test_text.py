@@ -57,6 +57,7 @@ from caesura.features.lexicons import bare
 from caesura.features.segment import Pattern
 from caesura.features.templates import Template
 
+LEVELS = ("words", "parts", "characters")  # from the coarsest to the finest
 # All code points but most of the planes 4 to 13, which are empty, and 15 and 16, for private use.
 EVERY = [chr(code) for code in range(sys.maxunicode + 1) if code < 0x33500 or code & 0xFE00 == 0]
 # Characters at which Python's rules are subtle, beside whatever hypothesis draws: sharp s, final
@@ -221,22 +222,33 @@ def regex_spans(name: str, given: str) -> list[tuple[int, int]]:
     return [match.span() for match in _compiled(name, None).finditer(given)]
 
 
-@pytest.mark.parametrize("name", ["words", "whitespace", "characters"])
+@pytest.mark.parametrize("name", ["words", "whitespace", "characters", "parts"])
 def test_tokenisers_at_every_character(name: str) -> None:
-    for frame in ("{}", "a{}b", "a'{}", "{}\u0301'b", ".{}\u0301 {}"):
+    frames = ("{}", "a{}b", "a'{}", "{}\u0301'b", ".{}\u0301 {}", "AB{}a", "1{}\u03011", "{}{}b_{}")
+    for frame in frames:
         whole = "\x1f".join(frame.replace("{}", c) for c in EVERY)  # between them, white space
         assert CHARACTERS.spans(whole, name) == regex_spans(name, whole), frame
 
 
 @settings(max_examples=250)
-@given(st.sampled_from(["words", "whitespace", "characters"]), text)
+@given(st.sampled_from(["words", "whitespace", "characters", "parts"]), text)
 @example("words", "'a''b'c’ ’d’’e_f\u0301g'\u0301h")
+@example("parts", "I'm 2010aB ABc ǅa E\u0301e\u0301 AE\u0301a 1\u03012 _\u0301_ ²3")
 def test_tokenisers(name: str, given: str) -> None:
     assert CHARACTERS.spans(given, name) == regex_spans(name, given)
     assert Tokeniser(name).spans(given) == tuple(regex_spans(name, given))
 
 
-@given(st.lists(text, max_size=5), st.sampled_from(["words", "whitespace", "characters"]))
+@settings(max_examples=250)
+@given(text)
+@example("USBHub's 10km_2 E\u0301a")
+def test_each_tokeniser_cuts_no_later_one(given: str) -> None:
+    """Whatever the boundaries of words are, parts have them, and characters those of parts."""
+    ends = [{end for span in Tokeniser(name).spans(given) for end in span} for name in LEVELS]
+    assert ends[0] <= ends[1] <= ends[2]
+
+
+@given(st.lists(text, max_size=5), st.sampled_from(["words", "whitespace", "characters", "parts"]))
 def test_texts_and_tokens_have_the_same_types(texts: list[str], name: str) -> None:
     types = _kernels.TokenTypes(CHARACTERS)
     cut = types.read_texts(texts, name)
@@ -464,7 +476,7 @@ def rows(corpus: Any) -> list[Any]:
     st.sampled_from(["generic", "addresses", "citations", "ner", "words"]),
     st.lists(text, max_size=5),
     st.lists(text, max_size=5),
-    st.sampled_from(["words", "whitespace", "characters", {"regex": r"\w+|\S"}]),
+    st.sampled_from(["words", "whitespace", "characters", "parts", {"regex": r"\w+|\S"}]),
 )
 def test_texts_are_encoded_like_documents(
     name: str, known: list[str], asked: list[str], tokeniser: Any

@@ -47,7 +47,7 @@ Enum named(const std::array<std::string_view, N>& names, const std::string& name
   require(found != names.end(), what);
   return static_cast<Enum>(found - names.begin());
 }
-constexpr std::array<std::string_view, 3> kTokenisers{"words", "whitespace", "characters"};
+constexpr std::array<std::string_view, 4> kTokenisers{"words", "whitespace", "characters", "parts"};
 constexpr std::array<std::string_view, 4> kNormalisers{"folded", "zeroed", "lowered", "bare"};
 constexpr std::array<std::string_view, 3> kOrigins{"start", "end", "part"};
 constexpr std::array<std::string_view, 15> kKinds{

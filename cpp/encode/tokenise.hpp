@@ -8,7 +8,7 @@
 
 namespace caesura {
 
-enum class Tokeniser : std::uint8_t { kWords, kWhitespace, kCharacters };
+enum class Tokeniser : std::uint8_t { kWords, kWhitespace, kCharacters, kParts };
 
 namespace detail {
 
@@ -45,6 +45,40 @@ std::int64_t end_of_words(const Unit* text, std::int64_t at, std::int64_t size,
   return end;
 }
 
+enum class PartKind : std::uint8_t { kDigit, kUpper, kLetter, kOther };
+
+// Letters in title case count as upper case; those without case are kLetter.
+inline PartKind part_kind(char32_t c, const Characters& characters) {
+  const std::uint16_t flags = characters[c].flags;
+  if ((flags & kIsWord) == 0 || c == '_') return PartKind::kOther;
+  if ((flags & kIsDecimal) != 0) return PartKind::kDigit;
+  return (flags & (kIsUpper | kIsTitle)) != 0 ? PartKind::kUpper : PartKind::kLetter;
+}
+
+// The end of  \d[\d marks]*|A+(?!B)|A?B+|\S[marks]*  at a character that is not white space, where
+// A is a letter in upper case with its marks, and B any other letter with its marks.
+template <class Unit>
+std::int64_t end_of_part(const Unit* text, std::int64_t at, std::int64_t size,
+                         const Characters& characters) {
+  auto is = [&](std::int64_t t, PartKind kind) {
+    return t < size && part_kind(text[t], characters) == kind;
+  };
+  if (is(at, PartKind::kDigit)) {
+    while (is(at, PartKind::kDigit)) at = end_of_marks(text, at + 1, size, characters);
+    return at;
+  }
+  if (is(at, PartKind::kOther)) return end_of_marks(text, at + 1, size, characters);
+  const std::int64_t begin = at;
+  std::int64_t capital = at;  // where the last letter in upper case begins
+  while (is(at, PartKind::kUpper)) {
+    capital = at;
+    at = end_of_marks(text, at + 1, size, characters);
+  }
+  if (capital > begin && is(at, PartKind::kLetter)) return capital;
+  while (is(at, PartKind::kLetter)) at = end_of_marks(text, at + 1, size, characters);
+  return at;
+}
+
 }  // namespace detail
 
 // Calls emit(start, end) for each token; Unit is the type of a code unit of a Python string.
@@ -61,6 +95,8 @@ void tokenise(Tokeniser how, const Unit* text, std::int64_t size, const Characte
       end = detail::end_of_words(text, at, size, characters);
     } else if (how == Tokeniser::kCharacters) {
       end = detail::end_of_marks(text, end, size, characters);
+    } else if (how == Tokeniser::kParts) {
+      end = detail::end_of_part(text, at, size, characters);
     } else {
       while (end < size && !characters.is(text[end], kIsSpace)) ++end;
     }

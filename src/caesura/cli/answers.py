@@ -76,10 +76,10 @@ def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
     if is_model(path):
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]
-    first: Any = models[0].model.tokeniser if models else None
+    first: Any = models[0].model.tokeniser_ if models else None
     gold = _placed(path, reading, first)
     for other in models[1:]:
-        cutter = other.model.tokeniser
+        cutter = other.model.tokeniser_
         if reading.tokeniser is None and Tokeniser.of(cutter) != Tokeniser.of(first):
             again = None if path == "-" else read(path, reading, tokeniser=cutter)
             if _cut_otherwise(gold.documents, again):

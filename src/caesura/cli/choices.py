@@ -13,6 +13,7 @@ from caesura.cli.neural import NEURAL, neural_estimator
 from caesura.cli.reading import tokeniser_of
 from caesura.cli.settings import Settings
 from caesura.cli.values import parsed
+from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
 
 __all__ = ["ALIASES", "OWN", "Choices", "chosen", "estimator", "kind_of", "known_choices"]
@@ -43,6 +44,8 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
             choices[ALIASES.get(name, name)] = parsed(name, value)
     if tokeniser is not None:
         choices["tokeniser"] = tokeniser_of(tokeniser)
+    if choices.get("tokeniser") is None:  # auto: the data decides
+        choices.pop("tokeniser", None)
     return choices
 
 
@@ -156,17 +159,20 @@ def _check_preset(name: Any) -> None:
 def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
     """Return the features of a preset and those of lexicons."""
     from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
+    from caesura.features.presets import OF_TOKENS
+    from caesura.features.smaller import for_characters
 
     name = choices.get("features", "generic")
-    cutter = choices.get("tokeniser", "words")
+    cutter = Tokeniser.of(choices.get("tokeniser", "words"))
     lexicons = [Lexicon.read(path, tokenise=cutter) for path in choices["gazetteer"]]
     try:
-        return list(preset(name, segments=segments, gazetteers=lexicons))
+        features = list(preset(name, segments=segments, gazetteers=lexicons))
     except InvalidInput:  # a preset that takes none
-        features: list[Any] = list(preset(name, segments=segments))
-    for lexicon in lexicons:
-        features += window(matched(lexicon, casefold=True, loose=True), -1, 1)
-        features.append(in_lexicon(lexicon, casefold=True, part=True)[0])
-        if segments:
-            features.append(Dictionary(lexicon, casefold=True, loose=True, length=True))
-    return features
+        features = list(preset(name, segments=segments))
+        for lexicon in lexicons:
+            features += window(matched(lexicon, casefold=True, loose=True), -1, 1)
+            features.append(in_lexicon(lexicon, casefold=True, part=True)[0])
+            if segments:
+                features.append(Dictionary(lexicon, casefold=True, loose=True, length=True))
+    smaller = cutter.name == "characters" and name not in OF_TOKENS
+    return for_characters(features, segments) if smaller else features

@@ -38,7 +38,7 @@ def explain(
     loaded = load_model(model, trust=trust)
     if text == "-":
         text = typer.get_text_stream("stdin").read()
-    document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser)
+    document = Document.from_text(text, tokeniser_of(tokeniser) or loaded.tokeniser_)
     if not document.tokens:
         raise InvalidInput("TEXT: got no words, expected a text to cut")
     if label is not None and label not in loaded.labels_:

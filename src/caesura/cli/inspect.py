@@ -95,7 +95,7 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "attributes": sum(one.attributes for one in families),
         "patterns_by_order": {} if fitted.spans else _orders(model),
         "bytes": path.stat().st_size,
-        "tokeniser": model.tokeniser,
+        "tokeniser": model.tokeniser_,
         "calibration": None if calibration is None else calibration.method,
     }
 

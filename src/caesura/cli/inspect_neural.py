@@ -42,7 +42,7 @@ def inspect_neural(
         "labels": model.labels_,
         "weights": model.n_features_,
         "bytes": path.stat().st_size,
-        "tokeniser": model.tokeniser,
+        "tokeniser": model.tokeniser_,
         "calibration": None if model.calibration_ is None else model.calibration_.method,
         "settings": settings,
     }

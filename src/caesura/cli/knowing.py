@@ -101,5 +101,5 @@ def with_known(model: Any, values: dict[str, list[str]], similar: bool = True) -
     features = model.features
     if features is None or isinstance(features, str):
         features = preset(features or "generic", segments=True)
-    known = KnownValues(values, model.tokeniser)
+    known = KnownValues(values, model.tokeniser_)
     return model.set_params(features=[*features, *known.features(similar)])

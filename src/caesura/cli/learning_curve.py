@@ -16,9 +16,10 @@ from caesura.cli.neural import NEURAL
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, table
 from caesura.cli.plot import characters, picture
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, labelled, naming, read_all
+from caesura.cli.reading import Reading, naming
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
+from caesura.cli.tokens import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation import segment_counts
@@ -79,13 +80,14 @@ def learning_curve(
         check_output(curve.png)
     check_apart((curve.png,), (train, curve.test, *files_of(settings, choices)))
     kinds = _kinds(curve.models, choices)
-    cutter = choices.get("tokeniser")
-    documents = labelled(read_all(train, reading, tokeniser=cutter), train)
+    tokens = Tokens(reading, choices)
+    documents = tokens.read(train, reading)
+    test = [] if curve.test is None else tokens.read(curve.test, reading)
+    tokens.settle(choices)
+    documents, test = tokens.settled(documents), tokens.settled(test)
     seed = int(choices.get("random_state", 0))
     random.Random(seed).shuffle(documents)
-    if curve.test is not None:
-        test = labelled(read_all(curve.test, reading, tokeniser=cutter), curve.test)
-    else:
+    if curve.test is None:
         count = max(1, round(HELD_OUT * len(documents)))
         test, documents = documents[:count], documents[count:]
     sizes = _sizes(curve.sizes, len(documents))

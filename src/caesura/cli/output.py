@@ -332,7 +332,7 @@ def _with_options(error: CaesuraError) -> CaesuraError:
     from caesura.segments.tags import READ_ILL_FORMED
 
     advice = {
-        OTHER_ALIGNMENT: "pass another tokeniser, or --align expand or contract",
+        OTHER_ALIGNMENT: "pass --tokeniser parts or characters, or --align expand or contract",
         OTHER_ENCODING: "pass --encoding, as in --encoding latin-1",
         READ_ILL_FORMED: REPAIR,
         OTHER_FORMAT: OTHER_FORMAT.replace("pass format=", "pass --to or --format "),

@@ -19,6 +19,7 @@ from caesura.cli.output import REPAIR, note, warn
 from caesura.cli.piping import piped_format
 from caesura.cli.progress import listed
 from caesura.documents import Document
+from caesura.documents.fitting import AUTO
 from caesura.documents.tokenisers import is_linear
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.segments.tags import READ_ILL_FORMED
@@ -38,7 +39,7 @@ __all__ = [
 
 PANEL = "Reading"
 SEQUENCES = ("X", "y", "X_dev", "y_dev", "constraints")  # arguments with one item for each
-TOKENISERS = ("words", "whitespace", "characters")
+TOKENISERS = ("words", "parts", "characters", "whitespace")
 PACKED = (".gz", ".bz2", ".xz")
 
 
@@ -61,7 +62,8 @@ class Reading(NamedTuple):
         str | None,
         _option(
             "--tokeniser",
-            help="How text becomes tokens: words, whitespace, characters, or regex:PATTERN.",
+            help="How text becomes tokens: words, parts (of words), characters, whitespace or "
+            "regex:PATTERN. auto: to learn, the coarsest of the first three that no span cuts.",
             autocompletion=lambda: list(TOKENISERS),
         ),
     ] = None
@@ -120,8 +122,12 @@ def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
     --------
     >>> tokeniser_of("regex:[a-z]+")
     {'regex': '[a-z]+'}
+    >>> tokeniser_of("auto") is None
+    True
     """
-    if given is None or not given.startswith("regex:"):
+    if given is None or given == AUTO:
+        return None
+    if not given.startswith("regex:"):
         return given
     regex = given.removeprefix("regex:")
     _warn_of_backtracking(regex)
@@ -281,9 +287,10 @@ def report_notes(corpus: object, path: str | Path) -> int:
         warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
     if getattr(notes, "repeated", 0):
         warn(
-            f"{name}: {notes.repeated:,} values stand more than once in their text, and the first "
-            f"place was taken, for example {notes.first_repeated}; write the place after the "
-            "value, as in 'Lee @12:15' (characters), to choose another"
+            f"{name}: {notes.repeated:,} values stand more than once in their text, for example "
+            f"{notes.first_repeated}; of their places, the first was taken that keeps the order of "
+            "the columns, if there is one: to choose another, write it after the value, as in "
+            "'Lee @12:15' (characters)"
         )
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),

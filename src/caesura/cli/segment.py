@@ -112,7 +112,7 @@ def segment(
     form, review = _checked(asking, output, json)
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
-    corpus = read(input, reading, tokeniser=loaded.tokeniser, format="text", labels=())
+    corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
     run = _Run(loaded, asking, input, reading.skip_errors)
     began = time.perf_counter()
     with contextlib.ExitStack() as stack:

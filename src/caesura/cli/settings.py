@@ -254,6 +254,10 @@ class Settings(NamedTuple):
             help="Keep only so many attributes, the first that come; later ones are left out.",
         ),
     ] = None
+    standardise: Annotated[
+        bool | None,
+        _option(MODEL, "--standardise", help="Give dense columns mean 0 and standard deviation 1."),
+    ] = None
     seed: Annotated[int | None, _option(LEARNING, "--seed", help="Of all that is drawn.")] = None
     threads: Annotated[
         int | None, _option(LEARNING, "--threads", help="Threads; all cores where not given.")

@@ -21,6 +21,7 @@ from caesura.cli.progress import Quiet, hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
+from caesura.cli.tokens import Tokens
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
 from caesura.models.estimator import fitted_of
@@ -126,9 +127,12 @@ def train(
             raise InvalidInput("--known: got --warm-start, whose model has its own; leave one out")
         model = with_known(model, values_of(known))
     if run.warm_start is not None:
-        choices |= {"tokeniser": model.tokeniser, "outside": model.outside}
+        choices |= {"tokeniser": model.tokeniser_, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
     corpora = _read((train, also or []), dev, reading, choices, json)
+    if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
+        with naming_config(settings):
+            model = _model(choices, run)
     began = time.perf_counter()
     with naming_config(settings):
         _fit(model, corpora, dev, checkpoint)
@@ -172,19 +176,22 @@ def _read(
     quietly: bool,
 ) -> _Corpora:
     """Read the data, and show what is in it."""
-    cutter, outside = choices.get("tokeniser"), str(choices.get("outside", "O"))
-    stream = bool(choices.get("stream"))
-    found = training.read_training(*paths, reading, cutter, SHOWN if stream else None)
-    documents, name = found.first, "train"
+    outside, stream = str(choices.get("outside", "O")), bool(choices.get("stream"))
+    tokens = Tokens(reading, choices)
+    found = training.read_training(*paths, reading, tokens, SHOWN if stream else None)
+    held_out = None if dev is None else tokens.read(dev, reading)
+    tokens.settle(choices)
+    documents, name = tokens.settled(found.first), "train"
+    if not stream:
+        found = found._replace(documents=documents)
     if stream:
         name = f"train, first {len(documents):,}"
     summaries = [(name, corpus_summary.summarise(documents, outside))]
     if not stream and not summaries[0][1].segments:
         files = ", ".join(path for path, _ in found.counts)
         raise InvalidInput(f"{files}: got no segments at all, expected some to learn from")
-    held_out = None
-    if dev is not None:
-        held_out = labelled(read_all(dev, reading, tokeniser=cutter), dev)
+    if held_out is not None:
+        held_out = tokens.settled(held_out)
         summaries.append(("dev", corpus_summary.summarise(held_out, outside)))
     warnings = [
         f"{name}: {line}"
@@ -234,10 +241,10 @@ def _model(choices: Choices, run: Run) -> Any:
             "them out: the model has features of its own"
         )
     model = load_model(run.warm_start, trust=run.trust)
-    cutter = choices.get("tokeniser", model.tokeniser)
-    if Tokeniser.of(cutter) != Tokeniser.of(model.tokeniser):
+    cutter = choices.get("tokeniser", model.tokeniser_)
+    if Tokeniser.of(cutter) != Tokeniser.of(model.tokeniser_):
         remedy = "leave it out: the model has learnt from such tokens"
-        expected = f"{model.tokeniser!r}, as in {run.warm_start}"
+        expected = f"{model.tokeniser_!r}, as in {run.warm_start}"
         raise InvalidInput(message("--tokeniser", cutter, expected, remedy))
     return model.set_params(**choices, warm_start="near" if run.near else True, verbose=shown)
 
@@ -339,6 +346,7 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
                 "model": str(output),
                 "kind": model.kind,
                 "labels": model.labels_,
+                "tokeniser": model.tokeniser_,
                 "weights": model.n_features_,
                 "nonzero": _nonzero(model),
                 "bytes": size,

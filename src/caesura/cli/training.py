@@ -11,6 +11,7 @@ from caesura.cli.output import note
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, labelled, read, report_notes
 from caesura.cli.reviewing import CHECKED, checked_rows
+from caesura.cli.tokens import Tokens
 from caesura.documents import Document
 from caesura.errors import InvalidInput
 
@@ -30,7 +31,7 @@ class Training(NamedTuple):
 
 
 def read_training(
-    paths: list[str], also: list[str], reading: Reading, tokeniser: Any, shown: int | None = None
+    paths: list[str], also: list[str], reading: Reading, tokens: Tokens, shown: int | None = None
 ) -> Training:
     """Read training data.
 
@@ -42,7 +43,7 @@ def read_training(
         Corrected review files, and other tables with columns of the same labels.
     reading : Reading
         The options.
-    tokeniser
+    tokens : Tokens
         How text becomes tokens.
     shown : int, optional
         The data is streamed, and only so many sequences of it are looked at here.
@@ -50,13 +51,13 @@ def read_training(
     if (paths + also).count("-") > 1:
         raise InvalidInput("TRAIN: got - twice, expected it once: it is the standard input")
     if shown is not None:
-        return _streamed(paths, also, reading, tokeniser, shown)
+        return _streamed(paths, also, reading, tokens, shown)
     documents: list[Document] = []
     counts: list[tuple[str, int]] = []
     order: dict[str, None] = {}
     for path in paths:
-        corpus = read(path, reading, tokeniser=tokeniser)
-        some = listed(corpus, path)
+        corpus = read(path, reading, tokeniser=tokens.cutter)
+        some = listed(tokens.documents(corpus, path), path)
         report_notes(corpus, path)
         _check_labelled(some, corpus, path)
         order.update(dict.fromkeys(corpus.columns.labels if corpus.columns else ()))
@@ -64,7 +65,7 @@ def read_training(
         counts.append((path, len(some)))
     known = dict.fromkeys(s.label for d in documents for s in d.segments or ())
     for path in also:
-        some = _corrected(path, reading, tokeniser, list(order | known))
+        some = _corrected(path, reading, tokens, list(order | known))
         documents += some
         counts.append((path, len(some)))
     return Training(documents, documents, counts, list(order), [])
@@ -83,14 +84,11 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
     labelled(documents, path)
 
 
-def _corrected(path: str, reading: Reading, tokeniser: Any, known: list[str]) -> list[Document]:
+def _corrected(path: str, reading: Reading, tokens: Tokens, known: list[str]) -> list[Document]:
     """Return the rows of a corrected review file, or of any file with the same labels."""
     form = corpora.detect(path) if path != "-" else "csv"
     if form not in TABLES:
-        corpus = read(path, reading._replace(format=None), tokeniser=tokeniser)
-        documents = listed(corpus, path)
-        report_notes(corpus, path)
-        return labelled(documents, path)
+        return tokens.read(path, reading._replace(format=None))
     names = _names(path, form, reading)
     labels = [label for label in known if label in names]
     if not labels:
@@ -101,8 +99,8 @@ def _corrected(path: str, reading: Reading, tokeniser: Any, known: list[str]) ->
         )
     given = None if reading.text_column not in names else reading.text_column
     own = reading._replace(format=None, text_column=given, labels=None)
-    corpus = read(path, own, tokeniser=tokeniser, labels=labels)
-    documents = listed(corpus, path)
+    corpus = read(path, own, tokeniser=tokens.cutter, labels=labels)
+    documents = listed(tokens.documents(corpus, path), path)
     report_notes(corpus, path)
     marked = checked_rows(labelled(documents, path))
     if CHECKED not in names:
@@ -136,26 +134,27 @@ class _Chained:
 
 
 def _streamed(
-    paths: list[str], also: list[str], reading: Reading, tokeniser: Any, shown: int
+    paths: list[str], also: list[str], reading: Reading, tokens: Tokens, shown: int
 ) -> Training:
-    """Return corpora that are read again for each pass."""
+    """Return corpora that are read again for each pass; the first sequences choose the tokens."""
     if "-" in paths + also:
         raise InvalidInput(
             "--stream: got the standard input, which can be read only once, expected a file; write "
             "the sequences to a file first"
         )
     streams: list[tuple[str, Any]] = [
-        (path, read(path, reading, tokeniser=tokeniser)) for path in paths
+        (path, read(path, reading, tokeniser=tokens.cutter)) for path in paths
     ]
-    first = labelled(list(islice(streams[0][1], shown)), paths[0])
+    heads = [list(islice(tokens.documents(corpus, path), shown)) for path, corpus in streams]
+    first = labelled(heads[0], paths[0])
     columns = streams[0][1].columns
     order = list(columns.labels) if columns is not None else []
     known = dict.fromkeys(s.label for d in first for s in d.segments or ())
     extra = [
-        _corrected(path, reading, tokeniser, list(dict.fromkeys([*order, *known]))) for path in also
+        _corrected(path, reading, tokens, list(dict.fromkeys([*order, *known]))) for path in also
     ]
-    parts = [corpus for _, corpus in streams] + extra
+    parts = [tokens.stream(corpus) for _, corpus in streams] + list(map(tokens.settled, extra))
     whole = parts[0] if len(parts) == 1 else _Chained(parts)
     counts = [(path, 0) for path in paths[:1]]
     seen = order or list(known)
-    return Training(whole, first, counts, seen, streams)
+    return Training(whole, tokens.settled(first), counts, seen, streams)

@@ -23,10 +23,11 @@ from caesura.cli.output import (
     written,
 )
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, labelled, naming, read_all
+from caesura.cli.reading import Reading, naming
 from caesura.cli.search_space import candidates, parse, toml
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
+from caesura.cli.tokens import Tokens
 from caesura.corpora.files import writing
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
@@ -106,7 +107,10 @@ def tune(
     if search.output is not None:
         check_output(search.output)
         check_apart((search.output,), (train, *files_of(settings, base)))
-    documents = labelled(read_all(train, reading, tokeniser=base.get("tokeniser")), train)
+    tokens = Tokens(reading, base)
+    documents = tokens.read(train, reading)
+    tokens.settle(base)
+    documents = tokens.settled(documents)
     if len(documents) < search.folds:
         expected = f"at most {len(documents)}, one for each sequence"
         raise InvalidInput(message("--folds", search.folds, expected, "take fewer"))

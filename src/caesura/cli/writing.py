@@ -99,6 +99,8 @@ def record(answer: Answer) -> dict[str, Any]:
         found["attributes"] = document.attributes
     if document.dense is not None:
         found["dense"] = document.dense.tolist()
+    if document.dense_names is not None:
+        found["dense_names"] = list(document.dense_names)
     if document.carried:
         found |= renamed(document.carried, (*found, *RESERVED, "confidence", "n_best"))
     if answer.probabilities is not None:  # inside an object, which is never taken for a column

@@ -25,6 +25,7 @@ from caesura.corpora.side_by_side import SideBySide, read_conlleval
 from caesura.corpora.standoff import read_brat, write_brat
 from caesura.corpora.tables import read_csv, write_csv
 from caesura.documents import Document, Tokeniser
+from caesura.documents.fitting import AUTO
 from caesura.errors import InvalidInput, message
 
 __all__ = [
@@ -87,7 +88,7 @@ def read(
     path: Name,
     format: str | None = None,
     *,
-    tokeniser: Tokeniser | str | Mapping[str, str] = "words",
+    tokeniser: Tokeniser | str | Mapping[str, str] = AUTO,
     align: Align = "strict",
     on_error: OnError = "raise",
     **options: Any,
@@ -102,7 +103,9 @@ def read(
     format : {"conll", "jsonl", "csv", "parquet", "xlsx", "xml", "brat", "text"}, optional
         The format; by default what `detect` finds.
     tokeniser : Tokeniser, str or dict
-        How a text becomes tokens, in formats that have no tokens.
+        How a text becomes tokens, in formats that have no tokens.  "auto" is words, but a model
+        that is given the corpus cuts its texts as the model needs them: `fit` chooses the coarsest
+        of words, parts and characters that no span cuts, and `predict` takes the model's own.
     align : {"strict", "expand", "contract"}
         What to do with a span of characters that begins or ends inside a token: raise, take the
         whole token, or leave it out. They are counted in the notes of the corpus.
@@ -129,11 +132,14 @@ def read(
     name = _known(format) if format is not None else detect(path)
     form = _FORMATS[name]
     Tally(on_error, align)  # names a wrong argument at once
-    cutter = Tokeniser.of(tokeniser)
+    automatic = tokeniser == AUTO and align == "strict" and form.cuts and path != "-"
+    cutter = Tokeniser.of("words" if tokeniser == AUTO else tokeniser)
     _check_options(form.read, options)
     given: dict[str, Any] = {"tokeniser": cutter} if form.cuts else {}
     given |= {"align": align} if form.aligns else {}
-    return form.read(path, **given, on_error=on_error, **options)
+    corpus = form.read(path, **given, on_error=on_error, **options)
+    corpus.automatic = automatic
+    return corpus
 
 
 def write(

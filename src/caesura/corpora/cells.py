@@ -2,7 +2,8 @@ r"""Rows of tables as documents, and back.
 
 Several segments with one label stand in one cell, as ``Lee | Wu``; a bar inside a segment is
 written ``\|``. Readers find each segment in the text, the longest first, each where it can first
-be. Where that would be another place, writers say which it is: ``Lee @12:15``.
+be. One that could be in several places is put where the order of the cells is kept, if those with
+one place keep it. Where that would be another place, writers say which it is: ``Lee @12:15``.
 """
 
 from __future__ import annotations
@@ -59,9 +60,11 @@ def document_of(
     if not columns.labels:
         return document
     found, searched = _found(document, cells)
-    for span in searched:
-        if _elsewhere(document, span, found):
-            tally.repeated(text[span.start : span.end], span.label)
+    several = [i for i in searched if _elsewhere(document, found[i], found)]
+    for i in several:
+        tally.repeated(text[found[i].start : found[i].end], found[i].label)
+    if several:
+        _put_in_order(document, found, several)
     return labelled(document, found, tally, [span.label for span in found])
 
 
@@ -88,29 +91,52 @@ def _joined(cells: Sequence[tuple[str, str]], tokeniser: Tokeniser, tally: Tally
     return labelled(Document.from_text(text, tokeniser), spans, tally, [n for n, _ in cells])
 
 
-def _elsewhere(document: Document, span: Span, taken: list[Span]) -> bool:
-    """Say whether the text of a span stands somewhere else, as whole tokens outside the others."""
+def _elsewhere(document: Document, span: Span, taken: Sequence[Span]) -> list[int]:
+    """Return where else the text of a span stands as whole tokens, outside all of the others."""
     text, length = document.text or "", span.end - span.start
     places = _places(text, text[span.start : span.end], taken)
-    return any(_is_whole(document, start, length) for start in places)
+    return [start for start in places if _is_whole(document, start, length)]
+
+
+def _put_in_order(document: Document, spans: list[Span], several: Sequence[int]) -> None:
+    """Move segments that could be elsewhere to where segments are in the order of their cells.
+
+    Nothing is moved if the segments that have one place only are in another order.
+    """
+    fixed = [i for i in range(len(spans)) if i not in several]
+    starts = [spans[i].start for i in fixed]
+    if not fixed or starts != sorted(starts):
+        return
+    for i in several:
+        label = spans[i].label
+        low = max((spans[j].end for j in fixed if j < i), default=0)
+        high = min((spans[j].start for j in fixed if j > i), default=len(document.text or ""))
+        length = spans[i].end - spans[i].start
+        possible = sorted([spans[i].start, *_elsewhere(document, spans[i], spans)])
+        start = next((at for at in possible if low <= at <= high - length), None)
+        if start is not None:
+            spans[i] = Span(start, start + length, label)
+            fixed.append(i)
 
 
 def _found(
     document: Document, cells: Sequence[tuple[str, str]], unique: bool = False
-) -> tuple[list[Span], list[Span]]:
+) -> tuple[list[Span], list[int]]:
     """Find the segments of cells in the text; with `unique`, where they can be nowhere else.
 
-    Those whose cells do not tell their place are the second list.
+    They are in the order of the cells; the second list has the indices of those whose cells do not
+    tell their place.
 
     That is so in any order of columns: segments of one length do not make room for each other.
     """
     text = document.text or ""
     spans: list[Span] = []
-    searched: list[Span] = []
-    longest_first = sorted(cells, key=lambda cell: -len(cell[1]))
-    for _, alike in itertools.groupby(longest_first, key=lambda cell: len(cell[1])):
+    numbers: list[int] = []
+    searched: list[int] = []
+    longest_first = sorted(enumerate(cells), key=lambda cell: -len(cell[1][1]))
+    for _, alike in itertools.groupby(longest_first, key=lambda cell: len(cell[1][1])):
         taken = list(spans) if unique else spans
-        for label, part in alike:
+        for number, (label, part) in alike:
             span = _told(text, label, part)
             if span is None:
                 places = _places(text, part.strip(), taken)
@@ -120,9 +146,10 @@ def _found(
                     remedy = f"correct the cell, write where it is (@start:end), or {NAME_LABELS}"
                     raise InvalidInput(message(label, part, expected, remedy))
                 span = Span(start, start + len(part.strip()), label)
-                searched.append(span)
+                searched.append(number)
             spans.append(span)
-    return spans, searched
+            numbers.append(number)
+    return [span for _, span in sorted(zip(numbers, spans, strict=True))], sorted(searched)
 
 
 def _told(text: str, label: str, part: str) -> Span | None:
@@ -135,7 +162,7 @@ def _told(text: str, label: str, part: str) -> Span | None:
     return Span(start, end, label) if right else None
 
 
-def _places(text: str, part: str, taken: list[Span]) -> Iterator[int]:
+def _places(text: str, part: str, taken: Sequence[Span]) -> Iterator[int]:
     """Return where a part stands outside others."""
     start = text.find(part) if part else -1
     while start >= 0:
@@ -146,13 +173,16 @@ def _places(text: str, part: str, taken: list[Span]) -> Iterator[int]:
 
 
 def _best(places: Iterable[int], length: int, document: Document) -> int | None:
-    """Return the first place between boundaries of tokens, or else the first."""
-    first = None
+    """Return the first place between boundaries of tokens, or of parts of words, or any."""
+    possible = []
     for start in places:
         if _is_whole(document, start, length):
             return start
-        first = start if first is None else first
-    return first
+        possible.append(start)
+    if len(possible) > 1:
+        parts = Document.from_text(document.text or "", "parts")
+        possible = [at for at in possible if _is_whole(parts, at, length)] or possible
+    return possible[0] if possible else None
 
 
 def _is_whole(document: Document, start: int, length: int) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Literal, NamedTuple, get_args
 
 from caesura.corpora.columns import Columns
 from caesura.corpora.files import Name, name_of
 from caesura.documents import Document
+from caesura.documents.fitting import Fitting, recut
 from caesura.documents.spans import Alignment
 from caesura.errors import InvalidInput, message
 
@@ -35,7 +36,7 @@ class Notes(NamedTuple):
     lost_spans: int = 0  # those of them for which no token was left
     discontinuous: int = 0  # spans in several parts, which were left out
     relations: int = 0  # relations, events, attributes and remarks, which were left out
-    repeated: int = 0  # cells that stand in their text twice, and were found at the first place
+    repeated: int = 0  # cells that stand in their text more than once
     first_repeated: str = ""  # the first of them
     skipped_at: tuple[int, ...] = ()  # the places of the documents that were left out, from 0
 
@@ -115,6 +116,8 @@ class Corpus:
         once reading has begun.
     on_columns : callable, optional
         Is called with the columns when they are first known.
+    automatic : bool
+        Whether no tokeniser was given, so that a model may cut the texts as it needs them.
 
     Examples
     --------
@@ -145,6 +148,7 @@ class Corpus:
         self._documents = documents
         self.columns: Columns | None = None
         self.on_columns: Callable[[Columns], None] | None = None
+        self.automatic = False  # whether a model may choose another tokeniser
         self._choices = on_error, align
         self._tally = Tally(*self._choices)
 
@@ -154,8 +158,17 @@ class Corpus:
         return self._tally.notes
 
     def __iter__(self) -> Iterator[Document]:
+        return self.fitted(None)
+
+    def fitted(self, fitting: Fitting | None) -> Iterator[Document]:
+        """Read the documents; with a fitting, each is cut as finely as its spans need it."""
         self._tally = tally = Tally(*self._choices)
+        tally.fitting = fitting
         return self._counted(tally)
+
+    def cut_by(self, tokeniser: Any) -> Iterable[Document]:
+        """Return the documents cut by another tokeniser, read from the beginning each time."""
+        return _Recut(self, tokeniser)
 
     def found(self, columns: Columns) -> None:
         """Take note of what the columns of a table are."""
@@ -171,3 +184,18 @@ class Corpus:
     def __repr__(self) -> str:
         scheme = f", scheme={self.scheme!r}" if self.scheme else ""
         return f"Corpus({name_of(self.path)!r}, format={self.format!r}{scheme})"
+
+
+class _Recut:
+    """The documents of a corpus, cut by another tokeniser."""
+
+    def __init__(self, corpus: Corpus, tokeniser: Any) -> None:
+        self.corpus, self.tokeniser = corpus, tokeniser
+
+    def __iter__(self) -> Iterator[Document]:
+        for i, document in enumerate(self.corpus.fitted(Fitting()), 1):
+            try:
+                yield recut(document, self.tokeniser)
+            except InvalidInput as error:
+                place = f"{name_of(self.corpus.path)}, sequence {i}"
+                raise error.changed(argument=f"{place}: {error.argument}") from None

@@ -9,7 +9,7 @@ from caesura.corpora.cells import document_of
 from caesura.corpora.columns import checked_names, choose
 from caesura.corpora.corpus import Align, Tally
 from caesura.documents import Document, Tokeniser
-from caesura.documents.conversion import is_frame
+from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
 
 __all__ = ["from_frame"]

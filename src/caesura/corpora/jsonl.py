@@ -283,6 +283,7 @@ def _record(document: Document) -> dict[str, Any]:
         record[name] = values
     record["attributes"] = document.attributes
     record["dense"] = None if document.dense is None else document.dense.tolist()
+    record["dense_names"] = document.dense_names
     return _with_carried(record, document)
 
 

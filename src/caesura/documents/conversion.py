@@ -16,11 +16,12 @@ from caesura.documents.document import (
     document_without_words,
     trusted_document,
 )
+from caesura.documents.frames import is_frame, numbers_of
 from caesura.documents.spans import Alignment, checked_spans, labelled
 from caesura.documents.tokenisers import Tokeniser, align
 from caesura.errors import InvalidInput, message
 
-__all__ = ["as_document", "is_frame", "refuse_frame", "text_of"]
+__all__ = ["as_document", "text_of"]
 
 
 def as_document(
@@ -30,9 +31,10 @@ def as_document(
 
     Parameters
     ----------
-    x : str, list, array, dict or Document
+    x : str, list, array, DataFrame, dict or Document
         A text; a list of tokens; a list with the attributes of each token (strings, or a dict
-        with values, as python-crfsuite has them); an array of numbers of shape (T, D); or a dict
+        with values, as python-crfsuite has them); an array of numbers of shape (T, D), or a
+        DataFrame of pandas or polars or a table of Arrow with nothing but numbers; or a dict
         of some of tokens, text, offsets, columns, attributes, dense, segments, and spans, which are
         [start, end, label] by the characters of the text. Other keys with a list are columns, too,
         and the rest (an id, a price) is carried along. Where there are no words, the tokens are
@@ -67,8 +69,10 @@ def as_document(
     """
     if isinstance(x, Document):
         return x
-    if type(x) not in (str, list):
-        refuse_frame(x, name, "expected one sequence; pass a text, tokens or an array of numbers")
+    if type(x) not in (str, list) and is_frame(x):
+        numbers, names = numbers_of(x, name)
+        tokens = _no_words(len(numbers))
+        return document_without_words(_named(name, tokens=tokens, dense=numbers, dense_names=names))
     if (
         type(x) is list
         and x
@@ -97,39 +101,6 @@ def as_document(
 @functools.lru_cache(maxsize=256)
 def _no_words(count: int) -> tuple[str, ...]:
     return ("",) * count
-
-
-def is_frame(x: object) -> bool:
-    """Say whether something is a DataFrame or a table of columns, of any library.
-
-    Examples
-    --------
-    >>> is_frame({"text": ["a"]}), is_frame(["a"])
-    (False, False)
-    """
-    if isinstance(x, str | bytes | Mapping | Document | list | tuple):
-        return False
-    kind = type(x)  # asking an object may compute its columns
-    named = hasattr(kind, "columns") or hasattr(kind, "column_names")
-    marks = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__", "lazy", "iterrows")
-    return named and any(hasattr(kind, mark) for mark in marks)
-
-
-def refuse_frame(x: object, name: str, remedy: str) -> None:
-    """Raise if something is a DataFrame or the like, whose items are names or columns, not rows."""
-    if is_frame(x):
-        kind = f"{type(x).__module__.partition('.')[0]} {type(x).__name__}"
-        listed = ", ".join(repr(str(one)) for one in _names_of(x)[:8])
-        raise InvalidInput(f"{name}: got a {kind} with the columns {listed}, {remedy}")
-
-
-def _names_of(frame: Any) -> list[Any]:
-    """Return the names of the columns of a DataFrame or the like."""
-    if hasattr(frame, "collect_schema"):  # polars, also lazy
-        return list(frame.collect_schema().names())
-    if hasattr(frame, "schema") and hasattr(frame.schema, "names"):  # Arrow
-        return list(frame.schema.names)
-    return list(frame.columns)
 
 
 def _of_bags(bags: Sequence[Any]) -> Document:

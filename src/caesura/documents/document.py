@@ -17,7 +17,7 @@ from caesura.segments.segmentation import Segment, in_order
 
 __all__ = ["FIELDS", "Document"]
 
-FIELDS = ("tokens", "text", "offsets", "attributes", "dense", "segments")  # and columns
+FIELDS = ("tokens", "text", "offsets", "attributes", "dense", "dense_names", "segments")
 Sized = TypeVar("Sized", bound=Sequence[Any])
 
 
@@ -45,6 +45,7 @@ class Document:
     dense: npt.NDArray[np.float64] | None = None  # (T, D)
     segments: tuple[Segment, ...] | None = None
     carried: Mapping[str, Any] = field(default_factory=dict)  # of its row or record: id, price ...
+    dense_names: tuple[str, ...] | None = None  # of the columns of `dense`
     _wordless: bool = field(default=False, init=False, repr=False)  # made of something else
 
     def __post_init__(self) -> None:
@@ -64,6 +65,8 @@ class Document:
             put("attributes", checked_attributes("attributes", self.attributes, T))
         if self.dense is not None:
             put("dense", _dense(self.dense, T))
+        if self.dense_names is not None:
+            put("dense_names", _named_columns(self.dense_names, self.dense))
         if self.segments is not None:
             put("segments", tuple(in_order(self.segments, T)))
 
@@ -205,6 +208,17 @@ def _dense(dense: npt.ArrayLike, count: int) -> npt.NDArray[np.float64]:
     return array
 
 
+def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[str, ...]:
+    """Return the names of the columns of numbers, or raise."""
+    if dense is None:
+        raise InvalidInput("dense_names: got names without dense, expected both; give the numbers")
+    checked = checked_strings("dense_names", names)
+    if len(set(checked)) < len(checked) or len(checked) != dense.shape[1]:
+        expected = f"{dense.shape[1]} different names, one for each column of dense"
+        raise InvalidInput(message("dense_names", checked, expected, "correct them"))
+    return checked
+
+
 def has_no_words(document: Document) -> bool:
     """Say whether a document was made of attributes or numbers alone.
 
@@ -234,6 +248,7 @@ def trusted_document(
     put(document, "dense", None)
     put(document, "segments", None)
     put(document, "carried", {})
+    put(document, "dense_names", None)
     put(document, "_wordless", False)
     return document
 
@@ -247,7 +262,7 @@ def with_columns(document: Document, columns: Mapping[str, Sequence[str]]) -> Do
     {'pos': ('JJ', 'NN')}
     """
     d = document
-    kept = (d.attributes, d.dense, d.segments, d.carried)
+    kept = (d.attributes, d.dense, d.segments, d.carried, d.dense_names)
     made = Document(d.tokens, d.text, d.offsets, columns, *kept)
     return document_without_words(made) if d._wordless else made
 

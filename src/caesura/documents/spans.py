@@ -13,10 +13,12 @@ from caesura.segments import Segment
 
 if TYPE_CHECKING:
     from caesura.documents.document import Document
+    from caesura.documents.fitting import Fitting
 
-__all__ = ["OTHER_ALIGNMENT", "Alignment", "Span", "checked_spans", "labelled"]
+__all__ = ["OTHER_ALIGNMENT", "Alignment", "Span", "checked_spans", "is_cut", "labelled"]
 
-OTHER_ALIGNMENT = "pass another tokeniser, or align='expand' or 'contract'"  # a remedy
+# a remedy
+OTHER_ALIGNMENT = "pass tokeniser='parts' or 'characters', or align='expand' or 'contract'"
 
 
 class Span(NamedTuple):
@@ -46,6 +48,7 @@ class Alignment:
     align: Literal["strict", "expand", "contract"] = "strict"
     cut: int = 0  # spans that cut a token
     lost: int = 0  # those for which no token was left
+    fitting: Fitting | None = None  # where tokens are made smaller in place of an error
 
 
 def labelled(
@@ -72,6 +75,10 @@ def labelled(
         place = _placed(document, start, end)
         first, last = place.first, place.last
         if place.cut:
+            if tally.align == "strict":
+                finer = _finer(document, spans[i], place, tally.fitting)
+                if finer is not None:
+                    return labelled(finer, spans, tally, names)
             tally.cut += 1
             if tally.align == "strict":
                 raise _cut(document, name, spans[i], place)
@@ -99,12 +106,29 @@ def _placed(document: Document, start: int, end: int) -> _Place:
     return _Place(first, last, offsets[first][0] < start, end < offsets[last - 1][1])
 
 
+def _finer(
+    document: Document, span: Span, place: _Place, fitting: Fitting | None
+) -> Document | None:
+    """Return a document with smaller tokens, where a tokeniser is being chosen."""
+    if fitting is None or place.first >= place.last:
+        return None
+    return fitting.finer(document, span, _cut_token(document, place))
+
+
+def _cut_token(document: Document, place: _Place) -> str:
+    return document.tokens[place.first if place.cut_first else place.last - 1]
+
+
+def is_cut(document: Document, span: Span) -> bool:
+    """Say whether a span begins or ends inside a token, or has none."""
+    return _placed(document, span.start, span.end).cut
+
+
 def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInput:
     """Return the error of a span that does not meet the boundaries of tokens."""
     if place.first >= place.last:
         return InvalidInput(message(name, list(span), "a token in it", "leave it out"))
-    t = place.first if place.cut_first else place.last - 1
-    expected = f"whole tokens, but {document.tokens[t]!r} is cut"
+    expected = f"whole tokens, but {_cut_token(document, place)!r} is cut"
     return InvalidInput(message(name, list(span), expected, OTHER_ALIGNMENT))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from caesura import _kernels
@@ -22,9 +22,20 @@ _MOST_MEMORY = 2**30  # bytes that a search with a regular expression may take
 def _marks() -> str:
     """Return the characters that belong to the one before them, as ranges of a character class."""
     codes = itertools.chain(range(0x300, 0x20000), range(0xE0100, 0xE01F0))
-    marks = [code for code in codes if is_mark(code)]
+    return _ranges(code for code in codes if is_mark(code))
+
+
+@functools.cache
+def _capitals() -> str:
+    """Return the letters in upper or title case, as ranges of a character class."""
+    letters = (code for code in range(0x20000) if chr(code).isalnum())
+    return _ranges(code for code in letters if chr(code).isupper() or chr(code).istitle())
+
+
+def _ranges(codes: Iterable[int]) -> str:
+    """Return code points, in order, as ranges of a character class."""
     runs: list[list[int]] = []
-    for code in marks:
+    for code in codes:
         if runs and code == runs[-1][1] + 1:
             runs[-1][1] = code
         else:
@@ -38,6 +49,9 @@ _NAMED = {
     ),
     "whitespace": r"\S+",
     "characters": "\\S[{marks}]*",
+    "parts": "\\d[\\d{marks}]*|(?:{A})+(?!{b})|(?:{A})?(?:{b}[{marks}]*+)+|\\S[{marks}]*".replace(
+        "{A}", "[{capitals}][{marks}]*+"
+    ).replace("{b}", "[^\\W\\d_{capitals}]"),
 }
 
 
@@ -48,7 +62,8 @@ def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
     The kernels cut text for the named tokenisers; these patterns are what they are tested against.
     """
     if regex is None:
-        return re.compile(_NAMED[name].replace("{marks}", _marks()))
+        pattern = _NAMED[name].replace("{marks}", _marks())
+        return re.compile(pattern.replace("{capitals}", _capitals()))
     try:
         return re.compile(regex)
     except re.error as error:
@@ -106,10 +121,12 @@ class Tokeniser:
 
     Parameters
     ----------
-    name : {"words", "whitespace", "characters", "regex"}
+    name : {"words", "whitespace", "characters", "parts", "regex"}
         Words and each punctuation character by itself; what stands between white space; each
-        character that is not white space (for Chinese or Japanese). Accents and vowel signs stay
-        with their character, apostrophes inside a word with the word.
+        character that is not white space; parts of words, which are split at apostrophes and
+        underscores, between digits and letters, and where case changes as in iPhone or USBHub.
+        Accents and vowel signs stay with their character, and apostrophes inside a word stay with
+        the word, except in parts.
     regex : str, optional
         With the name "regex": each match that is not empty is a token. It takes linear time, but
         for expressions with references, look-around, flags, named groups or repetitions of what
@@ -121,6 +138,9 @@ class Tokeniser:
     >>> text = "Don't panic, Zoë (p. 42)."
     >>> [text[start:end] for start, end in words.spans(text)]
     ["Don't", 'panic', ',', 'Zoë', '(', 'p', '.', '42', ')', '.']
+    >>> text = "I'm 10km from USBHub_2"
+    >>> [text[start:end] for start, end in Tokeniser("parts").spans(text)]
+    ['I', "'", 'm', '10', 'km', 'from', 'USB', 'Hub', '_', '2']
     >>> Tokeniser.of({"regex": "[0-9]+|[a-z]+"}).spans("ab12")
     ((0, 2), (2, 4))
     >>> Tokeniser.of("characters").spec

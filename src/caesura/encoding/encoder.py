@@ -19,6 +19,7 @@ from caesura.encoding.values import UNSEEN, Ints, Longs, Values, check_offsets, 
 from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
+from caesura.features.enclosing import EnclosingColumn
 from caesura.features.given import DenseColumn, given_alone
 from caesura.features.templates import AFTER, BEFORE, PLACES
 
@@ -70,14 +71,12 @@ class Encoder:
         # of each column, then of each feature of segments
         self.values = [_kernels.Interner() for _ in (*self.columns, *self._segments)]
         orders = [feature.order for feature in self.features]
-        self._extractor = (
-            _kernels.Extractor(self._plans, orders)
-            if any(orders)
-            else _kernels.Extractor(self._plans)
-        )
+        more = (orders,) if any(orders) else ()
+        self._extractor = _kernels.Extractor(self._plans, *more)
         self._lock = Lock()
         _ALL.add(self)
-        per_word = [column for column in self.columns if column.per_word]
+        seen = (c.column if isinstance(c, EnclosingColumn) else c for c in self.columns)
+        per_word = [column for column in seen if column.per_word]
         self.needs_words = any(one.of_word("") != one.of_word("word") for one in per_word)
         self._readers = [
             FiringReader(source, feature, values)

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.encoding.enclosing import enclosing_values, place_values
 from caesura.errors import InvalidInput, message
 from caesura.features import Column, Template
 from caesura.features.bags import pairs
 from caesura.features.batch import UNSEEN, Batch
 from caesura.features.dictionary import PLACES_IN_ENTRIES, MatchedColumn, finder
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.given import (
     AttributesColumn,
     DenseColumn,
@@ -23,6 +25,7 @@ from caesura.features.given import (
     PositionColumn,
     RepeatColumn,
 )
+from caesura.features.standardising import arranged, dense_names
 
 __all__ = ["FARTHEST", "UNSEEN", "Ints", "Longs", "Values", "check_offsets", "seen", "values_of"]
 
@@ -50,7 +53,7 @@ def values_of(
     if isinstance(column, AttributesColumn):
         return _bags(values, batch, grow, first)
     if isinstance(column, DenseColumn):
-        return _dense(values, batch, grow, first)
+        return _dense(column, values, batch, grow, first)
     if type(column) is PositionColumn and column.limit <= MOST_PLACES:
         return (
             None,
@@ -61,6 +64,14 @@ def values_of(
         return None, _kernels.repeats(batch.tokens, column.offset, values, grow), None
     if type(column) is MatchedColumn:
         return None, _matched(column, values, batch, grow), None
+    if type(column) is EnclosingColumn:
+
+        def inner(words: Batch) -> Values:
+            return values_of(column.column, values, words, grow, first)
+
+        return *enclosing_values(column, values, batch, grow, inner), None
+    if type(column) is PlaceColumn:
+        return None, place_values(column, values, batch, grow), None
     if isinstance(column, GivenColumn):
         given = [document.columns.get(column.name) for document in batch.documents]
         if all(one is not None for one in given):
@@ -117,32 +128,28 @@ def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Va
     return _kernels.read_bags(values, given, grow, flatten)[1:]
 
 
-def _dense(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Values:
+def _dense(
+    column: DenseColumn, values: _kernels.Interner, batch: Batch, grow: bool, first: int
+) -> Values:
     """Return the numbers that documents carry."""
     arrays: list[Floats] = []
-    D = len(values)  # the first array that is not empty says how many columns there are
+    names = [values.text(d) for d in range(len(values))]
     for i, document in enumerate(batch.documents, first):
         if document.dense is None:
             expected = "an array of shape (T, D), as features asks for dense"
             remedy = "give every sequence one, or leave dense out of features"
             raise InvalidInput(message(f"X[{i}].dense", None, expected, remedy))
-        width = document.dense.shape[1]
-        D = D or (width if grow and len(document) else 0)
-        if width != D and len(document):
-            expected = f"({len(document)}, {D}), with as many columns as in the sequences before"
-            remedy = "give every sequence the same columns"
-            raise InvalidInput(
-                message(f"X[{i}].dense", f"shape {document.dense.shape}", expected, remedy)
-            )
-        arrays.append(document.dense)
-    N = int(batch.offsets[-1])
+        if not names and grow and len(document):  # the first that is not empty has the columns
+            names = dense_names(document)
+        arrays.append(arranged(document, names, f"X[{i}]"))
+    N, D = int(batch.offsets[-1]), len(names)
     numbers = np.tile(np.arange(D, dtype=np.int32), N)
-    flat = [array.ravel() for array in arrays if len(array)]
-    weights = np.concatenate([*flat, np.zeros(0)]).astype(np.float64)
+    flat = np.concatenate([*(one for one in arrays if len(one)), np.zeros((0, D))])
+    flat = column.scaled(flat.astype(np.float64, copy=False))
     if grow and len(values) < D:
-        values.ids([f"x{d}" for d in range(D)], True)
-        _warn_of_scale(weights.reshape(-1, D))
-    return np.arange(N + 1, dtype=np.int64) * D, numbers, weights
+        values.ids(names, True)
+        _warn_of_scale(flat)
+    return np.arange(N + 1, dtype=np.int64) * D, numbers, flat.ravel()
 
 
 def _warn_of_scale(numbers: Floats) -> None:
@@ -155,8 +162,8 @@ def _warn_of_scale(numbers: Floats) -> None:
         warnings.warn(
             f"dense: the numbers of {len(off)} of {len(size)} columns are far from 1, as in column "
             f"{d}, of {size[d]:.3g} on average; penalties are the same for all, so that such "
-            "columns count too much or too little: subtract their means and divide by their "
-            "standard deviations, those of the training data",
+            "columns count too much or too little: pass standardise=True, which subtracts their "
+            "means and divides by their standard deviations, those of the training data",
             stacklevel=2,
         )
 

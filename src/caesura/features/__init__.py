@@ -31,7 +31,9 @@ from caesura.features.columns import (
     word_length,
     zeroed,
 )
+from caesura.features.defaults import default_for
 from caesura.features.dictionary import Dictionary, Text, matched
+from caesura.features.enclosing import enclosing, place_in
 from caesura.features.given import attributes, column, dense, function, position, repeats
 from caesura.features.history import history
 from caesura.features.lexicons import Lexicon
@@ -44,7 +46,7 @@ from caesura.features.lookback import (
     previous,
     this,
 )
-from caesura.features.presets import PRESETS, default_for, preset
+from caesura.features.presets import PRESETS, preset
 from caesura.features.segment import (
     Length,
     Pattern,
@@ -100,6 +102,7 @@ __all__ = [
     "dense",
     "earlier",
     "edge",
+    "enclosing",
     "end",
     "first",
     "folded",
@@ -117,6 +120,7 @@ __all__ = [
     "matched",
     "matches",
     "ngrams",
+    "place_in",
     "position",
     "prefix",
     "preset",

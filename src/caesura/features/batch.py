@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,9 +33,14 @@ class Words:
         self._words: list[str] = []
         self._columns: dict[Hashable, int] = {}
         self._said: dict[Column, tuple[int, _kernels.Interner, bool]] = {}
+        self._nested: dict[str, Words] = {}
 
     def __len__(self) -> int:
-        return len(self.types)
+        return len(self.types) + sum(map(len, self._nested.values()))
+
+    def nested(self, by: str) -> Words:
+        """Return the words around tokens, as a tokeniser cuts them."""
+        return self._nested.setdefault(by, Words())
 
     @property
     def words(self) -> list[str]:
@@ -48,6 +53,22 @@ class Words:
         """Forget the words, but not the columns."""
         self.types.forget()
         self._words = []
+        for words in self._nested.values():
+            words.forget()
+
+    def column(self, key: Hashable, column: Column, values: _kernels.Interner) -> int:
+        """Return the index of a column of words, which is added under a key if it is new."""
+        if key not in self._columns:
+            made = compiled(column) or {"kind": "python", "normalisers": []}
+            self._columns[key] = self.types.add_column(values=values, **made)
+        return self._columns[key]
+
+    def compute(self, index: int, column: Column, values: _kernels.Interner, grow: bool) -> None:
+        """Compute a column for the words that have come since."""
+        if compiled(column) is None:
+            self.extend(index, column.of_word, values, grow)
+        else:
+            self.types.extend(index, index + 1, grow)
 
     def extend(
         self,
@@ -131,6 +152,7 @@ class Batch:
         self._documents, self.first, self.words = documents, first, words
         self.name = name
         self._tokens = tokens
+        self.enclosed: dict[str, Any] = {}  # the words around tokens, by tokeniser
 
     # Nothing here is a cached_property: before Python 3.12 all instances share a lock, which a
     # forked child may find taken for ever.

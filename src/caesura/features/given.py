@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
 
 from caesura.documents import Document
 from caesura.errors import InvalidInput, message
@@ -314,15 +318,28 @@ class AttributesColumn(Column):
 class DenseColumn(Column):
     """The numbers that the documents carry for each token, as x0, x1, ...; `dense` is it.
 
+    Where they have a mean and a scale, these are subtracted and divided by: see the models'
+    parameter ``standardise``.
+
     Examples
     --------
     >>> import numpy as np
     >>> dense.of_document(Document(("a",), dense=np.array([[0.5, -1.0]])))
     [{'x0': 0.5, 'x1': -1.0}]
+    >>> DenseColumn((0.5, 0.0), (2.0, 4.0)).of_document(Document(("a",), dense=[[2.5, -1.0]]))
+    [{'x0': 1.0, 'x1': -0.25}]
     """
 
+    mean: tuple[float, ...] = ()  # of each column
+    scale: tuple[float, ...] = ()
     name: str = field(default="dense", init=False)
     per_word: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        right = len(self.mean) == len(self.scale) and all(map(math.isfinite, self.mean))
+        if not right or not all(0 < one < math.inf for one in self.scale):
+            expected = "as many finite means as scales above 0"
+            raise InvalidInput(message("scale", self.scale, expected, "pass one for each column"))
 
     def of_document(self, document: Document) -> Sequence[Mapping[str, float]]:
         """Return the numbers of each token."""
@@ -330,7 +347,16 @@ class DenseColumn(Column):
             came = None if document.dense is None else document.dense.shape
             expected = f"an array of shape ({len(document)}, D)"
             raise InvalidInput(message("dense", came, expected, "give every document one"))
-        return [{f"x{d}": x for d, x in enumerate(row)} for row in document.dense.tolist()]
+        numbers = self.scaled(document.dense).tolist()
+        names = document.dense_names or [f"x{d}" for d in range(document.dense.shape[1])]
+        return [dict(zip(names, row, strict=True)) for row in numbers]
+
+    def scaled(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Return numbers of shape (T, D) without the mean, and divided by the scale."""
+        if not self.mean:
+            return numbers
+        scaled: npt.NDArray[np.float64] = (numbers - np.array(self.mean)) / np.array(self.scale)
+        return scaled
 
     def __repr__(self) -> str:
         return self.name

@@ -41,7 +41,7 @@ class Lexicon:
         Texts, which are split by `tokenise`, or tokens. Repeated entries count once.
     tokenise : Tokeniser, str, dict or callable
         How texts are split; pass what splits the documents, for else their tokens are not those of
-        the entries. As the models' `tokeniser`: "words", "whitespace", "characters", or
+        the entries. As the models' `tokeniser`: "words", "parts", "characters", "whitespace", or
         ``{"regex": ...}``. A function goes from a text to its tokens.
 
     Examples

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from caesura.documents import Document
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import (
     bias,
@@ -35,16 +34,19 @@ from caesura.features.columns import (
     zeroed,
 )
 from caesura.features.dictionary import Dictionary, Text, matched
-from caesura.features.given import attributes, column, dense, position, repeats
+from caesura.features.given import column, position, repeats
 from caesura.features.lexicons import Lexicon
 from caesura.features.segment import Length, Pattern, SegmentShape
+from caesura.features.smaller import for_characters
 from caesura.features.spans import SegmentFeature
 from caesura.features.templates import Column, Template, edge, first, last, window, within
 from caesura.features.word_templates import at_places, word_templates
 
-__all__ = ["PRESETS", "default_for", "preset"]
+__all__ = ["PRESETS", "TOKENS", "ends_of", "preset"]
 
 Features = list[Template | SegmentFeature]
+OF_TOKENS = ("words", "chunking")  # presets for characters, and for tokens with parts of speech
+TOKENS = ("words", "parts", "characters", "whitespace", "regex")  # what presets may be for
 
 _MONTHS = (
     "jan feb mar apr may jun jul aug sep sept oct nov dec january february march april june july "
@@ -74,7 +76,10 @@ def preset(name: str, **options: Any) -> Features:
         segments=True adds the features for a semi-CRF, in all presets. gazetteers=[...] takes
         lexicons, in citations, addresses and ner. pos="pos" names the column with parts of speech,
         in chunking (always used) and ner (not used unless named).  bigrams=True, in words, takes
-        characters at their places in words together with `word_templates`.
+        characters at their places in words together with `word_templates`.  tokens="characters",
+        in all presets but words and chunking, gives the same features for documents that are cut
+        into characters, where they see the words around these; lexicons must be split into
+        characters, too.
 
     Examples
     --------
@@ -89,66 +94,23 @@ def preset(name: str, **options: Any) -> Features:
     make = _PRESETS.get(name) if isinstance(name, str) else None
     if make is None:
         raise InvalidInput(message("name", name, ", ".join(_PRESETS), "pass one of these names"))
+    tokens = options.pop("tokens", "words")
+    if not isinstance(tokens, str) or tokens not in TOKENS:
+        raise InvalidInput(message("tokens", tokens, ", ".join(TOKENS), "pass one of these names"))
     known = inspect.signature(make).parameters
     for option in options:
         if option not in known:
             remedy = f"leave it out of the preset {name}"
             raise InvalidInput(message("options", option, ", ".join(known), remedy))
-    return list(dict.fromkeys(make(**options)))
-
-
-def default_for(documents: Sequence[Document], segments: bool = False) -> Features:
-    """Return the features that suit some documents, when nothing else is said.
-
-    Parameters
-    ----------
-    documents : sequence of Document
-        All of them, or some.
-    segments : bool
-        Whether a semi-CRF will use them.
-
-    Returns
-    -------
-    list
-        Attributes and dense numbers if the documents carry them; and if they have words, the preset
-        words for documents of single characters, chunking for those with a column pos, generic for
-        others.
-
-    Examples
-    --------
-    >>> default_for([Document(("", ""), attributes=[["w=a"], ["w=b"]])])
-    [attributes[0]]
-    >>> default_for([Document(tuple("其中外企6个"))]) == preset("words")
-    True
-    """
-    carried: list[Column] = []
-    if any(document.attributes is not None for document in documents):
-        carried.append(attributes)
-    if any(document.dense is not None for document in documents):
-        carried.append(dense)
-    features: Features = []
-    if carried:
-        features = [one[0] for one in carried]
-        features += [bias[0]] if dense in carried else []  # a label may lie between two others
-        features += [*_ends(carried, near=False), _LENGTH] if segments else []
-    tokens = [token for document in documents for token in document.tokens]
-    if carried and not any(tokens):
-        return features
-    return list(dict.fromkeys([*features, *_of_words(documents, tokens, segments)]))
-
-
-def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bool) -> Features:
-    """Return the preset that suits the words of documents."""
-    if tokens and sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens):
-        return preset("words", segments=segments)
-    if documents and all("pos" in document.columns for document in documents):
-        return preset("chunking", segments=segments)
-    return preset("generic", segments=segments)
+    features = make(**options)
+    if tokens == "characters" and name not in OF_TOKENS:
+        features = for_characters(features, bool(options.get("segments")))
+    return list(dict.fromkeys(features))
 
 
 # ---- what presets have in common ----------------------------------------------------------------
 
-_LENGTH = Length(exact=4, at_least=(6,))
+LENGTH = Length(exact=4, at_least=(6,))
 
 
 def _pairs(columns: Iterable[Column], first: int, last: int) -> list[Template]:
@@ -160,7 +122,7 @@ def _affixes(longest: int) -> list[Template]:
     return [make(n)[0] for make in (prefix, suffix) for n in range(1, longest + 1)]
 
 
-def _ends(columns: Iterable[Column], near: bool = True) -> Features:
+def ends_of(columns: Iterable[Column], near: bool = True) -> Features:
     """Return what stands at the ends of a segment; near: also beside them, on both sides."""
     features: Features = [first(bias[0])]
     for one in columns:
@@ -170,10 +132,10 @@ def _ends(columns: Iterable[Column], near: bool = True) -> Features:
     return features
 
 
-def _of_segments(text: Column, others: Iterable[Column], length: Length = _LENGTH) -> Features:
+def _of_segments(text: Column, others: Iterable[Column], length: Length = LENGTH) -> Features:
     """Return what only a semi-CRF can use, for most tasks."""
     return [
-        *_ends([text, *others]),
+        *ends_of([text, *others]),
         within(text[0] & text[1]),
         *(first(one[t] & one[t + 1]) for one in (text, short_shape) for t in (-1, 0)),
         *(last(one[t] & one[t + 1]) for one in (text, short_shape) for t in (-1, 0)),
@@ -375,7 +337,7 @@ def _words(segments: bool = False, bigrams: bool = False) -> Features:
         repeats(-2)[0],
     ]
     if segments:
-        features += [*_ends([c, char_class]), within(c[0] & c[1]), edge(c[-1] & c[0])]
+        features += [*ends_of([c, char_class]), within(c[0] & c[1]), edge(c[-1] & c[0])]
         features += [first(c[0] & c[1]), last(c[-1] & c[0])]
         features += [Length(exact=4, at_least=(5,)), Text()]
         features.append(SegmentShape(4, collapse=True, column=char_class))

@@ -18,6 +18,7 @@ from caesura.documents.tokenisers import check_trusted
 from caesura.errors import InvalidInput, message
 from caesura.features.columns import NormalisedColumn, WordColumn
 from caesura.features.dictionary import Dictionary, MatchedColumn, Text
+from caesura.features.enclosing import EnclosingColumn, PlaceColumn
 from caesura.features.given import (
     AttributesColumn,
     DenseColumn,
@@ -42,6 +43,7 @@ _TYPES: dict[str, type] = {
     for one in (
         *(Template, WordColumn, NormalisedColumn, GivenColumn, PositionColumn, RepeatColumn),
         *(FunctionColumn, AttributesColumn, DenseColumn, MatchedColumn),
+        *(EnclosingColumn, PlaceColumn),
         *(Length, TokenAt, SegmentShape, Pattern, SegmentFunction, Dictionary, Text, Similar),
         *(SegmentHistory, SegmentTemplate, Incremental),
     )
@@ -235,6 +237,8 @@ def _written(value: Any) -> Any:
         parts = {name: _written(getattr(value, name)) for name in _arguments(type(value))}
         if isinstance(value, Template) and not value.order:
             del parts["order"]  # as versions without histories write and read it
+        if isinstance(value, DenseColumn) and not value.mean:
+            del parts["mean"], parts["scale"]  # as versions that do not standardise do
         return {"type": type(value).__name__, **parts}
     if callable(value) and not isinstance(value, Column | SegmentFeature):
         return {"function": function_name(value)}

@@ -89,7 +89,7 @@ class ChainCRF(Answers):
         batch_size: int = 8,
         patience: int | None = None,
         warm_start: bool | str = False,
-        tokeniser: Any = "words",
+        tokeniser: Any = "auto",
         n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
@@ -107,6 +107,7 @@ class ChainCRF(Answers):
         average: bool = True,
         stream: bool = False,
         max_attributes: int | None = None,
+        standardise: bool = False,
     ) -> None:
         self._keep(locals())
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -11,10 +12,12 @@ import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.checks import whole
+from caesura.documents.fitting import AUTO
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput, message, not_fitted
 from caesura.learning import LEARNERS, Progress
 from caesura.models.calibration import Calibration
+from caesura.models.choosing import choose
 from caesura.models.coding import Coding, Features
 from caesura.models.fitted import Fitted
 from caesura.models.margin import check_loss
@@ -74,6 +77,7 @@ class Estimator(Parameters):
     average: bool
     stream: bool
     max_attributes: int | None
+    standardise: bool = False
 
     kind: ClassVar[str]
     features_: Features
@@ -86,6 +90,7 @@ class Estimator(Parameters):
     calibration_: Calibration | None = None  # what `calibrate` has learnt
     margin_: bool = False  # whether the scores are no logarithms of probabilities
     temperature_: float | None = None  # that they have been divided by since
+    _cutter: str = "words"  # the tokeniser that fit has chosen, where none is given
     _online: Any = None  # of partial_fit: what the next call goes on from
     _biased: tuple[Fitted, tuple[float, bytes], _kernels.Scorer] | None = None
 
@@ -115,7 +120,7 @@ class Estimator(Parameters):
             if value not in known:
                 expected = " or ".join(map(repr, known))
                 raise InvalidInput(message(name, value, expected, "pass what is expected"))
-        for name in ("average", "pa_error_sensitive", "stream"):
+        for name in ("average", "pa_error_sensitive", "stream", "standardise"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 remedy = "pass one of them"
                 raise InvalidInput(message(name, getattr(self, name), "True or False", remedy))
@@ -134,10 +139,19 @@ class Estimator(Parameters):
         if self.max_attributes is not None:
             whole("max_attributes", self.max_attributes, 1, MOST_CANDIDATES)
         whole("batch_size", self.batch_size, 1)
-        Tokeniser.of(self.tokeniser)
+        self._check_tokeniser()
         whole("random_state", self.random_state, 0)
         self._checked_bias()
         self._check_threads()
+
+    def _check_tokeniser(self) -> None:
+        """Raise if the tokeniser is wrong."""
+        if self.tokeniser != AUTO:
+            try:
+                Tokeniser.of(self.tokeniser)
+            except InvalidInput as error:
+                expected = f"{AUTO}, {error.expected}" if error.expected else None
+                raise error.changed(expected=expected) if expected else error from None
 
     def _check_beam(self) -> None:
         """Raise if the size of the agenda, which may be set between two predictions, is wrong."""
@@ -177,6 +191,26 @@ class Estimator(Parameters):
         self._check_threads()
         self._check_outside()
         return self._fitted
+
+    @contextmanager
+    def _choosing(self, going_on: bool, *given: Any) -> Iterator[list[Any]]:
+        """Take the tokeniser that data to learn from needs; if learning fails, the one before.
+
+        A model that goes on from an earlier fit keeps the one that it has.
+        """
+        before, data = self._cutter, list(given)
+        try:
+            if self.tokeniser == AUTO and not going_on:
+                self._cutter, data = choose(*given)
+            yield data
+        except BaseException:
+            self._cutter = before
+            raise
+
+    @property
+    def tokeniser_(self) -> Any:
+        """How texts become tokens: as the parameter says, or as `fit` has chosen."""
+        return self._cutter if self.tokeniser == AUTO else self.tokeniser
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:

@@ -159,7 +159,7 @@ def explanations(
         reasons = reasons_of(contest.path, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.
         margin = np.inf if other is None else math.fsum(r.difference for r in reasons)
-        text = " ".join(document.tokens[segment.start : segment.end])
+        text = document.text_of(segment)
         runner_up = [] if other is None else _new_segments(contest, starts, other, named)
         out.append(Explanation(segment, text, chance, runner_up, margin, reasons))
     return out

@@ -8,7 +8,7 @@ from typing import Any, Self
 from caesura import normalisers as known
 from caesura.corpora import from_frame
 from caesura.documents import Partial
-from caesura.documents.conversion import is_frame
+from caesura.documents.frames import is_frame
 from caesura.errors import InvalidInput, message
 from caesura.extraction import Records, paused_collection, record_of
 from caesura.models.estimator import Estimator
@@ -117,13 +117,13 @@ class Extractor(Estimator):
         records = Records((), labels)
         if is_frame(texts):
             records.index = getattr(texts, "index", None)
-            texts = from_frame(texts, text=text, tokeniser=self.tokeniser)
+            texts = from_frame(texts, text=text, tokeniser=self.tokeniser_)
         elif text is not None:
             wrong = "expected a DataFrame or a table of Arrow as texts; leave it out"
             raise InvalidInput(f"text: got {text!r} for texts without columns, {wrong}")
         for first, raw, answers in self._extracted(texts, constraints):
             with paused_collection():
-                documents = documents_of(raw, self.tokeniser, "texts", first)
+                documents = documents_of(raw, self.tokeniser_, "texts", first)
                 for i, (document, found) in enumerate(zip(documents, answers, strict=True), first):
                     segments, chances, whole = found
                     pairs = zip(segments, chances, strict=True)

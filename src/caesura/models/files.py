@@ -42,12 +42,8 @@ WRONG = (  # what reading plain data that is not what it should be can raise
 )
 Arrays = dict[str, npt.NDArray[Any]]
 ROUNDING = 1e-6  # by so much a sum of probabilities may be above 1
-BARS: dict[str, type[np.generic]] = {
-    "bounds": np.int32,
-    "barred": np.uint8,
-    "barred_start": np.uint8,
-    "barred_end": np.uint8,
-}
+BARS: dict[str, type[np.generic]] = {"bounds": np.int32, "barred": np.uint8}
+BARS |= {"barred_start": np.uint8, "barred_end": np.uint8}
 
 
 # ---- writing -------------------------------------------------------------------------------------
@@ -111,7 +107,7 @@ def _options(model: Answers) -> dict[str, Any]:
         if name == "features":
             value = value if isinstance(value, str | None) else []
         elif name == "tokeniser":
-            value = Tokeniser.of(value).spec
+            value = Tokeniser.of(model.tokeniser_).spec
         elif name == "penalties" and isinstance(value, Mapping):
             value = {
                 key if isinstance(key, str) else feature_name(key): one

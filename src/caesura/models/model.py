@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set, Sized
-from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple, Self
 
@@ -26,19 +25,20 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document, Partial
+from caesura.documents import Document, Partial, Tokeniser
 from caesura.encoding import Encoder
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, default_for, preset
 from caesura.features.batch import Batch, Words
-from caesura.features.history import SegmentHistory
+from caesura.features.standardising import standardised
 from caesura.learning import Progress
 from caesura.learning.learners import is_probabilistic
 from caesura.learning.progress import Stage
 from caesura.models import lookback_checks
 from caesura.models.arguments import checked_run
 from caesura.models.compact import compacted
+from caesura.models.declaring import check_same, check_standardise, learns, of_kinds
 from caesura.models.development import Development
 from caesura.models.estimator import Features
 from caesura.models.examples import check_rows, examples_of, warn_of_many, weights_of
@@ -90,6 +90,8 @@ class Model(Extractor):
         X : iterable of sequences
             Each a list of tokens, a text, a list with the attributes of each token, an array of
             shape (T, D), a dict of these, or a `Document`.  A generator is encoded as it comes.
+            A dict may hold a text and ``spans`` of its characters; where no tokeniser was given,
+            the coarsest that no span cuts is taken, with a warning if that is not words.
             With ``stream=True`` they are read again for each pass, and never all in memory.
         y : iterable, optional
             For each sequence its segments (gaps are text outside), a tag for each token, or
@@ -121,25 +123,47 @@ class Model(Extractor):
         before = self._before if self.warm_start else None
         if self.stream:
             check_stream(self, X, y)
-            features, chunks = self._declared_for(paired(X, y), before)
+        with self._choosing(before is not None, X, X_dev) as (X, X_dev):
+            dev = X_dev, y_dev
+            self._fit_data((X, y), dev, sample_weight, checkpoint, callbacks, before)
+        return self
+
+    def _fit_data(
+        self,
+        data: tuple[Any, Any],
+        dev: tuple[Any, Any],
+        sample_weight: npt.ArrayLike | None,
+        checkpoint: str | os.PathLike[str] | None,
+        callbacks: Sequence[Callable[[Progress], bool | None]],
+        before: Fitted | None,
+    ) -> None:
+        """Learn from sequences and their labels, starting from an earlier fit if one is given."""
+        if self.stream:
+            features, chunks = self._declared_for(self._paired(*data), before)
             if before is None:  # what features learn, they learn from the first block
                 head = list(first_block(chunks))
                 features, chunks = self._learnt(features, head), chain(head, chunks)
-            data = Streamed((X, y), features, chunks, self._chunk)
-            streams = streamed(self, data, sample_weight, before)
-            return self._fit(*streams, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
-        read = self._read(X, y, before)
+            some = Streamed(data, features, chunks, self._chunk)
+            streams = streamed(self, some, sample_weight, before)
+            self._fit(*streams, dev, checkpoint, callbacks, sample_weight)
+            return
+        read = self._read(*data, before)
         if isinstance(read.encoder, SpanEncoder):
-            dev = None if X_dev is None else self._gold(X_dev, y_dev, ("X_dev", "y_dev"))
-            self._fit_spans(read, sample_weight, dev, checkpoint, callbacks)
+            held_out = None if dev[0] is None else self._gold(*dev, ("X_dev", "y_dev"))
+            self._fit_spans(read, sample_weight, held_out, checkpoint, callbacks)
         else:
             with Stage(show=self.verbose) as stage:
                 stage.update("features: preparing to learn")
                 training = self._training(read, sample_weight, before)
-            self._fit(training, None, (X_dev, y_dev), checkpoint, callbacks, sample_weight)
+            self._fit(training, None, dev, checkpoint, callbacks, sample_weight)
         self._order = () if before is None else self._order
         self._order = self._first_seen(read.targets)
-        return self
+
+    def _paired(
+        self, X: Any, y: Any, names: tuple[str, str] = ("X", "y")
+    ) -> Iterator[tuple[Any, Any]]:
+        """Return an iterator over sequences with their targets."""
+        return paired(X, y, names, self.tokeniser_)
 
     def _fit(
         self,
@@ -220,8 +244,8 @@ class Model(Extractor):
     def _read(self, X: Any, y: Any, before: Fitted | None) -> _Read:
         """Return the encoded training data and its checked targets."""
         some: Iterable[Chunk]
-        features, some = self._declared_for(paired(X, y), before)
-        if before is None and _learns(features):
+        features, some = self._declared_for(self._paired(X, y), before)
+        if before is None and (learns(features) or self.standardise):
             some = list(some)  # these must see all segments first
             features = self._learnt(features, some)
         spans = is_span_model(self, features)
@@ -249,17 +273,18 @@ class Model(Extractor):
         """Return the features, chosen by the first sequences where none are given, and the data."""
         features, seen = self._declared(), None
         if before is not None:
-            _check_same(features, before.encoder.features)
+            check_same(features, before.encoder.features)
+            check_standardise(self.standardise, before.encoder.features)
             features = before.encoder.features
         if features is None:
             head = list(islice(pairs, CHUNK))
-            documents = next(chunks([x for x, _ in head], self.tokeniser), (0, []))[1]
+            documents = next(chunks([x for x, _ in head], self.tokeniser_), (0, []))[1]
             features = default_for(documents, segments=self.kind == "semi")
             pairs = chain(head, pairs)
             seen = kinds_of(documents) or {"words"}
         self.coding.check_features(features)
-        some = labelled(pairs, self.tokeniser, size=self._chunk)
-        return features, some if seen is None else _of_kinds(some, seen)
+        some = labelled(pairs, self.tokeniser_, size=self._chunk)
+        return features, some if seen is None else of_kinds(some, seen)
 
     @property
     def _chunk(self) -> int:
@@ -275,7 +300,8 @@ class Model(Extractor):
         if isinstance(self.features, str):
             try:
                 semi = self.kind == "semi"
-                more = {"bigrams": True} if semi and self._takes_bigrams else {}
+                more: dict[str, Any] = {"tokens": Tokeniser.of(self.tokeniser_).name}
+                more |= {"bigrams": True} if semi and self._takes_bigrams else {}
                 return declared(preset(self.features, segments=semi, **more))
             except InvalidInput as error:
                 raise InvalidInput(f"features: {error}") from None
@@ -288,9 +314,11 @@ class Model(Extractor):
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
         """Return the features with what they learn from the segments of the training data."""
-        if not _learns(features):
-            return features
         documents = [document for _, some, _ in data for document in some]
+        if self.standardise:
+            features = standardised(features, documents)
+        if not learns(features):
+            return features
         targets = [target for _, _, some in data for target in some]
         scheme = scheme_of(targets, self.outside)
         segments = [
@@ -325,7 +353,7 @@ class Model(Extractor):
         """Return documents and their segments, without the text outside."""
         documents: list[Document] = []
         targets: list[Target] = []
-        for _, some, ys in labelled(paired(X, y, names), self.tokeniser, names):
+        for _, some, ys in labelled(self._paired(X, y, names), self.tokeniser_, names):
             documents += some
             targets += ys
         scheme = scheme_of(targets, self.outside, name=names[1])
@@ -333,41 +361,3 @@ class Model(Extractor):
             segments_of(target, scheme, self.outside, f"{names[1]}[{i}]")
             for i, target in enumerate(targets)
         ]
-
-
-def _learns(features: Features) -> bool:
-    """Say whether a feature learns from labelled segments."""
-    return any(isinstance(one, SegmentFeature) and one.learns for one in features)
-
-
-def _of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
-    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
-    for first, documents, ys in data:
-        for i, document in enumerate(documents, first):
-            for kind in sorted(kinds_of([document]) - seen):
-                expected = f"only what the first {CHUNK} have, by which features were chosen"
-                remedy = f"give all sequences {kind} or none, or say which features to look at"
-                raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
-        yield first, documents, ys
-
-
-def _check_same(now: Features | None, before: Features) -> None:
-    """Raise if a model that goes on was given other features; None are those that it has."""
-    if now is None or (len(now) == len(before) and all(map(_same, now, before))):
-        return
-    came = [a for a in now if not any(_same(a, b) for b in before)] or now
-    expected = "those of the fit before, which warm_start goes on from"
-    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
-    raise InvalidInput(message("features", came, expected, remedy))
-
-
-def _same(now: Any, before: Any) -> bool:
-    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
-    if type(now) is not type(before):
-        return False
-    if isinstance(now, SegmentHistory):
-        return now.order == before.order and _same(now.feature, before.feature)
-    learns = isinstance(now, SegmentFeature) and now.learns
-    if learns and hasattr(now, "lexicon"):
-        now = replace(now, lexicon=before.lexicon)
-    return bool(now == before)

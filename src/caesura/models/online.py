@@ -19,7 +19,6 @@ from caesura.models.margin import set_loss
 from caesura.models.model import Model
 from caesura.models.objective import Corpora
 from caesura.models.patterns import few_enough
-from caesura.models.reading import paired
 from caesura.models.streaming import check_features, check_online
 from caesura.models.targets import Target, scheme_of
 from caesura.models.training import Examples, Training, optimiser_of, parameters_of, training_bars
@@ -86,7 +85,15 @@ class OnlineModel(Model):
         self.check_parameters()
         check_online(self, "partial_fit")
         before = self._gone_on(labels)
-        features, chunks = self._declared_for(paired(X, y), before and before.fitted)
+        with self._choosing(before is not None, X) as (X,):
+            self._learn_batch((X, y), labels, before)
+        return self
+
+    def _learn_batch(
+        self, data: tuple[Any, Any], labels: Iterable[str] | None, before: _Online | None
+    ) -> None:
+        """Learn from some more sequences."""
+        features, chunks = self._declared_for(self._paired(*data), before and before.fitted)
         check_features(self, features, "partial_fit")
         if before is None:
             head = list(chunks)
@@ -104,7 +111,6 @@ class OnlineModel(Model):
         weight = weights_of(None, len(targets))
         examples = examples_of(self, encoder, corpus, targets, labelling, weight)
         self._learn(examples, labelling, before)
-        return self
 
     def _gone_on(self, labels: Iterable[str] | None) -> _Online | None:
         """Return what to go on from; None if this is the first call."""

@@ -71,14 +71,14 @@ class Predictor(OnlineModel):
             remedy = "leave it out, or fit again with it and learner='perceptron'"
             raise InvalidInput(message("beam", self.beam, expected, remedy))
         reader = None if free else ConditionReader(each_rules(constraints, X), self._bare)
-        for first, raw in raw_chunks(X):
+        for first, raw in raw_chunks(X, self.tokeniser_):
             if fitted.spans:
                 yield self._encoded_spans(fitted, first, raw, threads)
                 continue
-            corpus, lengths = encoded(fitted.encoder, fitted.words, raw, self.tokeniser, first)
+            corpus, lengths = encoded(fitted.encoder, fitted.words, raw, self.tokeniser_, first)
             scorer = self._scorer(fitted, int(lengths.max(initial=0)))
             design = fitted.parameters.compile(corpus)
-            some = Encoded(first, raw, self.tokeniser, lengths, design, scorer, threads)
+            some = Encoded(first, raw, self.tokeniser_, lengths, design, scorer, threads)
             if reader is not None:
                 rules, conditions = reader.read(lengths.tolist())
                 some = some._replace(rules=rules, conditions=conditions)
@@ -101,7 +101,7 @@ class Predictor(OnlineModel):
         """Return sequences encoded for features that look back, or for a beam."""
         self._check_beam()
         encoder, structure, kernel = cast(Any, fitted.encoder), fitted.structure, fitted.parameters
-        untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser, first)
+        untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser_, first)
         corpus, lengths = untyped
         check_sizes(lengths, structure, first)
         bias = None
@@ -110,14 +110,14 @@ class Predictor(OnlineModel):
             bias[self.coding.outside_states(structure.states, fitted.scheme)] = self.outside_bias
 
         def document(i: int) -> Document:
-            return documents_of([raw[i]], self.tokeniser, "X", first + i)[0]
+            return documents_of([raw[i]], self.tokeniser_, "X", first + i)[0]
 
         own = own_features(encoder, structure.states, document)
         if own is not None and self.beam is None:
             expected = "a number of candidates with features that see all segments before"
             raise InvalidInput(message("beam", None, expected, "pass beam=16"))
         scorer: Any = SpanAnswers(cast(Any, kernel), structure, self.beam, bias, own)
-        return SpanEncoded(first, raw, self.tokeniser, lengths, corpus, scorer, threads)
+        return SpanEncoded(first, raw, self.tokeniser_, lengths, corpus, scorer, threads)
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
         """Return the best segments of each sequence, without the text outside.
@@ -207,7 +207,7 @@ class Predictor(OnlineModel):
         lengths: list[int] = []
 
         def documents() -> Iterator[Document]:
-            for _, some in chunks(X, self.tokeniser):
+            for _, some in chunks(X, self.tokeniser_):
                 lengths.extend(map(len, some))
                 yield from some
 

@@ -319,7 +319,7 @@ class Answers(Predictor):
             As in `predict`.
         """
         refuse(self._known, "explain")
-        document = as_document(one_sequence(x), self.tokeniser, "x")
+        document = as_document(one_sequence(x), self.tokeniser_, "x")
         with of_one():
             contest = self._contest(document, constraints)
         return explanations(document, contest, FeatureReasons(self, document), self._named)

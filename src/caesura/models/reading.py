@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document, as_document
-from caesura.documents.conversion import refuse_frame
+from caesura.documents import Document, Tokeniser, as_document
 from caesura.documents.document import has_no_words
+from caesura.documents.frames import is_frame, refuse_frame
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
@@ -50,9 +50,15 @@ _OWN = object()  # the segments that a document carries
 _END = object()
 
 
-def sequences(X: Any, name: str = "X") -> Iterator[Any]:
-    """Return an iterator over many sequences, or raise if there is only one."""
-    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}")
+def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any]:
+    """Return an iterator over many sequences, or raise if there is only one.
+
+    A corpus whose tokeniser was not chosen is cut by this one.
+    """
+    if getattr(X, "automatic", False) and Tokeniser.of(tokeniser).name != "words":
+        X = X.cut_by(tokeniser)
+    refuse_frame(X, name, f"expected a list of sequences; {FRAMES}; or [X], if it is numbers")
+    _refuse_file(X, name)
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
     if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
         remedy = "put a single sequence into a list: [x]"
@@ -85,18 +91,34 @@ def _refuse_file(x: Any, name: str) -> None:
 
 def one_sequence(x: Any, name: str = "x") -> Any:
     """Return one sequence, or raise if it is a list of texts, each of which would be a token."""
-    refuse_frame(x, name, f"expected one sequence; pass one text of it, or {FRAMES}")
-    texts = isinstance(x, list | tuple) and len(x) > 0 and all(isinstance(one, str) for one in x)
-    if texts and all(len(one.split()) > 1 for one in x):
-        expected = "one sequence: a text, or a list of tokens"
-        raise InvalidInput(message(name, x, expected, "pass one text at a time"))
+    listed = isinstance(x, list | tuple) and len(x) > 0
+    if listed and all(isinstance(one, str) for one in x):
+        if any(len(one.split()) > 1 for one in x):
+            expected = "one sequence: a text, or a list of tokens without spaces in them"
+            remedy = "pass one text at a time, or Document(tokens) if these are tokens"
+            raise InvalidInput(message(name, x, expected, remedy))
+    elif listed and all(_is_sequence(one) for one in x):
+        came = f"a list of {len(x)} sequences ({type(x[0]).__name__})"
+        raise InvalidInput(f"{name}: got {came}, expected one; pass one of them at a time")
+    if hasattr(type(x), "iloc") and getattr(x, "ndim", 2) == 1:  # a column of pandas
+        expected = "one sequence, not a column of them"
+        raise InvalidInput(message(name, type(x), expected, "pass one of them at a time"))
     _refuse_file(x, name)
     return x
 
 
-def raw_chunks(X: Any) -> Iterator[tuple[int, list[Any]]]:
+def _is_sequence(x: Any) -> bool:
+    """Say whether something cannot be the attributes of a token."""
+    if isinstance(x, Mapping):
+        return any(isinstance(x.get(key), list | tuple) for key in ("tokens", "spans", "dense"))
+    many = isinstance(x, np.ndarray) and x.ndim == 2
+    inner = isinstance(x, list) and len(x) > 0 and isinstance(x[0], list | tuple | Mapping)
+    return many or inner or isinstance(x, Document) or is_frame(x)
+
+
+def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any]]]:
     """Yield sequences as they are, some at a time, and the index of the first."""
-    xs, first = sequences(X), 0
+    xs, first = sequences(X, tokeniser=tokeniser), 0
     while some := list(islice(xs, CHUNK)):
         yield first, some
         first += len(some)
@@ -104,7 +126,7 @@ def raw_chunks(X: Any) -> Iterator[tuple[int, list[Any]]]:
 
 def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
     """Yield documents, some at a time, and the index of the first."""
-    for first, some in raw_chunks(X):
+    for first, some in raw_chunks(X, tokeniser):
         yield first, documents_of(some, tokeniser, "X", first)
 
 
@@ -132,9 +154,11 @@ def documents_of(xs: Sequence[Any], tokeniser: Any, name: str, first: int) -> li
     return [as_document(x, tokeniser, f"{name}[{i}]") for i, x in enumerate(xs, first)]
 
 
-def paired(X: Any, y: Any, names: tuple[str, str] = ("X", "y")) -> Iterator[tuple[Any, Any]]:
+def paired(
+    X: Any, y: Any, names: tuple[str, str] = ("X", "y"), tokeniser: Any = "words"
+) -> Iterator[tuple[Any, Any]]:
     """Return an iterator over sequences with their targets."""
-    xs = sequences(X, names[0])
+    xs = sequences(X, names[0], tokeniser)
     refuse_frame(y, names[1], "expected the labels of each sequence; pass a list of them")
     if y is None:
         return ((x, _OWN) for x in xs)

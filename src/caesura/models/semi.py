@@ -71,7 +71,9 @@ class SemiCRF(Answers):
         alone: penalties count from the weights before, so that these stay where nothing says
         otherwise.
     tokeniser : str or dict
-        How a text becomes tokens.
+        How a text becomes tokens: "words", "parts", "characters", "whitespace" or
+        ``{"regex": pattern}``.  "auto" is the coarsest of the first three that no labelled span of
+        characters cuts; `tokeniser_` has what was chosen.
     n_threads : int, optional
         All cores where not given; the result does not depend on it.
     random_state : int
@@ -118,6 +120,9 @@ class SemiCRF(Answers):
     max_attributes : int, optional
         How many attributes are kept: the first that the data brings.  Later ones are left out, in
         training and in prediction.
+    standardise : bool
+        Whether each column of dense numbers is given mean 0 and standard deviation 1: those of the
+        training data (of its first block, with ``stream=True``), which the model keeps.
 
     Examples
     --------
@@ -161,7 +166,7 @@ class SemiCRF(Answers):
         batch_size: int = 8,
         patience: int | None = None,
         warm_start: bool | str = False,
-        tokeniser: Any = "words",
+        tokeniser: Any = "auto",
         n_threads: int | None = None,
         random_state: int = 0,
         verbose: bool | None = False,
@@ -179,6 +184,7 @@ class SemiCRF(Answers):
         average: bool = True,
         stream: bool = False,
         max_attributes: int | None = None,
+        standardise: bool = False,
     ) -> None:
         self._keep(locals())
 

@@ -263,7 +263,11 @@ class _Stream:
     def chunks(self) -> Iterator[Chunk]:
         """Read the data from its beginning."""
         data = self.data
-        return labelled(paired(*data.pairs), self.model.tokeniser, size=data.size)
+        return labelled(
+            paired(*data.pairs, tokeniser=self.model.tokeniser_),
+            self.model.tokeniser_,
+            size=data.size,
+        )
 
     def read(
         self, chunks: Iterable[Chunk], before: Fitted | None, told: Callable[[int], None]

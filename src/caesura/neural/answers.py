@@ -157,8 +157,8 @@ class Answers(Predictor):
         constraints = spoken(constraints, X)
         shared = constraints is None or isinstance(constraints, Mapping)
         each = iter(() if shared else constraints)
-        for first, raw in raw_chunks(X):
-            documents = documents_of(raw, self.tokeniser, "texts", first)
+        for first, raw in raw_chunks(X, self.tokeniser_):
+            documents = documents_of(raw, self.tokeniser_, "texts", first)
             own = constraints if shared else list(islice(each, len(raw)))
             wholes: list[float | None] = [None] * len(documents)
             found = list(self._calibrated(documents, own))
@@ -216,7 +216,7 @@ class Answers(Predictor):
             beside it stand label transitions and declared features.  The reasons add up to the
             margin.
         """
-        document = as_document(one_sequence(x), self.tokeniser, "x")
+        document = as_document(one_sequence(x), self.tokeniser_, "x")
         if not self._by_filter():
             with of_one():
                 contest = self._contest(document, constraints)

@@ -29,7 +29,7 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
     network = model.fitted_network()
     encoder, known = network.encoder, model.calibration_
     options = model.get_params()
-    options |= {"tokeniser": Tokeniser.of(model.tokeniser).spec, "features": None}
+    options |= {"tokeniser": Tokeniser.of(model.tokeniser_).spec, "features": None}
     if options["vectors"] is not None:
         options["vectors"] = str(options["vectors"])
     arrays = {f"network.{name}": a for name, a in arrays_of(network).items()}

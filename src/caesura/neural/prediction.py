@@ -68,7 +68,7 @@ class Predictor(Model):
         """Yield an answer for each sequence; batches hold sequences of similar lengths."""
         network = self.fitted_network()
         rules = None if constraints is None else self._checked_rules(X, constraints)
-        for first, documents in chunks(X, self.tokeniser):
+        for first, documents in chunks(X, self.tokeniser_):
             check_words(documents, first)
             mine = None if rules is None else [next(rules)(len(one)) for one in documents]
 
@@ -189,7 +189,7 @@ class Predictor(Model):
         list of list of str
         """
         to_tags([], scheme, 0, self.outside)  # raises for a scheme that is not known
-        documents = [one for _, some in chunks(X, self.tokeniser) for one in some]
+        documents = [one for _, some in chunks(X, self.tokeniser_) for one in some]
         found = self.predict(documents, constraints)
         return [
             to_tags(cut, scheme, len(document), self.outside)

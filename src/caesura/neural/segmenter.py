@@ -228,7 +228,7 @@ class NeuralSegmenter(Answers):
         """
         self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
-        documents, gold, labels = read_targets(X, y, self.tokeniser, self.outside)
+        documents, gold, labels = read_targets(X, y, self.tokeniser_, self.outside)
         if self.model == "filtered":
             check_filtered(gold, self.outside)
         weights = None

@@ -27,7 +27,7 @@ def read_targets(
     """
     documents: list[Document] = []
     given: list[Any] = []
-    for _, some, ys in labelled(paired(X, y), tokeniser):
+    for _, some, ys in labelled(paired(X, y, tokeniser=tokeniser), tokeniser):
         documents += some
         given += ys
     check_words(documents, 0)

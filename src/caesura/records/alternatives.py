@@ -36,7 +36,7 @@ def alternatives(
         raise InvalidInput(message("model", model, expected, "load one with caesura.load"))
     functions = {label: normaliser(one) for label, one in model.normalisers_.items()}
     for text, ranked in zip(texts, model.predict_n_best(texts, n), strict=True):
-        document = as_document(text, model.tokeniser, "texts")
+        document = as_document(text, model.tokeniser_, "texts")
         found = []
         for segments, probability in ranked:
             fields: dict[str, str] = {}

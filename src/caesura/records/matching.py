@@ -155,7 +155,7 @@ class KnownValues:
                 "model: got one without features of known values; fit it with "
                 "KnownValues(...).features(), or with caesura train --known"
             )
-        return cls(found, model.tokeniser)
+        return cls(found, model.tokeniser_)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{label}: {count}" for label, count in self.counts.items())

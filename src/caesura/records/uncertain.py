@@ -129,7 +129,7 @@ def uncertain_rows(
     if not isinstance(X, Iterable):
         raise InvalidInput(message("X", X, "a list of texts", "pass [text]"))
     records: list[UncertainRecord] = []
-    for documents in _chunks(X, model.tokeniser):
+    for documents in _chunks(X, model.tokeniser_):
         if form in ("n-best", "em"):
             least = mass if form == "em" else 0.0
             ranked = _ranked(model, documents, n_best, least, constraints)
@@ -187,7 +187,7 @@ def answer_probability(
     """
     labels = _labels_of(model)
     check_query(query, dict.fromkeys(labels))
-    document = as_document(x, model.tokeniser)
+    document = as_document(x, model.tokeniser_)
     value = Values(document, labels, _functions(model, normalisers))
     p = constrained_potentials(model, document, constraints)
     m = inference.marginals(p)

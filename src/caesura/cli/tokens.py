@@ -1,0 +1,74 @@
+"""The tokeniser of data to learn from, chosen by its spans where no option names one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from caesura.cli.choices import Choices
+from caesura.cli.output import note
+from caesura.cli.progress import listed
+from caesura.cli.reading import Reading, labelled, read, report_notes
+from caesura.documents import Document
+from caesura.documents.fitting import Fitting, recut
+
+__all__ = ["Tokens"]
+
+
+class Tokens:
+    """How the texts of several files are cut: as an option says, or as their spans need it.
+
+    Parameters
+    ----------
+    reading : Reading
+        The options.
+    choices : dict
+        What was chosen, perhaps with a tokeniser.
+    """
+
+    def __init__(self, reading: Reading, choices: Choices) -> None:
+        self.cutter: Any = choices.get("tokeniser")  # what readers cut by at first
+        free = self.cutter is None and reading.align == "strict"
+        self.fitting = Fitting() if free else None
+        self._place = ""  # of the span that decided
+
+    @property
+    def chosen(self) -> Any:
+        """The tokeniser that the spans need; None if it is the given one, or words."""
+        return None if self.fitting is None or not self.fitting.level else self.fitting.tokeniser
+
+    def documents(self, corpus: Any, path: str) -> Iterator[Document]:
+        """Read a corpus, each text cut as its spans need it."""
+        before = 0 if self.fitting is None else self.fitting.level
+        for i, document in enumerate(corpus.fitted(self.fitting), 1):
+            if self.fitting is not None and self.fitting.level > before:
+                before = self.fitting.level
+                self._place = f"{'standard input' if path == '-' else path}, sequence {i}"
+            yield document
+
+    def read(self, path: str, reading: Reading) -> list[Document]:
+        """Return all labelled documents of a file, and say what was left out."""
+        corpus = read(path, reading, tokeniser=self.cutter)
+        documents = listed(self.documents(corpus, path), path)
+        report_notes(corpus, path)
+        return labelled(documents, path)
+
+    def settled(self, documents: Iterable[Document]) -> list[Document]:
+        """Return documents that are all cut in the same way; to be asked when all are read."""
+        if self.chosen is None:
+            return list(documents)
+        return [recut(document, self.chosen) for document in documents]
+
+    def stream(self, corpus: Any) -> Any:
+        """Return a corpus that is cut in the same way whenever it is read."""
+        return corpus if self.chosen is None else corpus.cut_by(self.chosen)
+
+    def settle(self, choices: Choices) -> None:
+        """Note what was chosen, if it is not words, and say so."""
+        if self.fitting is None or self.chosen is None:
+            return
+        choices["tokeniser"] = self.chosen
+        note(
+            f"tokens are {self.chosen}, not words, because {self.fitting.reason} ({self._place}); "
+            "to change that, pass --tokeniser or --align"
+        )

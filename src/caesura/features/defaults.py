@@ -1,0 +1,78 @@
+"""The features of a model for which none are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from caesura.documents import Document
+from caesura.documents.characters import character_class
+from caesura.features.columns import bias
+from caesura.features.enclosing import place_in
+from caesura.features.given import attributes, dense
+from caesura.features.presets import LENGTH, Features, ends_of, preset
+from caesura.features.templates import Column
+
+__all__ = ["default_for"]
+
+
+def default_for(documents: Sequence[Document], segments: bool = False) -> Features:
+    """Return the features that suit some documents, when nothing else is said.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        All of them, or some.
+    segments : bool
+        Whether a semi-CRF will use them.
+
+    Returns
+    -------
+    list
+        Attributes and dense numbers if the documents carry them; and if they have words, the preset
+        chunking for those with a column pos, generic for others.  Documents of single characters
+        get the preset words if these are of Chinese or Japanese, or have no text around them, and
+        else generic with the words around characters.
+
+    Examples
+    --------
+    >>> default_for([Document(("", ""), attributes=[["w=a"], ["w=b"]])])
+    [attributes[0]]
+    >>> default_for([Document(tuple("其中外企6个"))]) == preset("words")
+    True
+    """
+    carried: list[Column] = []
+    if any(document.attributes is not None for document in documents):
+        carried.append(attributes)
+    if any(document.dense is not None for document in documents):
+        carried.append(dense)
+    features: Features = []
+    if carried:
+        features = [one[0] for one in carried]
+        features += [bias[0]] if dense in carried else []  # a label may lie between two others
+        features += [*ends_of(carried, near=False), LENGTH] if segments else []
+    tokens = [token for document in documents for token in document.tokens]
+    if carried and not any(tokens):
+        return features
+    return list(dict.fromkeys([*features, *_of_words(documents, tokens, segments)]))
+
+
+def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bool) -> Features:
+    """Return the preset that suits the words of documents."""
+    if tokens and sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens):
+        if _in_words(documents):
+            return preset("generic", segments=segments, tokens="characters")
+        return preset("words", segments=segments)
+    if documents and all("pos" in document.columns for document in documents):
+        return preset("chunking", segments=segments)
+    return preset("generic", segments=segments)
+
+
+def _in_words(documents: Sequence[Document]) -> bool:
+    """Say whether the characters of documents lie in words of letters and digits."""
+    inside = [
+        character_class(token[0])
+        for document in documents
+        for token, (place,) in zip(document.tokens, place_in().of_document(document), strict=True)
+        if place != "only"
+    ]
+    return sum(kind in ("letter", "number") for kind in inside) > 0.5 * len(inside)

@@ -1,0 +1,246 @@
+"""Columns that look at the word in which a token lies, for tokens that are smaller than words.
+
+::
+
+    the text "St Louis63101", cut into characters; words around the 6
+
+    every     Louis63101 everywhere in it
+    first     Louis63101 at its first token only, so that each word counts once
+    before    63101, and Louis as the word before: as if the word were cut before the token
+    after     Louis6, and 3101 as the word after: as if it were cut after the token
+
+A text and the offsets of tokens tell which words there are; where a document has no text, each
+token is a word.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from caesura.documents import Document, Tokeniser
+from caesura.errors import InvalidInput, message
+from caesura.features.dictionary import MatchedColumn
+from caesura.features.given import PositionColumn, RepeatColumn
+from caesura.features.templates import AFTER, BEFORE, Column
+
+__all__ = ["PLACES_IN_WORDS", "VIEWS", "EnclosingColumn", "PlaceColumn", "enclosing", "place_in"]
+
+UNITS = ("words", "parts", "whitespace")  # tokenisers whose tokens enclose others
+VIEWS = ("every", "first", "before", "after")
+PLACES_IN_WORDS = ("only", "first", "inside", "last")
+_OF_TOKENS = PositionColumn, RepeatColumn, MatchedColumn  # columns that look at nothing but tokens
+
+
+class Around(NamedTuple):
+    """The words of a document."""
+
+    words: list[str]
+    of_token: list[int]  # the word of each token
+    starts: list[int]  # where it begins: characters before the token
+    ends: list[int]  # where the token ends in its word
+
+
+def words_around(document: Document, by: str) -> Around:
+    """Return the words of a document, and where each token lies in them.
+
+    A token that begins between words is taken to be in the word before it.
+
+    Examples
+    --------
+    >>> words_around(Document.from_text("On 5km", "characters"), "words")
+    Around(words=['On', '5km'], of_token=[0, 0, 1, 1, 1], starts=[0, 1, 0, 1, 2],
+           ends=[1, 2, 1, 2, 3])
+    """
+    text, offsets = document.text, document.offsets
+    spans = Tokeniser.of(by).spans(text) if text is not None and offsets else ()
+    if text is None or not offsets or not spans:
+        sizes = [len(token) for token in document.tokens]
+        return Around(list(document.tokens), [*range(len(sizes))], [0] * len(sizes), sizes)
+    begins = [start for start, _ in spans]
+    of_token = [max(bisect_right(begins, start) - 1, 0) for start, _ in offsets]
+    starts, ends = (
+        [min(max(at - spans[w][0], 0), spans[w][1] - spans[w][0]) for at, w in some]
+        for some in (zip(side, of_token, strict=True) for side in zip(*offsets, strict=True))
+    )
+    return Around([text[start:end] for start, end in spans], of_token, starts, ends)
+
+
+def pieces(around: Around, view: str) -> list[tuple[str, str]]:
+    """Return the two pieces of the word of each token: the token's own, and the other."""
+    words = (around.words[w] for w in around.of_token)
+    if view == "before":
+        return [(word[at:], word[:at]) for word, at in zip(words, around.starts, strict=True)]
+    return [(word[:at], word[at:]) for word, at in zip(words, around.ends, strict=True)]
+
+
+@dataclass(frozen=True, repr=False)
+class EnclosingColumn(Column):
+    """What a column says of the word in which a token lies; `enclosing` makes it.
+
+    Examples
+    --------
+    >>> from caesura.features import lower
+    >>> text = Document.from_text("On 5km", "characters")
+    >>> enclosing(lower).of_document(text)
+    [('on',), ('on',), ('5km',), ('5km',), ('5km',)]
+    """
+
+    column: Column
+    offset: int = 0
+    by: str = "words"
+    view: str = "every"
+    per_word: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        whole = self.view in ("every", "first")
+        looks = isinstance(self.column, Column) and self.column.per_word
+        if not looks and not (whole and isinstance(self.column, _OF_TOKENS)):
+            expected = "a column of words" + ", position, repeats or matched" * whole
+            remedy = "pass word, shape or the like"
+            raise InvalidInput(message("column", self.column, expected, remedy))
+        if not isinstance(self.offset, int) or isinstance(self.offset, bool):
+            remedy = "-1 is the word before"
+            raise InvalidInput(message("offset", self.offset, "a whole number", remedy))
+        _check_unit(self.by)
+        if self.view not in VIEWS:
+            raise InvalidInput(message("view", self.view, ", ".join(VIEWS), "pass one of them"))
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like enclosing(lower, -1, parts, before); what is left out is the default."""
+        return f"enclosing({self.column.name}{self._options})"
+
+    @property
+    def _options(self) -> str:
+        given = (self.offset, 0), (self.by, "words"), (self.view, "every")
+        return "".join(f", {value}" for value, default in given if value != default)
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return what is said of the word around each token."""
+        around = words_around(document, self.by)
+        if self.view in ("every", "first"):
+            of_words = self.column.of_document(Document(tuple(around.words)))
+            before = [None, *around.of_token[:-1]][: len(document)]
+            pairs = zip(around.of_token, before, strict=True)
+            fires = [self.view == "every" or w != v for w, v in pairs]
+            return [
+                self._at([tuple(one) for one in of_words], w) if fire else ()
+                for w, fire in zip(around.of_token, fires, strict=True)
+            ]
+        out = []
+        for w, (own, other) in zip(around.of_token, pieces(around, self.view), strict=True):
+            cut = [other] * bool(other)
+            here = [*cut, own] if self.view == "before" else [own, *cut]
+            sequence = [*around.words[:w], *here, *around.words[w + 1 :]]
+            at = w + len(cut) * (self.view == "before")
+            out.append(self._at([self.column.of_word(one) for one in sequence], at))
+        return out
+
+    def _at(self, said: Sequence[tuple[str, ...]], w: int) -> tuple[str, ...]:
+        place = w + self.offset
+        if 0 <= place < len(said):
+            return said[place]
+        return (BEFORE,) if place < 0 else (AFTER,)
+
+    def __repr__(self) -> str:
+        return f"enclosing({self.column!r}{self._options})"
+
+
+def enclosing(
+    column: Column, offset: int = 0, by: str = "words", view: str = "every"
+) -> EnclosingColumn:
+    """Return what a column says of the word in which a token lies, or of one near it.
+
+    It is for tokens that are smaller than words, such as characters.
+
+    Parameters
+    ----------
+    column : Column
+        A column of words, as `lower`; with the first two views also `position`, `repeats` and
+        `matched`.
+    offset : int
+        -1 is the word before, 1 the one after.  Beyond the text, all columns are <s> and </s>.
+    by : {"words", "parts", "whitespace"}
+        How the text is cut into words: a name of a tokeniser.
+    view : {"every", "first", "before", "after"}
+        At every token of a word, or only at its first one.  Or as if the word were cut before the
+        token, or after it: then the word of the token is the piece with the token in it, and its
+        other piece is a neighbour.
+
+    Examples
+    --------
+    >>> from caesura.features import lower
+    >>> text = Document.from_text("On 5km", "characters")
+    >>> enclosing(lower, -1, view="first").of_document(text)
+    [('<s>',), (), ('on',), (), ()]
+    >>> enclosing(lower, view="before").of_document(text)
+    [('on',), ('n',), ('5km',), ('km',), ('m',)]
+    >>> enclosing(lower, -1, view="before").of_document(text)
+    [('<s>',), ('o',), ('on',), ('5',), ('5k',)]
+    """
+    return EnclosingColumn(column, offset, by, view)
+
+
+@dataclass(frozen=True, repr=False)
+class PlaceColumn(Column):
+    """Where in its word a token lies; `place_in` makes it.
+
+    Examples
+    --------
+    >>> place_in("parts").of_document(Document.from_text("On 5km", "characters"))
+    [('first',), ('last',), ('only',), ('first',), ('last',)]
+    """
+
+    by: str = "words"
+    per_word: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _check_unit(self.by)
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Like place_in_words."""
+        return f"place_in_{self.by}"
+
+    def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
+        """Return the place of each token."""
+        of_token = words_around(document, self.by).of_token
+        out = []
+        for t, w in enumerate(of_token):
+            first = t == 0 or of_token[t - 1] != w
+            last = t + 1 == len(of_token) or of_token[t + 1] != w
+            out.append((PLACES_IN_WORDS[place_number(first, last)],))
+        return out
+
+    def __repr__(self) -> str:
+        return f"place_in({self.by!r})"
+
+
+def place_number(first: bool, last: bool) -> int:
+    """Return the index of a place in `PLACES_IN_WORDS`."""
+    return (0 if last else 1) if first else (3 if last else 2)
+
+
+def place_in(by: str = "words") -> PlaceColumn:
+    """Return the column that says where in its word a token lies: only, first, inside or last.
+
+    Parameters
+    ----------
+    by : {"words", "parts", "whitespace"}
+        How the text is cut into words: a name of a tokeniser.
+
+    Examples
+    --------
+    >>> place_in().of_document(Document.from_text("On 5km", "parts"))
+    [('only',), ('first',), ('last',)]
+    """
+    return PlaceColumn(by)
+
+
+def _check_unit(by: object) -> None:
+    """Raise if something is no name of a tokeniser whose tokens enclose others."""
+    if by not in UNITS:
+        raise InvalidInput(message("by", by, ", ".join(UNITS), "pass one of them"))

@@ -1,0 +1,116 @@
+"""Dense numbers by their columns: in the order of the training data, and standardised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.features.given import DenseColumn
+from caesura.features.spans import SegmentFeature
+from caesura.features.templates import Template
+
+__all__ = ["arranged", "dense_names", "is_standardised", "plain_dense", "standardised"]
+
+Feature = Template | SegmentFeature
+Floats = npt.NDArray[np.float64]
+
+
+def dense_names(document: Document) -> list[str]:
+    """Return the names of the columns of a document's numbers; x0, x1, ... where it has none.
+
+    Examples
+    --------
+    >>> dense_names(Document(("",), dense=np.zeros((1, 2))))
+    ['x0', 'x1']
+    """
+    if document.dense is None:
+        return []
+    if document.dense_names is not None:
+        return list(document.dense_names)
+    return [f"x{d}" for d in range(document.dense.shape[1])]
+
+
+def arranged(document: Document, names: Sequence[str], where: str) -> Floats:
+    """Return a document's numbers in the order of names, or raise if it has other columns.
+
+    Columns without names are taken as they come.
+    """
+    dense = document.dense
+    assert dense is not None
+    own, known = document.dense_names, list(names)
+    if own is not None and list(own) != known and known != [f"x{d}" for d in range(len(known))]:
+        if sorted(own) != sorted(known):
+            lost, new = sorted(set(known) - set(own)), sorted(set(own) - set(known))
+            listed = (("without", lost), ("with", new))
+            found = [f"{how} {', '.join(some)}" for how, some in listed if some]
+            raise InvalidInput(
+                f"{where}.dense: got columns {' and '.join(found)}, expected those of the training "
+                f"data: {', '.join(known)}; give these columns, in any order"
+            )
+        dense = dense[:, [list(own).index(name) for name in known]]
+    if dense.shape[1] != len(known) and len(document):
+        expected = (
+            f"({len(document)}, {len(known)}), with as many columns as in the sequences before"
+        )
+        remedy = "give every sequence the same columns"
+        raise InvalidInput(message(f"{where}.dense", f"shape {dense.shape}", expected, remedy))
+    return dense
+
+
+def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> list[Feature]:
+    """Return features that see each dense column with mean 0 and standard deviation 1.
+
+    Mean and deviation are those of the documents, over all tokens; a constant column becomes 0.
+
+    Examples
+    --------
+    >>> from caesura.features import dense
+    >>> document = Document(("", ""), dense=np.array([[1.0, 5.0], [3.0, 5.0]]))
+    >>> [feature] = standardised([dense[0]], [document])
+    >>> feature.parts[0][0].of_document(document)
+    [{'x0': -1.0, 'x1': 0.0}, {'x0': 1.0, 'x1': 0.0}]
+    """
+    if not any(column for one in features for column in _dense_columns(one)):
+        expected = "features that look at dense numbers"
+        remedy = "give arrays of numbers or DataFrames as X, or leave it out"
+        raise InvalidInput(message("standardise", True, expected, remedy))
+    some = [one for one in documents if one.dense is not None and len(one)]
+    names = dense_names(some[0]) if some else []
+    arrays = [arranged(one, names, f"X[{i}]") for i, one in enumerate(some)]
+    if not arrays:
+        return list(features)
+    n = sum(map(len, arrays))
+    mean = sum(array.sum(axis=0) for array in arrays) / n
+    spread = np.sqrt(sum(((array - mean) ** 2).sum(axis=0) for array in arrays) / n)
+    constant = spread <= 1e-12 * np.maximum(np.abs(mean), 1e-300)
+    scale = np.where(constant, 1.0, spread)
+    learnt = DenseColumn(tuple(mean.tolist()), tuple(scale.tolist()))
+    return [_with_dense(one, learnt) for one in features]
+
+
+def plain_dense(feature: Feature) -> Feature:
+    """Return a feature without what `standardised` has learnt."""
+    return _with_dense(feature, DenseColumn())
+
+
+def is_standardised(features: Iterable[Feature]) -> bool:
+    """Say whether features were standardised."""
+    return any(column.mean for one in features for column in _dense_columns(one))
+
+
+def _dense_columns(feature: Feature) -> list[DenseColumn]:
+    parts = feature.parts if isinstance(feature, Template) else ()
+    return [column for column, _ in parts if isinstance(column, DenseColumn)]
+
+
+def _with_dense(feature: Feature, column: DenseColumn) -> Feature:
+    """Return a feature that looks at dense numbers as another column does."""
+    if not isinstance(feature, Template) or not _dense_columns(feature):
+        return feature
+    parts = [(column if isinstance(one, DenseColumn) else one, n) for one, n in feature.parts]
+    return replace(feature, parts=tuple(parts))

@@ -1,0 +1,52 @@
+"""Which tokeniser a model takes where none was given: the coarsest that no labelled span cuts."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from caesura.documents.fitting import Fitting
+from caesura.models.reading import CHUNK
+
+__all__ = ["choose"]
+
+
+def choose(*given: Any) -> tuple[str, list[Any]]:
+    """Return the name of a tokeniser, and the data, of which nothing is lost.
+
+    Lists and corpora are looked at as a whole; of a generator, the first sequences decide.
+
+    Examples
+    --------
+    >>> choose([{"text": "10 km", "spans": [[0, 2, "number"]]}], None)[0]
+    'words'
+    """
+    fitting = Fitting()
+    data = [_looked_at(X, fitting) for X in given]
+    if fitting.level:
+        name = fitting.tokeniser
+        warnings.warn(
+            f"tokeniser: {name!r} was chosen, because {fitting.reason}; segments count these "
+            f"tokens. Pass tokeniser={name!r} to say so yourself",
+            stacklevel=5,
+        )
+    return fitting.tokeniser, data
+
+
+def _looked_at(X: Any, fitting: Fitting) -> Any:
+    """Look at all labelled spans; return the sequences."""
+    if getattr(X, "automatic", False):  # a corpus
+        for _ in X.fitted(fitting):
+            pass
+        return X
+    if isinstance(X, Iterator):
+        head = list(islice(X, 1))
+        if head and isinstance(head[0], Mapping):
+            head += islice(X, CHUNK - 1)
+            fitting.see(head)
+        return chain(head, X)
+    if isinstance(X, list | tuple):
+        fitting.see(X)
+    return X

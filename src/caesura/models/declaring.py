@@ -1,0 +1,69 @@
+"""Features as they were declared, beside the data and beside those of a fit before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import replace
+from typing import Any
+
+from caesura.documents import Document
+from caesura.errors import InvalidInput, message
+from caesura.features import SegmentFeature, Template
+from caesura.features.history import SegmentHistory
+from caesura.features.standardising import is_standardised, plain_dense
+from caesura.models.coding import Features
+from caesura.models.reading import CHUNK, kinds_of
+from caesura.models.targets import Target
+
+__all__ = ["check_same", "check_standardise", "learns", "of_kinds"]
+
+Chunk = tuple[int, list[Document], list[Target]]
+
+
+def learns(features: Features) -> bool:
+    """Say whether a feature learns from labelled segments."""
+    return any(isinstance(one, SegmentFeature) and one.learns for one in features)
+
+
+def of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
+    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
+    for first, documents, ys in data:
+        for i, document in enumerate(documents, first):
+            for kind in sorted(kinds_of([document]) - seen):
+                expected = f"only what the first {CHUNK} have, by which features were chosen"
+                remedy = f"give all sequences {kind} or none, or say which features to look at"
+                raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
+        yield first, documents, ys
+
+
+def check_same(now: Features | None, before: Features) -> None:
+    """Raise if a model that goes on was given other features; None are those that it has."""
+    if now is None or (len(now) == len(before) and all(map(_same, now, before))):
+        return
+    came = [a for a in now if not any(_same(a, b) for b in before)] or now
+    expected = "those of the fit before, which warm_start goes on from"
+    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
+    raise InvalidInput(message("features", came, expected, remedy))
+
+
+def _same(now: Any, before: Any) -> bool:
+    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
+    if type(now) is not type(before):
+        return False
+    if isinstance(now, SegmentHistory):
+        return now.order == before.order and _same(now.feature, before.feature)
+    if isinstance(now, Template):
+        return plain_dense(now) == plain_dense(before)
+    learns = isinstance(now, SegmentFeature) and now.learns
+    if learns and hasattr(now, "lexicon"):
+        now = replace(now, lexicon=before.lexicon)
+    return bool(now == before)
+
+
+def check_standardise(standardise: bool, before: Features) -> None:
+    """Raise if a model that goes on is to see numbers in another way than in the fit before."""
+    was = is_standardised(before)
+    if was != bool(standardise):
+        expected = f"{was}, as in the fit before, which warm_start goes on from"
+        remedy = "set it so to go on, or warm_start=False to begin anew"
+        raise InvalidInput(message("standardise", standardise, expected, remedy))
