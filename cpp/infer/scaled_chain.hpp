@@ -208,6 +208,22 @@ class ScaledChain {
   real pair(int t, int i, int j) const {
     return row(a, t - 1)[i] * w.transition[i * n + j] * row(b, t)[j];
   }
+  // sum over j of pair(t, i, j) factors[j]
+  real pairs_after(int t, int i, const real* factors) const {
+    const vec left = splat(row(a, t - 1)[i]);
+    vec total = vec{};
+    for (int q = 0; q < n; q += W)
+      total += left * load(w.transition + i * n + q) * load(row(b, t) + q) * load(factors + q);
+    return sum(total);
+  }
+  // sum over i of pair(t, i, j) factors[i]
+  real pairs_before(int t, int j, const real* factors) const {
+    const vec right = splat(row(b, t)[j]);
+    vec total = vec{};
+    for (int q = 0; q < n; q += W)
+      total += load(row(a, t - 1) + q) * load(w.transposed + j * n + q) * right * load(factors + q);
+    return sum(total);
+  }
 
  private:
   const LabelWeights<real>& w;
