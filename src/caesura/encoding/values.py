@@ -131,8 +131,7 @@ def read_bags(
     def flatten(bag: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
         return pairs(bag, f"X[{first + i}]: attributes[{t}]")
 
-    offsets, *found = _kernels.read_bags(values, given, grow, flatten)
-    ptr, numbers, weights = found
+    offsets, ptr, numbers, weights = _kernels.read_bags(values, given, grow, flatten)
     return offsets, (ptr, numbers, weights)
 
 
