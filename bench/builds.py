@@ -2,8 +2,9 @@
 
     python bench/builds.py OLD/.venv/bin/python NEW/.venv/bin/python [--data FOLDER] [--quick]
 
-The cases are those of segments.py, growth.py, orders_time.py and scaling.py: one objective with its
-gradient, or ln Z with all marginals.  Each interpreter runs the modules beside this script and
+The cases are those of segments.py, growth.py, orders_time.py, scaling.py, chain.py, once.py,
+peers.py, crfsuite.py and segment.py: one objective with its gradient, ln Z with all marginals, or
+prediction.  Each interpreter runs the modules beside this script and
 keeps its cases in memory.  In each round both time every case, one after the other (the least
 processor time of a few calls), and the order changes from round to round.  Printed are the medians
 and the median of the ratios of a round.  Answers must be equal to 1e-9.
@@ -16,9 +17,12 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from timing import table
@@ -103,6 +107,99 @@ def engine(quick: bool) -> Cases:
                     )
 
 
+def layers(quick: bool) -> Cases:
+    """The chains of chain.py, the rules of once.py, and our part of peers.py."""
+    from chain import batch
+    from once import noise
+    from peers import CASES, caesura_build, caesura_infer, draw
+
+    import caesura
+
+    def total(chains: list[caesura.Potentials]) -> float:
+        return sum(one.log_partition for one in caesura.marginals(chains, n_threads=1))
+
+    def log_z(chains: list[caesura.Potentials]) -> float:
+        return sum(caesura.log_partition(chains, n_threads=1))
+
+    for T in (25,) if quick else (25, 100, 1000):
+        chains = batch(T, T)
+        yield f"chain of 22 labels, T={T}: marginals", partial(total, chains)
+        yield f"chain of 22 labels, T={T}: ln Z", partial(log_z, chains)
+    p = noise(50, 13, None, 0)
+    yield "once, 13 labels: ln Z", lambda: caesura.log_partition(p, n_threads=1)
+    yield "once, 13 labels: marginals", lambda: caesura.marginals(p, n_threads=1).log_partition
+    yield "once, 13 labels: viterbi", lambda: caesura.viterbi(p, n_threads=1).score
+    for case in CASES[:1] if quick else CASES:
+        problems = caesura_build(draw(case.T, case.L, case.Y, case.by_length))
+        yield (
+            f"peers {case.name}: ln Z and gradient",
+            lambda problems=problems: sum(one[0] for one in caesura_infer(problems)),  # type: ignore[misc]
+        )
+
+
+def chunks(data: Path, sentences: int | None) -> Cases:
+    """Learning and tagging of crfsuite.py, from attribute lists."""
+    from crfsuite import OPTIONS, corpus
+
+    import caesura
+
+    X, y = corpus(data / "conll2000" / "train.txt", sentences)
+    model = caesura.ChainCRF(**OPTIONS, precision="double")
+    training = model._training(model._read(X, y, None), None, None)
+    w = np.random.default_rng(0).normal(scale=0.1, size=len(training.parameters))
+    for precision, single in (("double", False), ("single", True)):
+        yield (
+            f"crfsuite: objective, {precision} precision",
+            lambda single=single: training.objective.evaluate(w, None, single, 1)[0],  # type: ignore[misc]
+        )
+    few = caesura.ChainCRF(**OPTIONS, precision="double", max_iterations=5)
+    yield (
+        "crfsuite: five iterations from attribute lists",
+        lambda: few.fit(X, y).history_[-1].objective,
+    )
+    asked, gold = corpus(data / "conll2000" / "test.txt", sentences)
+    tagger = caesura.compat.Tagger()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model")
+        few.fit(X, y).save(path)
+        tagger.open(path)
+        known = caesura.load(path)
+
+    def right(found: list[list[str]]) -> float:
+        pairs = zip(found, gold, strict=True)
+        return sum(a == b for one, other in pairs for a, b in zip(one, other, strict=True))
+
+    known.set_params(n_threads=1)
+    yield "crfsuite: tags", lambda: right(known.predict_tags(asked, scheme=None))
+    yield "crfsuite: tags, one by one", lambda: right([tagger.tag(x) for x in asked])
+
+
+def addresses(data: Path, few: int | None) -> Cases:
+    """Prediction from texts, as in segment.py."""
+    from caesura import ChainCRF, SemiCRF
+    from caesura.corpora import read
+    from caesura.features import preset
+
+    train = list(read(data / "usaddress" / "train.xml"))[:few]
+    texts = [" ".join(document.tokens) for document in train]
+    options: dict[str, Any] = {
+        "tokeniser": "whitespace",
+        "n_threads": 1,
+        "max_iterations": 20,
+        "c2": 0.1,
+    }
+    segments = preset("addresses", segments=True)
+    for name, model in (
+        ("chain", ChainCRF(preset("addresses"), scheme="BIO", precision="double", **options)),
+        ("semi-CRF", SemiCRF(segments, same_label_adjacent=False, precision="double", **options)),
+    ):
+        model.fit(train)
+        yield (
+            f"addresses {name}: predict",
+            lambda model=model: sum(map(len, model.predict(texts))),  # type: ignore[misc]
+        )
+
+
 def least(call: Call, seconds: float = 0.05) -> tuple[float, float]:
     """Return the least processor time of some calls, and the answer."""
     best, spent, runs = float("inf"), 0.0, 0
@@ -117,8 +214,17 @@ def least(call: Call, seconds: float = 0.05) -> tuple[float, float]:
 def serve(data: Path, quick: bool, only: str) -> None:
     """Print the names of the cases, then time the one that a line of the input asks for."""
     cases: dict[str, Call] = {}
-    for made in (corpora(data, 100 if quick else 1000), orders(data, quick), engine(quick)):
-        cases |= {name: call for name, call in made if only in name}
+    groups: dict[str, Callable[[], Cases]] = {
+        "segments growth": lambda: corpora(data, 100 if quick else 1000),
+        "orders": lambda: orders(data, quick),
+        "scaling": lambda: engine(quick),
+        "chain once peers": lambda: layers(quick),
+        "crfsuite": lambda: chunks(data, 100 if quick else None),
+        "addresses": lambda: addresses(data, 100 if quick else None),
+    }
+    for names, make in groups.items():
+        if any(only.startswith(name) or name.startswith(only) for name in names.split()):
+            cases |= {name: call for name, call in make() if name.startswith(only)}
     print(json.dumps(list(cases)), flush=True)
     for line in sys.stdin:
         print(json.dumps(least(cases[json.loads(line)])), flush=True)
@@ -177,7 +283,7 @@ def main() -> None:
     parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="the old one and the new one")
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--only", default="", metavar="TEXT", help="cases with this in their name")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names begin so")
     parser.add_argument("--quick", action="store_true", help="small cases, to try it")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -157,6 +157,77 @@ def test_batches_are_ragged(sequences: list[list[Any]]) -> None:
     assert weights.tolist() == [value for _, value in joined]
 
 
+mixed = st.lists(usual | st.sampled_from([UserDict({"a": ["x"], "b": 2}), moved(), ["w=ü"]]))
+
+
+@given(st.lists(mixed, max_size=3), st.integers(1, 60), st.booleans())
+def test_long_batches_are_read_as_their_tokens(
+    sequences: list[list[Any]], often: int, grow: bool
+) -> None:
+    """Names are looked up by the hundred, and those before a token that Python reads at once."""
+    sequences = [sequence * often for sequence in sequences]
+    tokens = [pairs(one) for sequence in sequences for one in sequence]
+    names = list(dict.fromkeys(name for one in tokens for name, _ in one))
+    interner = _kernels.Interner()
+    interner.ids(names[::2], True)  # every other one is known
+    known = set(names if grow else names[::2])
+    offsets, ptr, ids, values = _kernels.read_bags(interner, sequences, grow, defined)
+    kept = [[pair for pair in one if pair[0] in known] for one in tokens]
+    assert offsets.tolist() == np.cumsum([0, *map(len, sequences)]).tolist()
+    assert ptr.tolist() == np.cumsum([0, *map(len, kept)]).tolist()
+    weights = [1.0] * len(ids) if values is None else values.tolist()
+    found = [(interner.text(k), value) for k, value in zip(ids.tolist(), weights, strict=True)]
+    assert found == [pair for one in kept for pair in one]
+
+
+class Meddler(UserDict[str, float]):
+    """A mapping that empties the bags before it when it is read."""
+
+    def __init__(self, victims: list[list[str]]) -> None:
+        super().__init__(late=1.0)
+        self.victims = victims
+
+    def __iter__(self) -> Any:
+        for one in self.victims:
+            one.clear()
+        return super().__iter__()
+
+
+def test_python_code_may_change_tokens_that_were_read() -> None:
+    early = [[f"w={k}-{t}" for k in range(3)] for t in range(5)]
+    expected = [name for one in early for name in one] + ["late"]
+    interner = _kernels.Interner()
+    sequence = [*early, Meddler(early)]
+    _, _, ids, _ = _kernels.read_bags(interner, [sequence], True, defined)
+    assert [interner.text(k) for k in ids.tolist()] == expected
+
+
+@given(st.lists(st.text(max_size=20), max_size=50), st.lists(st.text(max_size=20), max_size=20))
+def test_strings_get_numbers_in_order(some: list[str], others: list[str]) -> None:
+    """An interner is a dict that counts, however full its groups are."""
+    many = [*some, *(f"{one}{k}" for k in range(40) for one in some)]
+    numbers = {one: k for k, one in enumerate(dict.fromkeys(many))}
+    interner = _kernels.Interner()
+    assert interner.ids(many, True).tolist() == [numbers[one] for one in many]
+    asked = [*others, *many]
+    expected = [numbers.get(one, -1) for one in asked]
+    assert interner.ids(asked, False).tolist() == expected
+    _, ptr, ids, _ = _kernels.read_bags(interner, [[[one] for one in asked]], False, unexpected)
+    assert ids.tolist() == [numbers[one] for one in asked if one in numbers]
+    assert np.diff(ptr).tolist() == [one in numbers for one in asked]
+
+
+def is_bags(x: list[Any]) -> bool:
+    """Say whether `as_document` takes a sequence for attributes without a closer look."""
+    return bool(x) and {*map(type, x)} <= {list, dict} and isinstance(next(iter(x[0]), ""), str)
+
+
+@given(st.lists(st.lists(usual | texts | numbers | st.just([1]), max_size=3), max_size=3))
+def test_bags_are_told_from_other_sequences(sequences: list[list[Any]]) -> None:
+    assert _kernels.are_bags(sequences) == all(map(is_bags, sequences))
+    assert not _kernels.are_bags([*sequences, ("a",)])
+
+
 def test_a_refused_token_leaves_no_names() -> None:
     interner = _kernels.Interner()
     with pytest.raises(InvalidInput, match=r"X\[0\]\[1\]\['b'\]: got None"):

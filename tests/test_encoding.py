@@ -15,6 +15,7 @@ from hypothesis import given, settings
 
 import caesura
 from caesura import Document, InvalidInput
+from caesura.documents import as_document
 from caesura.encoding import Encoder
 from caesura.encoding.values import UNSEEN
 from caesura.features import (
@@ -442,3 +443,33 @@ def test_a_level_between_two_others_is_found() -> None:
         X.append(np.concatenate([rng.normal(levels[n], 0.3, (5, 2)) for n in names]))
         y.append([(5 * k, 5 * k + 5, name) for k, name in enumerate(names)])
     assert caesura.SemiCRF(c2=0.1).fit(X, y).score(X, y) == 1.0
+
+
+@pytest.mark.parametrize("features", [[attributes[0]], [attributes[0], attributes[-1]]])
+def test_lists_of_attributes_need_no_documents(features: list[Any]) -> None:
+    X: list[Any] = [[["a", "b"], {"c": 2.0}, []], [["b"], {"d": {"e": 1}}], [{}, ["unknown"]]]
+    y = [["X", "Y", "X"], ["Y", "Y"], ["X", "Y"]]
+    model = caesura.ChainCRF(features, scheme=None, max_iterations=5).fit(X, y)
+    encoder = model._known.encoder
+    assert encoder.reads_bags
+    corpus, lengths = encoder.encode_bags(X)
+    documents = [as_document(x) for x in X]
+    expected = encoder.encode(documents, False)
+    assert lengths.tolist() == [3, 2, 2]
+    parameters = model._known.parameters
+    found, other = (
+        model._known.scorer.posterior(parameters.compile(one), False, 1, None)
+        for one in (corpus, expected)
+    )
+    assert [one.log_partition for one in found] == [one.log_partition for one in other]
+    assert model.predict_tags(X, scheme=None) == model.predict_tags(documents, scheme=None)
+    wrong = [*X, [["a"], {"b": None}]]
+    messages = []
+    for asked in (wrong, [as_document(x) for x in wrong]):
+        with pytest.raises(
+            InvalidInput, match=r"X\[3\]: attributes\[1\]\['b'\]: got None"
+        ) as error:
+            model.predict(asked)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    assert not Encoder([attributes[0], word[0]]).reads_bags

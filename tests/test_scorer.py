@@ -15,6 +15,7 @@ from toys import chances_of
 
 import caesura
 from caesura import Potentials, _kernels
+from caesura.features import edge, word
 from caesura.models.conditions import condition_of
 
 SEEDS = st.integers(0, 10**6)
@@ -141,6 +142,31 @@ def test_probabilities_of_segments_of_tags(seed: int, order: int, scale: float) 
         chances = found.probabilities[found.ptr[i] : found.ptr[i + 1]]
         expected = [sums[segment] for segment in paths[i]]
         assert chances == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(SEEDS, st.sampled_from(["BIO", "BIOES"]), st.booleans())
+def test_probabilities_of_segments_of_many_tags(seed: int, scheme: str, edges: bool) -> None:
+    """Rows of several vectors, with weights of pairs of tags that look at tokens and without."""
+    rng = np.random.default_rng(seed)
+    labels, words = "ABCDE", "abcdefgh"
+    X = [[words[k] for k in rng.integers(8, size=rng.integers(1, 9))] for _ in range(12)]
+    y: list[list[tuple[int, int, str]]] = []
+    for x in X:
+        ends = sorted({*rng.integers(1, len(x) + 1, size=3).tolist()})
+        drawn = [labels[k] for k in rng.integers(5, size=len(ends))]
+        y.append(list(zip([0, *ends], ends, drawn, strict=False)))
+    features = [word[0], word[-1], *([edge(word[0])] if edges else [])]
+    model = caesura.ChainCRF(features, scheme=scheme, c2=0.01, max_iterations=8).fit(X, y)
+    assert len(model._known.structure.states) > 4
+    for x, found in zip(X, model.predict_confident(X), strict=True):
+        chances = chances_of(model, model.potentials(x), [one.segment for one in found])
+        assert [one.probability for one in found] == pytest.approx(chances, rel=1e-9, abs=1e-12)
+
+
+def test_only_states_of_one_label_are_joined() -> None:
+    with pytest.raises(ValueError, match="joined: states of two labels"):
+        _kernels.Reading(np.array([0, 1], np.int32), np.array([[0, 1], [0, 0]], np.uint8))
 
 
 # ---- what answers must keep ---------------------------------------------------------------------

@@ -35,6 +35,8 @@ Reading make_reading(Vector<std::int32_t> label,
       reading.states.resize(label(y) + 1);
     reading.states[label(y)].push_back(static_cast<std::int32_t>(y));
   }
+  for (std::size_t k = 0; k < reading.joined.size(); ++k)
+    require(!reading.joined[k] || label(k / Y) == label(k % Y), "joined: states of two labels");
   return reading;
 }
 

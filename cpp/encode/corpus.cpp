@@ -142,16 +142,36 @@ void Extractor::find(int source, const std::vector<Column>& columns, std::int64_
     const std::int64_t at = t + parts[0].offset;
     const std::int64_t first = column.ptr == nullptr ? at : column.ptr[at];
     const std::int64_t last = column.ptr == nullptr ? at + 1 : column.ptr[at + 1];
+    if (!grow) {
+      find_known(source, column, first, last);
+      return;
+    }
     for (std::int64_t i = first; i < last; ++i) {
       if (column.ids[i] == kUnseen) continue;
-      const std::int32_t a = grow ? attributes.id(source, column.ids + i, 1, true)
-                                  : attributes.find(source, column.ids[i]);
+      const std::int32_t a = attributes.id(source, column.ids + i, 1, true);
       if (a != Attributes::kMissing)
         found_.push_back({a, column.values == nullptr ? 1.0 : column.values[i]});
     }
     return;
   }
   if (!parts.empty()) combine(parts, 0, columns, begin, end, t, 1.0, source, grow);
+}
+
+// The attributes of values first .. last - 1 of a column that a template with one part knows.
+// There may be many at a token (bags), so that what is found is counted in a register.
+void Extractor::find_known(int source, const Column& column, std::int64_t first,
+                           std::int64_t last) {
+  const std::vector<std::int32_t>& known = attributes.of_values(source);
+  const std::size_t n_known = known.size(), before = found_.size();
+  found_.resize(before + static_cast<std::size_t>(last - first));
+  Found* out = found_.data() + before;
+  for (std::int64_t i = first; i < last; ++i) {
+    const auto at = static_cast<std::size_t>(column.ids[i] + 2);  // kUnseen: beyond all
+    const std::int32_t a = at < n_known ? known[at] : Attributes::kMissing;
+    *out = {a, column.values == nullptr ? 1.0 : column.values[i]};
+    out += a != Attributes::kMissing;
+  }
+  found_.resize(static_cast<std::size_t>(out - found_.data()));
 }
 
 void Extractor::combine(const std::vector<Part>& parts, std::size_t k,
@@ -318,10 +338,8 @@ void Extractor::extract(const std::int64_t* offsets, int n_sequences,
         }
         found_end_[k] = static_cast<std::int64_t>(found_.size());
       }
-      for (const auto& [k, sign] : of_form(0)) {
-        for (std::int64_t f = found_ptr_[k]; f < found_end_[k]; ++f)
-          out.push(found_[f].attribute, sign * found_[f].value);
-      }
+      for (const auto& [k, sign] : of_form(0))
+        out.push(found_.data() + found_ptr_[k], found_.data() + found_end_[k], sign);
       out.ptr.push_back(static_cast<std::int64_t>(out.attribute.size()));
       add_words(0, t, out.word);
       if (table != nullptr) out.word_ptr.push_back(static_cast<std::int64_t>(out.word.size()));

@@ -75,6 +75,19 @@ struct Corpus {
     attribute.push_back(id);
     if (x != 1.0 || !value.empty()) value.push_back(x);
   }
+  // Those of [first, last), their values multiplied by a sign.
+  template <class Found>
+  void push(const Found* first, const Found* last, double sign) {
+    bool ones = value.empty();
+    for (const Found* f = first; f < last; ++f) ones &= sign * f->value == 1.0;
+    if (!ones) {
+      for (; first < last; ++first) push(first->attribute, sign * first->value);
+      return;
+    }
+    attribute.resize(attribute.size() + static_cast<std::size_t>(last - first));
+    for (std::int32_t* to = attribute.data() + attribute.size(); last > first;)
+      *--to = (--last)->attribute;
+  }
 };
 
 // Attributes that come together: of a token, and of the same token as first, last or single of its
@@ -143,6 +156,7 @@ class Extractor {
   std::vector<Plain> plain_templates(const std::vector<Column>& columns, bool grow) const;
   void find(int source, const std::vector<Column>& columns, std::int64_t begin, std::int64_t end,
             std::int64_t t, bool grow);
+  void find_known(int source, const Column& column, std::int64_t first, std::int64_t last);
   void combine(const std::vector<Part>& parts, std::size_t k, const std::vector<Column>& columns,
                std::int64_t begin, std::int64_t end, std::int64_t t, double value, int source,
                bool grow);

@@ -1,61 +1,64 @@
 #include "encode/interner.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 namespace caesura {
 
-// Eight bytes at a time, each multiplied and folded; the last eight may have been read before.
-std::uint64_t hash_bytes(const char* data, std::size_t size) {
-  constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15, kSecond = 0xd6e8feb86659fd93;
-  auto fold = [](std::uint64_t a, std::uint64_t b) {
-    const auto product = static_cast<unsigned __int128>(a) * b;
-    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-  };
-  auto read = [](const char* at, auto word) {
-    std::memcpy(&word, at, sizeof word);
-    return static_cast<std::uint64_t>(word);
-  };
-  std::uint64_t hash = kFirst ^ size, last = 0;
-  if (size >= 8) {
-    const char* end = data + size - 8;
-    for (; data < end; data += 8) hash = fold(hash ^ read(data, std::uint64_t{}), kSecond);
-    last = read(end, std::uint64_t{});
-  } else if (size >= 4) {
-    last = read(data, std::uint32_t{}) << 32 | read(data + size - 4, std::uint32_t{});
-  } else if (size > 0) {
-    last = read(data, std::uint8_t{}) << 16 | read(data + size / 2, std::uint8_t{}) << 8 |
-           read(data + size - 1, std::uint8_t{});
-  }
-  return fold(fold(hash ^ last, kSecond), kFirst);
+namespace {
+
+std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash >> 32); }
+
+}  // namespace
+
+// Bit k: slot k has the tag.  All slots at once: a loop that ends where it is found would be
+// predicted wrongly for every fourth string.
+unsigned Interner::Group::with_tag(std::uint32_t wanted) const {
+  using Four = std::uint32_t __attribute__((vector_size(16)));
+  using Two = std::uint64_t __attribute__((vector_size(16)));
+  Four low, high;
+  std::memcpy(&low, tag, sizeof low);
+  std::memcpy(&high, tag + 4, sizeof high);
+  const Four bits =
+      (Four(low == wanted) & Four{1, 2, 4, 8}) | (Four(high == wanted) & Four{16, 32, 64, 128});
+  const Two halves = reinterpret_cast<Two>(bits);
+  const std::uint64_t folded = halves[0] | halves[1];
+  unsigned found = static_cast<unsigned>(folded | folded >> 32);
+  while (found != 0 && place[__builtin_ctz(found)] == kNowhere) found &= found - 1;
+  return found;
 }
 
 std::int32_t Interner::find(std::string_view text, std::uint64_t hash) const {
-  if (slots_.empty()) return kMissing;
-  const std::size_t mask = slots_.size() - 1;
-  const auto tag = static_cast<std::uint32_t>(hash >> 32);
-  for (std::size_t at = hash & mask; slots_[at].place != kNowhere; at = (at + 1) & mask) {
-    if (slots_[at].tag == tag && text_at(slots_[at].place) == text) return id_at(slots_[at].place);
+  if (groups_.empty()) return kMissing;
+  const std::size_t mask = groups_.size() - 1;
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    const Group& group = groups_[at];
+    for (unsigned found = group.with_tag(tag_of(hash)); found != 0; found &= found - 1) {
+      const std::uint32_t place = group.place[__builtin_ctz(found)];
+      if (same_bytes(text_at(place), text)) return id_at(place);
+    }
+    if (!group.full()) return kMissing;
   }
-  return kMissing;
+}
+
+// The place of the first string with the tag of a hash, most likely the one that is looked for.
+std::uint32_t Interner::first_with_tag(std::uint64_t hash) const {
+  const std::size_t mask = groups_.size() - 1;
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    const unsigned found = groups_[at].with_tag(tag_of(hash));
+    if (found != 0) return groups_[at].place[__builtin_ctz(found)];
+    if (!groups_[at].full()) return kNowhere;
+  }
 }
 
 void Interner::find(const std::string_view* texts, const std::uint64_t* hashes, int count,
                     std::int32_t* ids) const {
-  constexpr int kMany = 32;
+  constexpr int kMany = 128;
   std::uint32_t places[kMany];
-  const std::size_t mask = slots_.size() - 1;
   for (int first = 0; first < count; first += kMany) {
     const int some = std::min(kMany, count - first);
-    for (int k = 0; k < some; ++k) {  // the first slot with the right tag, most likely it
-      places[k] = kNowhere;
-      if (slots_.empty()) continue;
-      const std::uint64_t hash = hashes[first + k];
-      const auto tag = static_cast<std::uint32_t>(hash >> 32);
-      std::size_t at = hash & mask;
-      while (slots_[at].place != kNowhere && slots_[at].tag != tag) at = (at + 1) & mask;
-      places[k] = slots_[at].place;
+    for (int k = 0; k < some; ++k) {
+      places[k] = groups_.empty() ? kNowhere : first_with_tag(hashes[first + k]);
       if (places[k] != kNowhere) __builtin_prefetch(blocks_.data() + places[k]);
     }
     for (int k = 0; k < some; ++k) {
@@ -63,8 +66,8 @@ void Interner::find(const std::string_view* texts, const std::uint64_t* hashes, 
       if (places[k] == kNowhere)
         ids[here] = kMissing;
       else
-        ids[here] =
-            text_at(places[k]) == texts[here] ? id_at(places[k]) : find(texts[here], hashes[here]);
+        ids[here] = same_bytes(text_at(places[k]), texts[here]) ? id_at(places[k])
+                                                                : find(texts[here], hashes[here]);
     }
   }
 }
@@ -72,12 +75,15 @@ void Interner::find(const std::string_view* texts, const std::uint64_t* hashes, 
 std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
   const std::int32_t known = find(text, hash);
   if (known != kMissing) return known;
+  constexpr std::size_t kLine = 16;  // words; a string that fits into a line of the cache is in one
   const std::size_t words = 2 + (text.size() + 3) / 4;
-  if (blocks_.size() + words >= kNowhere) throw std::length_error("strings");
-  if (2 * static_cast<std::size_t>(size() + 1) > slots_.size()) grow();
+  if (blocks_.size() + words + kLine >= kNowhere) throw std::length_error("strings");
+  if (4 * static_cast<std::size_t>(size() + 1) > 3 * kSlots * groups_.size()) grow();
   const std::int32_t id = size();
-  const auto place = static_cast<std::uint32_t>(blocks_.size());
-  blocks_.resize(blocks_.size() + words);
+  const std::size_t used = blocks_.size() % kLine;
+  const std::size_t skipped = words <= kLine && used + words > kLine ? kLine - used : 0;
+  const auto place = static_cast<std::uint32_t>(blocks_.size() + skipped);
+  blocks_.resize(place + words);
   blocks_[place] = id;
   blocks_[place + 1] = static_cast<std::int32_t>(text.size());
   if (!text.empty()) std::memcpy(blocks_.data() + place + 2, text.data(), text.size());
@@ -87,14 +93,19 @@ std::int32_t Interner::add(std::string_view text, std::uint64_t hash) {
 }
 
 void Interner::put(std::uint64_t hash, std::uint32_t place) {
-  const std::size_t mask = slots_.size() - 1;
+  const std::size_t mask = groups_.size() - 1;
   std::size_t at = hash & mask;
-  while (slots_[at].place != kNowhere) at = (at + 1) & mask;
-  slots_[at] = {static_cast<std::uint32_t>(hash >> 32), place};
+  while (groups_[at].full()) at = (at + 1) & mask;
+  Group& group = groups_[at];
+  const auto free = std::find(group.place, group.place + kSlots, kNowhere) - group.place;
+  group.tag[free] = tag_of(hash);
+  group.place[free] = place;
 }
 
 void Interner::grow() {
-  slots_.assign(slots_.empty() ? 64 : 2 * slots_.size(), Slot{});
+  Group empty{};
+  std::fill_n(empty.place, kSlots, kNowhere);
+  groups_.assign(groups_.empty() ? 8 : 2 * groups_.size(), empty);
   for (const std::uint32_t place : place_) {
     const std::string_view text = text_at(place);
     put(hash_bytes(text.data(), text.size()), place);

@@ -2,14 +2,56 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/large_pages.hpp"
+
 namespace caesura {
 
-// A hash of bytes; the same on every run.
-std::uint64_t hash_bytes(const char* data, std::size_t size);
+template <class Word>
+std::uint64_t read_word(const char* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// A hash of bytes; the same on every run.  Eight bytes at a time, each multiplied and folded; the
+// last eight may have been read before.
+inline std::uint64_t hash_bytes(const char* data, std::size_t size) {
+  constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15, kSecond = 0xd6e8feb86659fd93;
+  auto fold = [](std::uint64_t a, std::uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+  };
+  std::uint64_t hash = kFirst ^ size, last = 0;
+  if (size >= 8) {
+    const char* end = data + size - 8;
+    for (; data < end; data += 8) hash = fold(hash ^ read_word<std::uint64_t>(data), kSecond);
+    last = read_word<std::uint64_t>(end);
+  } else if (size >= 4) {
+    last = read_word<std::uint32_t>(data) << 32 | read_word<std::uint32_t>(data + size - 4);
+  } else if (size > 0) {
+    last = read_word<std::uint8_t>(data) << 16 | read_word<std::uint8_t>(data + size / 2) << 8 |
+           read_word<std::uint8_t>(data + size - 1);
+  }
+  return fold(fold(hash ^ last, kSecond), kFirst);
+}
+
+// Whether two strings are equal.  Attributes have ten to forty bytes: a call of memcmp would take
+// longer than the comparison.
+inline bool same_bytes(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  if (a.size() < 8) return std::memcmp(a.data(), b.data(), a.size()) == 0;
+  const std::size_t last = a.size() - 8;
+  for (std::size_t k = 0; k < last; k += 8) {
+    if (read_word<std::uint64_t>(a.data() + k) != read_word<std::uint64_t>(b.data() + k))
+      return false;
+  }
+  return read_word<std::uint64_t>(a.data() + last) == read_word<std::uint64_t>(b.data() + last);
+}
 
 class Interner {
  public:
@@ -28,7 +70,7 @@ class Interner {
   void find(const std::string_view* texts, const std::uint64_t* hashes, int count,
             std::int32_t* ids) const;
   void expect(std::uint64_t hash) const {
-    if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+    if (!groups_.empty()) __builtin_prefetch(&groups_[hash & (groups_.size() - 1)]);
   }
 
   std::string_view operator[](std::int32_t id) const { return text_at(place_[id]); }
@@ -36,22 +78,28 @@ class Interner {
 
  private:
   static constexpr std::uint32_t kNowhere = ~std::uint32_t{0};
-  struct Slot {
-    std::uint32_t tag = 0;           // upper half of the hash
-    std::uint32_t place = kNowhere;  // of a string in blocks_
+  static constexpr int kSlots = 8;
+  // A line of the cache: a string is in the group that its hash names, or in the next ones where
+  // that is full.  Slots are filled in order, so that the last is free in a group that is not full.
+  struct alignas(64) Group {
+    std::uint32_t tag[kSlots];    // upper halves of hashes
+    std::uint32_t place[kSlots];  // of strings in blocks_
+    bool full() const { return place[kSlots - 1] != kNowhere; }
+    unsigned with_tag(std::uint32_t tag) const;
   };
   std::int32_t id_at(std::uint32_t place) const { return blocks_[place]; }
   std::string_view text_at(std::uint32_t place) const {
     const std::int32_t* block = blocks_.data() + place;
     return {reinterpret_cast<const char*>(block + 2), static_cast<std::size_t>(block[1])};
   }
+  std::uint32_t first_with_tag(std::uint64_t hash) const;
   void put(std::uint64_t hash, std::uint32_t place);
   void grow();
   // Strings one after the other: the number, how many bytes, and these, in whole words.  What a
   // look-up reads lies together: numbers and strings apart would be one more wait for memory.
-  std::vector<std::int32_t> blocks_;
+  Table<std::int32_t> blocks_;
   std::vector<std::uint32_t> place_;  // [size]
-  std::vector<Slot> slots_;           // a power of two of them
+  Table<Group> groups_;               // a power of two of them
 };
 
 }  // namespace caesura

@@ -71,14 +71,13 @@ struct RowExps {
 
   // out = exp(row - near); false if a score is not within kNear of it.
   bool near_exp(const real* row, real near, real* out) const {
-    const vec last = tail(row, near) - near;
-    vec farthest = last * last;
-    for (int q = 0; q + W < n; q += W) {
-      const vec gap = load(row + q) - near;
+    const vec last = tail(row, near);
+    vec farthest = vec{};
+    for (int q = 0; q < n; q += W) {
+      const vec gap = (q + W < n ? load(row + q) : last) - near;
       farthest = max(farthest, gap * gap);
       store(out + q, exp(gap));
     }
-    store(out + n - W, exp(last));
     return !any(~(farthest < kNear * kNear));
   }
 
@@ -89,13 +88,11 @@ struct RowExps {
     for (int q = 0; q + W < n; q += W) top = max(top, load(row + q));
     *most = max_of(top);
     ivec low = ivec{};
-    auto put = [&](int q, vec score) {
-      const vec gap = score - *most;
+    for (int q = 0; q < n; q += W) {
+      const vec gap = (q + W < n ? load(row + q) : last) - *most;
       low |= (gap < kLowest) & (gap > -kInfinity);
       store(out + q, exp(gap));
-    };
-    for (int q = 0; q + W < n; q += W) put(q, load(row + q));
-    put(n - W, last);
+    }
     return *most > -kInfinity && !any(low);
   }
 
@@ -150,7 +147,7 @@ class ScaledChain {
       : w(weights), T(length), n(weights.stride) {
     const std::size_t table = static_cast<std::size_t>(T) * n;
     x = reals(work, table);
-    a = reals(work, table);
+    a = reals(work, wants_counts ? table : 2 * n);
     scale = reals(work, T);
     if (!wants_counts) return;
     b = reals(work, table);
@@ -165,12 +162,12 @@ class ScaledChain {
   bool forward(const real* edges, Total* log_z) {
     edge = edges;
     ScaledRow up;
-    for (int t = 0; t < T; ++t) {
-      if (t > 0) product(w.panels, w.n_panels, row(a, t - 1), matrix(t), n, row(a, t));
-      const real* hat = t > 0 ? row(a, t) : w.first;
-      if (!up.advance(hat, row(x, t), n, row(a, t), &scale[t])) return false;
+    for (int t = 0; t < T; ++t) {  // of a, only this row and the one before
+      real* now = row(a, t & 1);
+      if (t > 0) product(w.panels, w.n_panels, row(a, ~t & 1), matrix(t), n, now);
+      if (!up.advance(t > 0 ? now : w.first, row(x, t), n, now, &scale[t])) return false;
     }
-    return finish(up, log_z);
+    return finish(up, row(a, (T - 1) % 2), log_z);
   }
 
   // The same, and weight * P(t, y): calls put(t, q, W of them from label q on) for rising t.
@@ -208,13 +205,29 @@ class ScaledChain {
   real pair(int t, int i, int j) const {
     return row(a, t - 1)[i] * w.transition[i * n + j] * row(b, t)[j];
   }
+  // sum over j of pair(t, i, j) factors[j]
+  real pairs_after(int t, int i, const real* factors) const {
+    const vec left = splat(row(a, t - 1)[i]);
+    vec total = vec{};
+    for (int q = 0; q < n; q += W)
+      total += left * load(w.transition + i * n + q) * load(row(b, t) + q) * load(factors + q);
+    return sum(total);
+  }
+  // sum over i of pair(t, i, j) factors[i]
+  real pairs_before(int t, int j, const real* factors) const {
+    const vec right = splat(row(b, t)[j]);
+    vec total = vec{};
+    for (int q = 0; q < n; q += W)
+      total += load(row(a, t - 1) + q) * load(w.transposed + j * n + q) * right * load(factors + q);
+    return sum(total);
+  }
 
  private:
   const LabelWeights<real>& w;
   const int T, n;
   const real* edge = nullptr;
   real* x;                // [T][n]
-  real* a;                // [T][n]
+  real* a;                // [T][n], two rows where counts are not wanted
   real* scale;            // [T] s
   real* b = nullptr;      // [T][n] b, then v
   real* below = nullptr;  // [n] r[t] x[t] b[t]
@@ -242,7 +255,7 @@ class ScaledChain {
       }
       if (!up.advance(row(a, t), row(x, t), n, row(a, t), &scale[t])) return false;
     }
-    return !any(down.low) && finish(up, log_z);
+    return !any(down.low) && finish(up, row(a, T - 1), log_z);
   }
 
   // out[i] = sum over j of m[i][j] below[j]: the transposes of edges are not made.
@@ -255,11 +268,11 @@ class ScaledChain {
     for (int i = w.Y; i < n; ++i) out[i] = 0;
   }
 
-  // ln Z from the last row.
-  bool finish(const ScaledRow& up, Total* log_z) const {
+  // ln Z from the last row of a.
+  bool finish(const ScaledRow& up, const real* end, Total* log_z) const {
     if (any(up.low)) return false;
     vec total = vec{};
-    for (int q = 0; q < n; q += W) total += load(row(a, T - 1) + q) * load(w.last + q);
+    for (int q = 0; q < n; q += W) total += load(end + q) * load(w.last + q);
     const real z = sum(total);
     if (!(z > kLeast && z < kInfinity)) return false;
     log_z->add(up.log.value());

@@ -125,7 +125,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   d.dense_ptr.reserve(corpus.ptr.size());
   d.sparse_ptr.reserve(corpus.ptr.size());
   const bool values = !corpus.value.empty();
-  constexpr std::int64_t kSoon = 12;
+  constexpr std::int64_t kSoon = 32;
   const auto n_items = static_cast<std::int64_t>(corpus.attribute.size());
   if (!l.row_patterns.empty()) d.pattern_ptr.push_back(0);
   d.pattern_state = pattern_state_;

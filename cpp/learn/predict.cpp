@@ -120,16 +120,20 @@ struct Asking : FeatureRows {
     return true;
   }
 
-  // Where the counts of pairs, starts and ends go, all zero.
-  Gradient<real> zero_gradient(bool pairs) const {
+  // Where the counts of starts and ends go, and those of pairs with and without edges of their own,
+  // where they are wanted; all zero.
+  Gradient<real> zero_gradient(bool edges, bool outer) const {
     const std::size_t square = static_cast<std::size_t>(n) * n;
+    auto zeros = [&](std::size_t count) {
+      real* memory = reals(work, count);
+      fill(memory, static_cast<std::ptrdiff_t>(count), 0);
+      return memory;
+    };
     Gradient<real> gradient;
-    real* memory = reals(work, 2 * square + 2 * n);
-    fill(memory, 2 * square + 2 * n, 0);
-    gradient.starts = memory;
-    gradient.ends = memory + n;
-    gradient.pairs = memory + 2 * n;
-    gradient.outer = pairs ? memory + 2 * n + square : nullptr;
+    gradient.starts = zeros(n);
+    gradient.ends = zeros(n);
+    if (edges) gradient.pairs = zeros(square);
+    if (outer) gradient.outer = zeros(square);
     return gradient;
   }
 
@@ -221,17 +225,20 @@ int confident(const Design& d, const Weights<real>& w, int i, const Known& known
   if (kept == 0) return count;
   Asked asked;
   if (!reading.tags()) asked = {out, kept, probabilities, nullptr};
-  Gradient<real> gradient = asking.zero_gradient(false);
   double log_z;
   bool far = false;
   real* m = asking.edges(i, &far);
+  Gradient<real> gradient = asking.zero_gradient(m != nullptr, false);
   bool chain = true;  // else the general sweeps sum over tags
   auto read_runs = [&](const Segmental& kernel) {
     chain = kernel.is_chain() || !reading.tags();
-    for (int k = 0; chain && reading.tags() && k < kept; ++k) {
+    if (!chain || !reading.tags()) return;
+    real* apart = reals(work, w.stride);
+    fill(apart, w.stride, 1);
+    for (int k = 0; k < kept; ++k) {
       const auto& states = reading.states[reading.label[out[k].label]];
       probabilities[k] =
-          kernel.run_probability(out[k].start, out[k].end, states, reading.joined.data());
+          kernel.run_probability(out[k].start, out[k].end, states, reading.joined.data(), apart);
     }
   };
   const bool good = !far && asking.sweep(x, asked, gradient, counts, m, &log_z, read_runs) && chain;
@@ -286,7 +293,7 @@ bool posterior(const Design& d, const Weights<real>& w, int i, const Known& know
   asking.scores(i, out.scores);
   Asked asked;
   asked.boundaries = out.boundaries;
-  Gradient<real> gradient = asking.zero_gradient(true);
+  Gradient<real> gradient = asking.zero_gradient(true, true);
   bool far = false;
   real* m = asking.edges(i, &far);
   if (far ||

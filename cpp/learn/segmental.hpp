@@ -143,9 +143,9 @@ class Segmental {
 
   // After run() with a gradient over a chain of tags: the probability that tags of one group say a
   // segment [s, e). joined: [Y][Y] whether the second of two tags goes on with the segment of the
-  // first
+  // first, which tags of one group alone do; apart: [stride] all 1, and 1 again afterwards
   double run_probability(int s, int e, const std::vector<std::int32_t>& group,
-                         const std::uint8_t* joined) const;
+                         const std::uint8_t* joined, real* apart) const;
 
  private:
   const Weights<real>& w;
@@ -211,6 +211,8 @@ class Segmental {
   void pass_back(int e, const real* ratio, real* back, real* total);
   real probability(int s, int e, int y, const real* back) const;
   double pair_probability(int e, int p, int q) const;
+  double pairs_after(int e, int p, const real* factors) const;
+  double pairs_before(int e, int q, const real* factors) const;
 };
 
 // Which starts are live, and where the terms go.

@@ -231,6 +231,23 @@ inline double Segmental::pair_probability(int e, int p, int q) const {
   return edge != nullptr ? pairs(e)[p * n + q] : chain->pair(e, p, q);
 }
 
+// sum over q of P(tag p of token e - 1 and tag q of token e) factors[q]
+inline double Segmental::pairs_after(int e, int p, const real* factors) const {
+  if (edge == nullptr) return chain->pairs_after(e, p, factors);
+  const real* counts = pairs(e) + static_cast<std::ptrdiff_t>(p) * n;
+  vec total = vec{};
+  for (int q = 0; q < n; q += W) total += load(counts + q) * load(factors + q);
+  return sum(total);
+}
+
+// sum over p of P(tag p of token e - 1 and tag q of token e) factors[p]
+inline double Segmental::pairs_before(int e, int q, const real* factors) const {
+  if (edge == nullptr) return chain->pairs_before(e, q, factors);
+  double total = 0.0;
+  for (int p = 0; p < w.Y; ++p) total += pairs(e)[p * n + q] * factors[p];
+  return total;
+}
+
 // The probability of a run over [s, e) in the tags of a group, by a recursion over t from e to s:
 //
 //   now[e - 1][a] = P(a at e - 1, and the tag at e does not go on with it)
@@ -239,16 +256,18 @@ inline double Segmental::pair_probability(int e, int p, int q) const {
 //
 // It costs O((e - s) G^2 + G Y) for a group of G tags.
 // Tags are taken from the last to the first: P(tag of t - 1 | tag of t) is known from both sweeps,
-// so that only probabilities are multiplied.
+// so that only probabilities are multiplied.  Tags of other groups are never joined with those of
+// this one: they are summed up in whole vectors, in which `apart` is 0 for the group, and the group
+// tag by tag.
 inline double Segmental::run_probability(int s, int e, const std::vector<std::int32_t>& group,
-                                         const std::uint8_t* joined) const {
+                                         const std::uint8_t* joined, real* apart) const {
   const int count = static_cast<int>(group.size());
+  for (const std::int32_t tag : group) apart[tag] = 0;
   double *now = work.doubles(count), *before = work.doubles(count);
   for (int a = 0; a < count; ++a) {  // the tag of token e - 1, after which the segment ends
-    now[a] = 0.0;
-    if (e == T) now[a] = row(x, T - 1)[group[a]];
-    for (int r = 0; e < T && r < w.Y; ++r) {
-      if (!joined[group[a] * w.Y + r]) now[a] += pair_probability(e, group[a], r);
+    now[a] = e == T ? row(x, T - 1)[group[a]] : pairs_after(e, group[a], apart);
+    for (int r = 0; e < T && r < count; ++r) {
+      if (!joined[group[a] * w.Y + group[r]]) now[a] += pair_probability(e, group[a], group[r]);
     }
   }
   for (int t = e - 1; t > s; --t) {  // it goes on from token t - 1 to token t
@@ -268,16 +287,17 @@ inline double Segmental::run_probability(int s, int e, const std::vector<std::in
   double total = 0.0;
   for (int a = 0; a < count; ++a) {
     const double mass = row(x, s)[group[a]];
-    if (s == 0 || mass <= 0.0) {
+    if (s == 0 || mass <= 0.0 || now[a] == 0.0) {
       total += s == 0 ? now[a] : 0.0;
       continue;
     }
-    double begins = 0.0;
-    for (int p = 0; p < w.Y; ++p) {
-      if (!joined[p * w.Y + group[a]]) begins += pair_probability(s, p, group[a]);
+    double begins = pairs_before(s, group[a], apart);
+    for (int p = 0; p < count; ++p) {
+      if (!joined[group[p] * w.Y + group[a]]) begins += pair_probability(s, group[p], group[a]);
     }
     total += now[a] * (begins / mass);
   }
+  for (const std::int32_t tag : group) apart[tag] = 1;
   return total;
 }
 

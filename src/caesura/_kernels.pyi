@@ -210,6 +210,11 @@ def read_bags(interner: Interner, sequences: Sequence, grow: bool, flatten: Call
     Offsets of the sequences, then the attributes of each token as ptr, ids, values.  flatten(bag, i, t) returns the names and values of a bag of an unusual type, or raises.
     """
 
+def are_bags(sequences: list) -> bool:
+    """
+    Whether all sequences are lists of the attributes of tokens, which are lists or dicts.
+    """
+
 def flat_bags(sequence: object, flatten: Callable) -> list:
     """
     For each token a list of the names of its attributes, or a dict with their values where some are not 1.

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
 
 import numpy as np
-import numpy.typing as npt
 
 from caesura import _kernels
 from caesura.documents import Document, Tokeniser, as_document
+from caesura.encoding.attributes import KnownAttributes
 from caesura.encoding.firings import FiringReader, read_firings
-from caesura.encoding.stored import State, array, require, texts
-from caesura.encoding.values import UNSEEN, Ints, Longs, Values, check_offsets, values_of
+from caesura.encoding.values import (
+    Longs,
+    Values,
+    check_offsets,
+    read_bags,
+    values_of,
+)
 from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
 from caesura.features.enclosing import EnclosingColumn
-from caesura.features.given import DenseColumn, given_alone
-from caesura.features.templates import AFTER, BEFORE, PLACES
+from caesura.features.given import AttributesColumn
+from caesura.features.templates import PLACES
 
 __all__ = ["Encoder"]
 
@@ -31,7 +36,7 @@ _NO_VALUES: Values = (None, np.zeros(0, np.int32), None)
 _ALL: WeakSet[Encoder] = WeakSet()
 
 
-class Encoder:
+class Encoder(KnownAttributes):
     """Turn documents into attributes on rows.
 
     Parameters
@@ -97,14 +102,6 @@ class Encoder:
             made = {"kind": "python", "normalisers": []}
             self._in_python.append(c)
         self._of_words[c] = self._words.types.add_column(values=self.values[c], **made)
-
-    def __len__(self) -> int:
-        return len(self._extractor)
-
-    @property
-    def attributes(self) -> _kernels.Extractor:
-        """The attributes met so far, and which of them come together."""
-        return self._extractor
 
     def copy(self) -> Encoder:
         """Return an encoder that knows the same attributes by the same numbers."""
@@ -214,6 +211,34 @@ class Encoder:
 
         return self._encode(batch, grow, corpus, words)
 
+    @property
+    def reads_bags(self) -> bool:
+        """Whether the attributes that users give for tokens are all that features look at."""
+        return [type(column) for column in self.columns] == [
+            AttributesColumn
+        ] and not self._segments
+
+    def encode_bags(
+        self, sequences: Sequence[Any], first: int = 0
+    ) -> tuple[_kernels.Corpus, Longs]:
+        """Return sequences of known attributes as a corpus, and their lengths; see `reads_bags`.
+
+        Examples
+        --------
+        >>> from caesura.features import attributes
+        >>> encoder = Encoder([attributes[0]])
+        >>> encoder.reads_bags
+        True
+        >>> corpus, lengths = encoder.encode_bags([[["w=New"], {"w=York": 1.0}]])
+        >>> lengths.tolist()
+        [2]
+        """
+        corpus = _kernels.Corpus()
+        with self._lock:
+            offsets, values = read_bags(self.values[0], sequences, False, first)
+            self._extractor.extract(corpus, offsets, [values], _kernels.Firings(), False)
+        return corpus, np.diff(offsets)
+
     def word_rows(
         self, parameters: _kernels.Parameters, scorer: _kernels.Scorer
     ) -> _kernels.WordRows:
@@ -287,100 +312,6 @@ class Encoder:
             else values_of(column, self.values[c], batch, grow, batch.first)
             for c, column in enumerate(self.columns)
         ]
-
-    # -- names -------------------------------------------------------------------------------
-
-    def name(self, attribute: int) -> str:
-        """Return the name of an attribute, as it is shown to people."""
-        return self.names([attribute])[0]
-
-    def names(self, attributes: Iterable[int]) -> list[str]:
-        """Return the names of attributes.
-
-        They are those of `caesura.features.reference`; only an attribute that users gave for a
-        token has its own name alone.
-        """
-        sources, ptr, values = self._extractor.keys()
-        out = []
-        for a in attributes:
-            source = int(sources[a])
-            feature = self.features[source]
-            numbers = values[ptr[a] : ptr[a + 1]].tolist()
-            if isinstance(feature, SegmentFeature):
-                k = len(self.columns) + self._segments.index(source)
-                out.append(feature.name + self.values[k].text(numbers[0]))
-                continue
-            parts = self._plans[source][0]
-            texts = [self._text(c, n) for (c, _), n in zip(parts, numbers, strict=True)]
-            out.append(texts[0] if given_alone(feature) else feature.attribute(texts))
-        return out
-
-    def _text(self, column: int, number: int) -> str:
-        return (AFTER, BEFORE)[number + 2] if number < 0 else self.values[column].text(number)
-
-    @property
-    def sources(self) -> Ints:
-        """The index of the feature of each attribute."""
-        sources: Ints = self._extractor.keys()[0]
-        return sources
-
-    # -- files -------------------------------------------------------------------------------
-
-    def state(self, attributes: Ints) -> dict[str, npt.NDArray[Any]]:
-        """Return what `restore` needs to know these attributes again, as 0, 1, ..."""
-        sources, ptr, values = self._extractor.keys()
-        counts = np.diff(ptr)[attributes]
-        out: dict[str, npt.NDArray[Any]] = {"sources": sources[attributes]}
-        out["ptr"] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        places = np.repeat(ptr[:-1][attributes] - out["ptr"][:-1], counts)
-        numbers = values[places + np.arange(len(places))]
-        owners = self._owners(out["sources"], out["ptr"])
-        for k, interner in enumerate(self.values):
-            mine = (owners == k) & (numbers >= 0)
-            used, renumbered = np.unique(numbers[mine], return_inverse=True)
-            if k < len(self.columns) and isinstance(self.columns[k], DenseColumn):
-                used = np.arange(len(interner))  # all columns of the arrays, in their order
-            else:
-                numbers[mine] = renumbered
-            out[f"text{k}"], out[f"sizes{k}"] = interner.texts(used.astype(np.int32))
-        out["numbers"] = numbers.astype(np.int32)
-        return out
-
-    def restore(self, state: State) -> None:
-        """Know the attributes that `state` wrote; raise if it did not."""
-        sizes = []
-        for k, interner in enumerate(self.values):
-            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
-            require(len(set(found)) == len(found), f"text{k}: a value is there twice")
-            interner.ids(found, True)
-            sizes.append(len(found))
-        sources, ptr = array(state, "sources", np.int32), array(state, "ptr", np.int64)
-        numbers = array(state, "numbers", np.int32)
-        n_parts = np.array([max(len(parts), 1) for parts, _ in self._plans], np.int64)
-        require(bool(((sources >= 0) & (sources < len(n_parts))).all()), "sources: out of range")
-        expected = np.concatenate([[0], np.cumsum(n_parts[sources])])
-        require(np.array_equal(ptr, expected), "ptr: not what the features say")
-        require(len(numbers) == expected[-1], "numbers: wrong length")
-        limits = np.array([*sizes, 0])[self._owners(sources, ptr)]
-        least = np.where(np.isin(np.repeat(sources, np.diff(ptr)), self._segments), 0, UNSEEN + 1)
-        good = (numbers >= least) & (numbers < np.maximum(limits, 0))
-        require(bool(good.all()), "numbers: out of range")
-        self._extractor.restore(sources, ptr, numbers)
-        require(len(self) == len(sources), "sources: an attribute is there twice")
-
-    def _owners(self, sources: Ints, ptr: Longs) -> Ints:
-        """Return for each number of some attributes whose value it is, an index into `values`."""
-        counts = np.diff(ptr)
-        each = np.repeat(sources, counts)
-        place = np.arange(len(each)) - np.repeat(ptr[:-1], counts)
-        out = np.zeros(len(each), np.int32)
-        for source, (parts, _) in enumerate(self._plans):
-            mine = each == source
-            if parts:
-                out[mine] = np.array([column for column, _ in parts], np.int32)[place[mine]]
-            else:
-                out[mine] = len(self.columns) + self._segments.index(source)
-        return out
 
 
 def _unlock_in_child() -> None:

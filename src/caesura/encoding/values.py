@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -27,7 +27,17 @@ from caesura.features.given import (
 )
 from caesura.features.standardising import arranged, dense_names
 
-__all__ = ["FARTHEST", "UNSEEN", "Ints", "Longs", "Values", "check_offsets", "seen", "values_of"]
+__all__ = [
+    "FARTHEST",
+    "UNSEEN",
+    "Ints",
+    "Longs",
+    "Values",
+    "check_offsets",
+    "read_bags",
+    "seen",
+    "values_of",
+]
 
 Ints = npt.NDArray[np.int32]
 Longs = npt.NDArray[np.int64]
@@ -115,17 +125,25 @@ def _said(
 
 def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Values:
     """Return the attributes that documents carry."""
-
-    def flatten(given: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
-        return pairs(given, f"X[{first + i}]: attributes[{t}]")
-
     for i, document in enumerate(batch.documents, first):
         if document.attributes is None:
             expected = "a list of attributes for each token, as features asks for attributes"
             remedy = "give every sequence its attributes, or leave attributes out of features"
             raise InvalidInput(message(f"X[{i}].attributes", None, expected, remedy))
     given = [document.attributes for document in batch.documents]
-    return _kernels.read_bags(values, given, grow, flatten)[1:]
+    return read_bags(values, given, grow, first)[1]
+
+
+def read_bags(
+    values: _kernels.Interner, given: Sequence[Any], grow: bool, first: int
+) -> tuple[Longs, Values]:
+    """Return where sequences of attributes begin and end, and the attributes of their tokens."""
+
+    def flatten(bag: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
+        return pairs(bag, f"X[{first + i}]: attributes[{t}]")
+
+    offsets, ptr, numbers, weights = _kernels.read_bags(values, given, grow, flatten)
+    return offsets, (ptr, numbers, weights)
 
 
 def _dense(

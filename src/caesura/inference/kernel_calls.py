@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
@@ -135,7 +136,8 @@ def each(
     else:
         answers = called(kernel, listed, number, threads)
         for i, answer in enumerate(answers):
-            require_possible(answer is not None, None if isinstance(p, Potentials) else i)
+            if answer is None:
+                require_possible(False, None if isinstance(p, Potentials) else i)
     return answers[0] if isinstance(p, Potentials) else answers
 
 
@@ -145,7 +147,8 @@ def posteriors(
     """Return ln Z and expected counts of each sequence; None where nothing is possible."""
     problems = [problem_of(one) for one in listed]
     rows = _kernels.posterior(problems, number, threads, entropies)
-    return [None if row.log_partition == -np.inf else row for row in rows]
+    nothing = -math.inf
+    return [None if row.log_partition == nothing else row for row in rows]
 
 
 def require_possible(possible: bool, sequence: int | None = None, name: str = "p") -> None:

@@ -29,10 +29,10 @@ def problem_of(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem
     broken : rules, optional
         Keep only segmentations that break each of these.
     """
-    return _made(p, broken) if broken else p.compiled(lambda: _made(p, ()))
+    return _made(p, broken) if broken else p.compiled(_made)
 
 
-def _made(p: Potentials, broken: Collection[Rule]) -> _kernels.Problem:
+def _made(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem:
     parts = p.parts
     starts, ends, targets, scores, flags = _potentials(parts)
     edges = np.array([edge[:3] for edge in parts.edges], np.int32).reshape(-1, 3)

@@ -93,9 +93,15 @@ class _Layout(NamedTuple):
 
     @classmethod
     def of(cls, p: Potentials) -> _Layout:
-        added = sum(len(chunk[0]) for chunk in p.parts.added)
-        placed = tuple(s >= 0 or e >= 0 for _, _, s, e in p.parts.patterns)
-        return cls(added, placed, p.parts.spans is not None)
+        if p.is_plain:
+            return _NOTHING_ADDED
+        parts = p.parts
+        added = sum(len(chunk[0]) for chunk in parts.added)
+        placed = tuple(s >= 0 or e >= 0 for _, _, s, e in parts.patterns)
+        return cls(added, placed, parts.spans is not None)
+
+
+_NOTHING_ADDED = _Layout(0, (), False)
 
 
 class Marginals:

@@ -135,13 +135,16 @@ def encoded(
 ) -> tuple[_kernels.Corpus, npt.NDArray[np.int64]]:
     """Return sequences encoded, and their lengths.
 
-    Texts and lists of tokens go to the kernels as they are; all else becomes documents first.
+    Texts, lists of tokens and, where features look at nothing else, lists of attributes go to the
+    kernels as they are; all else becomes documents first.
     """
     kinds = set(map(type, some))
     if kinds == {str}:
         return encoder.encode_texts(some, tokeniser, first=first, words=words)
     if kinds == {list} and all(set(map(type, one)) <= {str} for one in some):
         return encoder.encode_tokens(some, first=first, words=words)
+    if encoder.reads_bags and _kernels.are_bags(some):
+        return encoder.encode_bags(some, first)
     documents = documents_of(some, tokeniser, "X", first)
     if encoder.needs_words:
         check_words(documents, first)

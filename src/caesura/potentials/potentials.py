@@ -113,10 +113,25 @@ class Potentials(ScoreArrays):
             self._constraints,
         )
 
-    def compiled(self, make: Callable[[], _kernels.Problem]) -> _kernels.Problem:
+    @property
+    def is_plain(self) -> bool:
+        """Whether scores are in the arrays of tokens and transitions alone, edges apart.
+
+        Examples
+        --------
+        >>> p = Potentials(3, ["name", "other"])
+        >>> p.is_plain
+        True
+        >>> p.add(0, 2, "name", 1.0)
+        >>> p.is_plain
+        False
+        """
+        return not self._added and not self._patterns and self._spans is None
+
+    def compiled(self, make: Callable[[Potentials], _kernels.Problem]) -> _kernels.Problem:
         """Return the form that the kernels take, made only where the potentials have changed."""
         if self._problem is None:
-            self._problem = make()
+            self._problem = make(self)
         return self._problem
 
     # -- potentials --------------------------------------------------------------------------

@@ -1,0 +1,319 @@
+// Bags of attributes, as users write them for a token, read without making Python objects.
+//
+//   ["w=the", "first"]               w=the and first, both with the value 1
+//   {"w": "the", "length": 3.0}      w:the with the value 1, length with the value 3
+//   {"w": {"the": 2}, "is": ["a"]}   w:the with the value 2, is:a with the value 1
+//
+// `caesura.features.bags.pairs` defines what a bag means.  The reader below handles the usual types
+// and gives up on everything else (a mapping that is not a dict, a generator, a value that is not a
+// finite number): it then keeps nothing of the token and calls Python, which reads the token or
+// raises an error that names it.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bind/bindings.hpp"
+#include "encode/interner.hpp"
+
+namespace caesura {
+
+namespace nb = nanobind;
+
+constexpr int kDeepest = 64;  // dicts inside each other; deeper ones are left to Python
+
+// Appends a string as UTF-8.  A lone surrogate becomes three bytes, as with "surrogatepass".
+inline void append_utf8(PyObject* o, std::string& out) {
+  if (!PyUnicode_IS_COMPACT(o)) {  // an instance of a subclass
+    nb::object bytes = nb::steal(PyUnicode_AsEncodedString(o, "utf-8", "surrogatepass"));
+    if (!bytes.is_valid()) throw nb::python_error();
+    out.append(PyBytes_AS_STRING(bytes.ptr()), PyBytes_GET_SIZE(bytes.ptr()));
+    return;
+  }
+  const Py_ssize_t size = PyUnicode_GET_LENGTH(o);
+  const void* data = PyUnicode_DATA(o);
+  if (PyUnicode_IS_ASCII(o)) {
+    out.append(static_cast<const char*>(data), size);
+    return;
+  }
+  const auto kind = PyUnicode_KIND(o);
+  for (Py_ssize_t k = 0; k < size; ++k) {
+    const Py_UCS4 c = PyUnicode_READ(kind, data, k);
+    const auto tail = [&](int shift) { return static_cast<char>(0x80 | (c >> shift & 0x3f)); };
+    if (c < 0x80) {
+      out += static_cast<char>(c);
+    } else if (c < 0x800) {
+      out += {static_cast<char>(0xc0 | c >> 6), tail(0)};
+    } else if (c < 0x10000) {
+      out += {static_cast<char>(0xe0 | c >> 12), tail(6), tail(0)};
+    } else {
+      out += {static_cast<char>(0xf0 | c >> 18), tail(12), tail(6), tail(0)};
+    }
+  }
+}
+
+// Appends a string, or bytes that are UTF-8; false if the object is neither.
+inline bool append_text(PyObject* o, std::string& out) {
+  if (PyUnicode_Check(o)) {
+    append_utf8(o, out);
+    return true;
+  }
+  if (!PyBytes_CheckExact(o)) return false;
+  nb::object text = nb::steal(PyUnicode_FromEncodedObject(o, "utf-8", "strict"));
+  if (!text.is_valid()) {
+    PyErr_Clear();
+    return false;
+  }
+  append_utf8(text.ptr(), out);
+  return true;
+}
+
+// Whether a value is one of NumPy's real numbers or truth values, whose conversion runs no Python.
+inline bool is_numpy_number(PyObject* o) {
+  static PyTypeObject* const* types = [] {
+    static PyTypeObject* found[3];
+    const nb::module_ numpy = nb::module_::import_("numpy");
+    int k = 0;
+    for (const char* name : {"floating", "integer", "bool_"}) {
+      found[k++] = reinterpret_cast<PyTypeObject*>(nb::object(numpy.attr(name)).release().ptr());
+    }
+    return found;
+  }();
+  PyTypeObject* type = Py_TYPE(o);
+  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;  // a class of a user
+  return std::any_of(types, types + 3,
+                     [type](PyTypeObject* one) { return PyType_IsSubtype(type, one) != 0; });
+}
+
+// Reads a finite number; false if the value is none or has a conversion of its own.
+inline bool read_number(PyObject* o, double& number) {
+  const PyNumberMethods* methods = Py_TYPE(o)->tp_as_number;
+  const auto converted = methods == nullptr ? nullptr : methods->nb_float;
+  if (converted == nullptr) return false;
+  if (converted == PyFloat_Type.tp_as_number->nb_float) {
+    number = PyFloat_AS_DOUBLE(o);
+  } else if (converted == PyLong_Type.tp_as_number->nb_float) {
+    number = PyLong_AsDouble(o);
+  } else if (is_numpy_number(o)) {
+    number = PyFloat_AsDouble(o);
+  } else {
+    return false;
+  }
+  if (PyErr_Occurred()) {  // a whole number beyond the floats
+    PyErr_Clear();
+    return false;
+  }
+  return std::isfinite(number);
+}
+
+// The names and values of some tokens, one after the other.
+class BagReader {
+ public:
+  // Names are going to be looked up in `strings`, if given.  before_python() is called before any
+  // Python code, which might free the strings of the tokens that were read: it must use these and
+  // clear the reader.
+  BagReader(nb::callable flatten, const Interner* strings, std::function<void()> before_python)
+      : flatten_(std::move(flatten)), strings_(strings), before_python_(std::move(before_python)) {}
+
+  // Reads token t of sequence i; the strings of the list `later` are read soon.
+  void read(PyObject* bag, std::size_t i, Py_ssize_t t, PyObject* later = nullptr) {
+    first_ = count_;
+    later_ = later != nullptr && PyList_CheckExact(later) ? PySequence_Fast_ITEMS(later) : nullptr;
+    later_end_ = later_ == nullptr ? nullptr : later_ + PyList_GET_SIZE(later);
+    if (collect(bag, 0)) return;
+    prefix_.clear();
+    use_earlier();
+    for (nb::handle pair : flatten_(nb::handle(bag), i, t)) {
+      const std::size_t from = text_.size();
+      append_utf8(nb::object(pair[0]).ptr(), text_);
+      add(from, nb::cast<double>(pair[1]));
+    }
+  }
+
+  void clear() {
+    count_ = first_ = 0;
+    text_.clear();
+  }
+  std::size_t size() const { return count_; }
+  std::string_view name(std::size_t k) const { return view(names_[k]); }
+  double value(std::size_t k) const { return names_[k].value; }
+  std::uint64_t hash(std::size_t k) const { return names_[k].hash; }
+
+ private:
+  struct Name {
+    const char* direct;  // the characters of an ASCII string that stands alone; or null:
+    std::size_t begin;   // an offset into text_
+    std::size_t size;
+    std::uint64_t hash;
+    double value;
+  };
+
+  // Drops what was read of the current token, and lets the tokens before it be used.
+  void use_earlier() {
+    count_ = first_;
+    before_python_();
+    clear();
+  }
+  void grow() { names_.resize(2 * names_.size() + 64); }
+  void push(const Name& name) {
+    if (count_ == names_.size()) grow();
+    names_[count_++] = name;
+  }
+  static bool is_plain(PyObject* o) {
+    return PyUnicode_CheckExact(o) && PyUnicode_IS_COMPACT_ASCII(o);
+  }
+  Name plain_name(PyObject* o, double value) const {
+    const char* data = reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(o));
+    const auto size = static_cast<std::size_t>(PyUnicode_GET_LENGTH(o));
+    return {data, 0, size, hashed(data, size), value};
+  }
+  void add(std::size_t from, double value) {
+    const std::size_t size = text_.size() - from;
+    push({nullptr, from, size, hashed(text_.data() + from, size), value});
+  }
+  // The hash of a name; the memory in which it will be looked up is on its way then.
+  std::uint64_t hashed(const char* data, std::size_t size) const {
+    const std::uint64_t hash = hash_bytes(data, size);
+    if (strings_ != nullptr) strings_->expect(hash);
+    return hash;
+  }
+  // Asks for the memory of a string that is read soon.  One for each that is read now, so that the
+  // requests do not queue up.
+  void expect_later() {
+    if (later_ == later_end_) return;
+    const char* item = reinterpret_cast<const char*>(*later_++);
+    __builtin_prefetch(item);
+    __builtin_prefetch(item + 64);
+  }
+
+  // Adds everything in a container, with the names of the dicts around it before each name.
+  // Returns false if there is something unusual in it.
+  bool collect(PyObject* o, int depth) {
+    if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return strings(o);
+    if (PyDict_CheckExact(o)) return dict(o, depth);
+    if (PyAnySet_CheckExact(o)) return set(o);
+    if (PyODict_CheckExact(o)) {  // its order is not that of the dict below it
+      if (!has_plain_keys(o)) return false;
+      nb::object copy = nb::steal(PyDict_New());
+      if (!copy.is_valid() || PyDict_Update(copy.ptr(), o) != 0) throw nb::python_error();
+      return dict(copy.ptr(), depth);
+    }
+    const PyTypeObject* type = Py_TYPE(o);  // such as defaultdict and Counter
+    return PyDict_Check(o) && type->tp_iter == PyDict_Type.tp_iter &&
+           type->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript &&
+           dict(o, depth);
+  }
+
+  // Whether copying a dict runs no Python code: other keys may have hashes of their own.
+  static bool has_plain_keys(PyObject* dict) {
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+      if (!PyUnicode_CheckExact(key) && !PyBytes_CheckExact(key)) return false;
+    }
+    return true;
+  }
+
+  bool strings(PyObject* list) {
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
+    PyObject** items = PySequence_Fast_ITEMS(list);
+    Py_ssize_t k = 0;
+    if (prefix_.empty()) k = plain_strings(items, count);
+    for (; k < count; ++k) {
+      if (!leaf(items[k])) return false;
+    }
+    return true;
+  }
+
+  // Adds plain ASCII strings, as nearly all are, up to the first that is none, and returns how many
+  // there were.
+  Py_ssize_t plain_strings(PyObject** items, Py_ssize_t count) {
+    while (names_.size() < count_ + static_cast<std::size_t>(count)) grow();
+    Name* out = names_.data() + count_;
+    Py_ssize_t k = 0;
+    for (; k < count && is_plain(items[k]); ++k) {
+      expect_later();
+      *out++ = plain_name(items[k], 1.0);
+    }
+    count_ += static_cast<std::size_t>(k);
+    return k;
+  }
+
+  // Sorted, since the order of a set changes from run to run.  The order of code points is that of
+  // the bytes of UTF-8.
+  bool set(PyObject* set) {
+    const std::size_t first = count_;
+    const nb::object items = nb::steal(PySequence_List(set));
+    if (!items.is_valid()) throw nb::python_error();
+    for (Py_ssize_t k = 0; k < PyList_GET_SIZE(items.ptr()); ++k) {
+      PyObject* item = PyList_GET_ITEM(items.ptr(), k);
+      if (!PyUnicode_CheckExact(item) || !leaf(item)) return false;
+    }
+    std::sort(names_.data() + first, names_.data() + count_,
+              [this](const Name& a, const Name& b) { return view(a) < view(b); });
+    return true;
+  }
+
+  bool dict(PyObject* dict, int depth) {
+    if (depth == kDeepest) return false;
+    PyObject *key, *value;
+    Py_ssize_t at = 0;
+    while (PyDict_Next(dict, &at, &key, &value)) {
+      double number = 1.0;
+      if (PyUnicode_Check(value) || PyBytes_CheckExact(value)) {
+        const std::size_t from = text_.size();
+        text_ += prefix_;
+        if (!append_text(key, text_)) return false;
+        text_ += ':';
+        if (!append_text(value, text_)) return false;
+        add(from, 1.0);
+      } else if (read_number(value, number)) {
+        if (!leaf(key, number)) return false;
+      } else {
+        const std::size_t size = prefix_.size();
+        if (!append_text(key, prefix_)) return false;
+        prefix_ += ':';
+        const bool usual = nested(value) && collect(value, depth + 1);
+        prefix_.resize(size);
+        if (!usual) return false;
+      }
+    }
+    return true;
+  }
+
+  // What may be inside a dict; other containers are errors there.
+  static bool nested(PyObject* o) {
+    return PyDict_Check(o) || PyList_Check(o) || PyTuple_Check(o) || PyAnySet_Check(o);
+  }
+
+  bool leaf(PyObject* o, double value = 1.0) {
+    if (prefix_.empty() && is_plain(o)) {
+      push(plain_name(o, value));
+      return true;
+    }
+    const std::size_t from = text_.size();
+    text_ += prefix_;
+    if (!append_text(o, text_)) return false;
+    add(from, value);
+    return true;
+  }
+
+  std::string_view view(const Name& one) const {
+    return {one.direct != nullptr ? one.direct : text_.data() + one.begin, one.size};
+  }
+
+  nb::callable flatten_;
+  const Interner* strings_;
+  std::function<void()> before_python_;
+  PyObject **later_ = nullptr, **later_end_ = nullptr;
+  std::size_t first_ = 0;  // name of the current token
+  std::size_t count_ = 0;
+  std::vector<Name> names_;  // the first count_ of them
+  std::string text_;
+  std::string prefix_;  // the names of the dicts around, each with a colon
+};
+
+}  // namespace caesura
