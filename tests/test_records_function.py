@@ -102,6 +102,15 @@ def test_the_command_warns_of_rows_that_are_no_longer_there(folder: Path) -> Non
     assert len(rows("a.db")) == 11
 
 
+def test_the_command_warns_of_repeated_ids(folder: Path) -> None:
+    Path("twice.csv").write_text(
+        "id,text\n1,7 Park Lane York\n1,7 Park Lane York\n2,9 Elm Road Bath\n"
+    )
+    ran = good("load", "address.model", "twice.csv", "--into", "a.db", "--id-column", "id")
+    assert "1 records have the id and the text of an earlier one" in ran.err
+    assert "3 records, 2 new rows" in ran.out
+
+
 def test_the_command_says_that_flags_have_changed(folder: Path) -> None:
     command = ("load", "address.model", "in.txt", "--into", "a.db")
     assert "review flags" not in good(*command, "--threshold", "0").err

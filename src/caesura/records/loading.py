@@ -55,6 +55,7 @@ class Loaded(NamedTuple):
     stale: int = 0  # rows of earlier states of the input, which it no longer has
     renamed: dict[str, str] = {}  # labels and columns that are stored under another name  # noqa: RUF012
     flagged: int = 0  # stored rows whose review flag has changed with the threshold
+    repeated: int = 0  # strings whose record has the id and the text of an earlier one
 
 
 def load(
@@ -206,6 +207,7 @@ def load(
         run.mark.stale,
         layout.renamed,
         run.flagged,
+        run.repeated,
     )
 
 
