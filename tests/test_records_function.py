@@ -10,7 +10,7 @@ from load_cases import model, rows, texts
 
 import caesura
 from caesura import InvalidInput
-from caesura.records import register
+from caesura.records import load, register
 
 
 @pytest.fixture
@@ -53,6 +53,10 @@ def test_the_function_can_be_replaced_and_named(connection: duckdb.DuckDBPyConne
 def test_what_is_no_connection() -> None:
     with pytest.raises(InvalidInput, match="connection: got"):
         register("a.duckdb", model())  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="threshold: got 7"):
+        register(duckdb.connect(), model(), threshold=7)
+    with pytest.raises(InvalidInput, match="into: got 5"):
+        load(model(), texts(2), 5)  # type: ignore[arg-type]
 
 
 # -- the command ---------------------------------------------------------------------------------
