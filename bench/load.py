@@ -1,7 +1,7 @@
 """Rows per second from raw strings to a database, its parts, and the memory of a long load.
 
 python bench/load.py                     # one thread and two, all targets, the share of each part
-python bench/load.py --known             # the same with a database of known values
+python bench/load.py --known exact       # the same with a database of known values; or similar
 python bench/load.py --memory 1000000    # peak memory over so many rows, and a second load
 """
 
@@ -46,16 +46,17 @@ def known_values(task: str, count: int) -> Any:
     return KnownValues({label: sorted(some) for label, some in found.items()})
 
 
-def model_file(task: str, folder: Path, known: bool = False) -> Path:
+def model_file(task: str, folder: Path, known: str = "no") -> Path:
     """Train a model, once."""
-    path = folder / f"{task}{'-known' * known}.model"
+    path = folder / f"{task}-{known}.model"
     if path.exists():
         return path
-    if known:
+    if known != "no":
         from caesura import SemiCRF
         from caesura.features import preset
 
-        features = [*preset(task, segments=True), *known_values(task, 1000).features()]
+        values = known_values(task, 1000)
+        features = [*preset(task, segments=True), *values.features(known == "similar")]
         model: Any = SemiCRF(features, c2=0.1, max_iterations=20)
         model.fit(documents(task, 100, 1))
         model.save(path)
@@ -112,7 +113,7 @@ class Watch:
 
 
 def measured(
-    task: str, into: str, count: int, threads: int, folder: Path, known: bool
+    task: str, into: str, count: int, threads: int, folder: Path, known: str
 ) -> dict[str, float]:
     """Load once; return seconds, those of the processor in each part, and the peak of memory."""
     import duckdb  # noqa: F401 - not to be counted
@@ -125,7 +126,7 @@ def measured(
 
     model = caesura.load(model_file(task, folder, known)).set_params(n_threads=threads)
     source, watch, sink = written(task, count, folder), Watch(), sink_for(into)
-    values = known_values(task, 1000) if known else None
+    values = None if known == "no" else known_values(task, 1000)
     model.extract([])
     if threads == 1:  # else parts run beside each other
         watch.over(type(model), "extract", "model")
@@ -162,7 +163,7 @@ def in_process(*arguments: object) -> dict[str, float]:
     return dict(json.loads(done.stdout))
 
 
-def speed(count: int, tasks: list[str], folder: Path, known: bool) -> None:
+def speed(count: int, tasks: list[str], folder: Path, known: str) -> None:
     """Print rows per second; *at best* is by the processor time of the main thread alone."""
     head = ("threads", "rows/s", "by CPU", "at best", "model", "matching", "database", "rest")
     print(" " * 22 + "".join(map(str.rjust, head, (8, 9, 9, 9, 9, 10, 10, 8))))
@@ -172,7 +173,7 @@ def speed(count: int, tasks: list[str], folder: Path, known: bool) -> None:
             for threads in (1, 2) if name == "DuckDB" else (1,):
                 with tempfile.TemporaryDirectory(dir=folder) as place:
                     target = os.path.join(place, into)
-                    m = in_process(task, target, count, threads, folder, int(known))
+                    m = in_process(task, target, count, threads, folder, known)
                 paces = [m["rows"] / m[part] for part in ("seconds", "cpu", "main")]
                 shown = "".join(f"{pace:9,.0f}" for pace in paces)
                 if threads == 1:
@@ -190,7 +191,7 @@ def memory(count: int, task: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder) as place:
         target = os.path.join(place, "a.duckdb")
         for name in ("first", "second"):
-            m = in_process(task, target, count, 2, folder, 0)
+            m = in_process(task, target, count, 2, folder, "no")
             print(
                 f"{name} load of {count:,} {task}: {m['written']:,.0f} rows written in "
                 f"{m['seconds']:,.1f} s ({m['rows'] / m['seconds']:,.0f} a second), peak memory "
@@ -203,13 +204,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000, help="strings to load")
     parser.add_argument("--task", choices=TASKS, action="append", help="default: both")
-    parser.add_argument("--known", action="store_true", help="with known values, which grow")
+    parser.add_argument(
+        "--known", choices=("no", "exact", "similar"), default="no", help="values, which grow"
+    )
     parser.add_argument("--memory", type=int, help="rows of a long load")
     parser.add_argument("--measure", nargs=6, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.measure:
         task, into, count, threads, folder, known = arguments.measure
-        done = measured(task, into, int(count), int(threads), Path(folder), known == "1")
+        done = measured(task, into, int(count), int(threads), Path(folder), known)
         print(json.dumps(done))
         return
     tasks = arguments.task or list(TASKS)

@@ -15,6 +15,7 @@ from load_cases import rows
 
 import caesura
 from caesura import InvalidInput
+from caesura.features import Dictionary, Similar
 from caesura.records import KnownValues
 from caesura.records.stored import stored_values
 
@@ -157,12 +158,21 @@ def test_wrong_places(folder: Path, given: str, words: str) -> None:
     assert stored_values("a.duckdb", "towns", "name") == ["Ely"]
 
 
+def test_equal_values_only(folder: Path, made: Path) -> None:
+    train = ("train", made / "train.jsonl", "--labels", "town", "-o", "x.model", "--quiet")
+    good(*train, "--known", f"town={made}/towns.csv:town", "--known-exact", "--c2", "0.01")
+    features = caesura.load("x.model").features
+    assert not any(isinstance(one, Similar) for one in features)
+    assert any(isinstance(one, Dictionary) and one.lexicon.name == "known town" for one in features)
+
+
 def test_models_that_know_no_values(folder: Path, made: Path) -> None:
     caesura.SemiCRF().fit(["in York"], [[(1, 2, "town")]]).save("plain.model")
     known = ("--known", f"town={made}/towns.csv:town")
     line = bad("load", "plain.model", "in.txt", "--into", "a.db", *known)
     assert "trained without known values" in line
     train = ("train", made / "train.jsonl", "--labels", "town", "-o", "x.model", "--quiet", *known)
+    assert "--known-exact: got no --known" in bad(*train[:-2], "--known-exact")
     assert "another model than semi" in bad(*train, "--model", "chain")
     assert "leave one out" in bad(*train, "--warm-start", "plain.model")
     assert "expected LABEL=FILE:COLUMN" in bad(*train, "--known", "town=towns.name")

@@ -10,7 +10,7 @@ from load_cases import model, rows, texts
 
 import caesura
 from caesura import InvalidInput
-from caesura.records import register
+from caesura.records import load, register
 
 
 @pytest.fixture
@@ -53,6 +53,10 @@ def test_the_function_can_be_replaced_and_named(connection: duckdb.DuckDBPyConne
 def test_what_is_no_connection() -> None:
     with pytest.raises(InvalidInput, match="connection: got"):
         register("a.duckdb", model())  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="threshold: got 7"):
+        register(duckdb.connect(), model(), threshold=7)
+    with pytest.raises(InvalidInput, match="into: got 5"):
+        load(model(), texts(2), 5)  # type: ignore[arg-type]
 
 
 # -- the command ---------------------------------------------------------------------------------
@@ -100,6 +104,15 @@ def test_the_command_warns_of_rows_that_are_no_longer_there(folder: Path) -> Non
     assert "1 rows of its earlier state" in good(*command).err
     assert "earlier state" not in good(*command, "--replace").err
     assert len(rows("a.db")) == 11
+
+
+def test_the_command_warns_of_repeated_ids(folder: Path) -> None:
+    Path("twice.csv").write_text(
+        "id,text\n1,7 Park Lane York\n1,7 Park Lane York\n2,9 Elm Road Bath\n"
+    )
+    ran = good("load", "address.model", "twice.csv", "--into", "a.db", "--id-column", "id")
+    assert "1 records have the id and the text of an earlier one" in ran.err
+    assert "3 records, 2 new rows" in ran.out
 
 
 def test_the_command_says_that_flags_have_changed(folder: Path) -> None:

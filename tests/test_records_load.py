@@ -136,9 +136,12 @@ def test_ids_identify_records_wherever_they_stand(into: str) -> None:
 
 
 def test_a_repeated_id_with_the_same_text_is_one_row(into: str) -> None:
-    given = [{"text": "7 Park Lane, York", "key": "k"}] * 7
-    assert load(model(), given, into, id_column="key", batch=3).written == 1
-    assert len(rows(into)) == 1
+    """The first one is kept, in one batch or in several, and the others are counted."""
+    given = [{"text": "7 Park Lane, York", "key": "k", "n": n} for n in range(7)]
+    done = load(model(), given, into, id_column="key", batch=3)
+    assert (done.written, done.repeated) == (1, 6)
+    assert [row["n"] for row in rows(into)] == [0]
+    assert load(model(), given, into, id_column="key", batch=3).repeated == 0
 
 
 def test_an_iterator_is_read_once_and_its_rows_are_single(into: str) -> None:

@@ -352,7 +352,38 @@ def test_em_lists_as_many_as_hold_the_mass(
     monkeypatch.setattr("caesura.records.uncertain.MOST_LISTED", 8)
     eight = uncertain_rows(model, texts, form="n-best", n_best=8)
     limited = uncertain_rows(model, texts, form="em", n_best=2, mass=0.9999)
-    assert [one.mass for one in limited] == pytest.approx([one.mass for one in eight])
+    assert [one.sampled for one in limited] == pytest.approx([1 - one.mass for one in eight])
+    assert all(one.mass == pytest.approx(1.0) for one in limited)
+    assert all(math.isinf(one.slack) for one in limited)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_samples_stand_for_what_em_does_not_list(
+    model: caesura.SemiCRF, texts: list[list[str]], k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marginals are the model's up to the error of samples of the rest, which were 0 without."""
+    monkeypatch.setattr("caesura.records.uncertain.MOST_LISTED", 8)
+    for x in texts:
+        [found] = uncertain_rows(model, [x], form="em", k=k, n_best=8, min_probability=0.0)
+        [exact] = uncertain_rows(model, [x], form="independent", min_probability=0.0)
+        assert found.sampled > 0.01
+        error = 4 * math.sqrt(found.sampled / 10_000)  # standard errors, at most
+        for label in model.labels_:
+            chances = found.values(label)
+            for value, chance in exact.values(label).items():
+                assert chances.get(value, 0.0) == pytest.approx(chance, abs=error)
+
+
+def test_the_divergence_counts_all_that_is_sampled_as_one() -> None:
+    rows = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "z")]
+    p, listed = np.array([0.4, 0.3, 0.2, 0.1]), np.array([True, True, False, False])
+    mixture, values, kl = by_em(rows, p, 1, listed)
+    q = [
+        float(mixture.columns[0][0][values[0].index(a)] * mixture.columns[1][0][values[1].index(b)])
+        for a, b in rows
+    ]
+    parts = [(0.4, q[0]), (0.3, q[1]), (0.3, 1 - q[0] - q[1])]
+    assert kl == pytest.approx(sum(x * math.log(x / y) for x, y in parts))
 
 
 def test_the_divergence_of_em_is_over_rows_and_not_segmentations(model: caesura.SemiCRF) -> None:

@@ -246,6 +246,11 @@ def _report(done: Loaded, json: bool) -> None:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:
         warn(f"skipped {counted(done.skipped, 'record')} that cannot be read")
+    if done.repeated:
+        warn(
+            f"{done.repeated:,} records have the id and the text of an earlier one, and were not "
+            "stored again; leave --id-column out to keep all of them"
+        )
     if done.stale:
         warn(
             f"the input has changed: {done.stale:,} rows of its earlier state are in the table; "

@@ -105,6 +105,13 @@ def train(
             "Repeatable.",
         ),
     ] = None,
+    known_exact: Annotated[
+        bool,
+        typer.Option(
+            "--known-exact",
+            help="Look for segments that equal a known value, not for similar ones: much faster.",
+        ),
+    ] = False,
     run: Run = Run(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
@@ -125,7 +132,9 @@ def train(
     if known:
         if run.warm_start is not None:
             raise InvalidInput("--known: got --warm-start, whose model has its own; leave one out")
-        model = with_known(model, values_of(known))
+        model = with_known(model, values_of(known), not known_exact)
+    elif known_exact:
+        raise InvalidInput("--known-exact: got no --known, expected known values; add it")
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser_, "outside": model.outside}
     checkpoint = _checkpoint(output, run)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.errors import InvalidInput, message
 from caesura.extraction import BETWEEN
-from caesura.records.layout import Layout, doubtful, layout_of
+from caesura.records.layout import Layout, check_threshold, doubtful, layout_of
 from caesura.records.sink_duckdb import duckdb_module, pyarrow_module
 from caesura.records.sql import quoted
 from caesura.records.versions import labels_of, model_of
@@ -61,6 +61,7 @@ def register(
     if not hasattr(connection, "create_function"):
         expected = "a connection of duckdb"
         raise InvalidInput(message("connection", connection, expected, "pass duckdb.connect(...)"))
+    check_threshold(threshold)
     loaded, _ = model_of(model, None)
     layout = layout_of("function", labels_of(loaded), {})
     fields = [f"{quoted(field.value)} VARCHAR" for field in layout.fields.values()]

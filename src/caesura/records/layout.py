@@ -27,7 +27,7 @@ from caesura.extraction import BETWEEN, Record
 from caesura.records.sinks import LOADS, Column, Kind, Table
 
 __all__ = ["Cells", "Item", "Layout", "Stamp", "doubtful", "layout_of", "row_id", "rows_of"]
-__all__ += ["storable"]
+__all__ += ["check_threshold", "storable"]
 
 FIRST = (
     Column("row_id", "text"),
@@ -148,6 +148,14 @@ def layout_of(
     columns = [*FIRST, *columns, *LAST]
     kept = {name: Column(add(name, kind, "_input"), kind) for name, kind in carried.items()}
     return Layout(Table(table, tuple(columns)), fields, kept)
+
+
+def check_threshold(threshold: Any) -> None:
+    """Raise if what fields are compared with is not a probability."""
+    wrong = isinstance(threshold, bool) or not isinstance(threshold, int | float)
+    if wrong or not 0 <= threshold <= 1:
+        expected = "a probability, 0 to 1"
+        raise InvalidInput(message("threshold", threshold, expected, "correct the number"))
 
 
 def _check_table(name: object) -> None:

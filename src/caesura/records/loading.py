@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
 from caesura.records.inputs import Reading, input_of
-from caesura.records.layout import Stamp, layout_of, storable
+from caesura.records.layout import Stamp, check_threshold, layout_of, storable
 from caesura.records.matching import KnownValues
 from caesura.records.runs import Progress, Run
 from caesura.records.sinks import Sink, sink_for
@@ -55,6 +55,7 @@ class Loaded(NamedTuple):
     stale: int = 0  # rows of earlier states of the input, which it no longer has
     renamed: dict[str, str] = {}  # labels and columns that are stored under another name  # noqa: RUF012
     flagged: int = 0  # stored rows whose review flag has changed with the threshold
+    repeated: int = 0  # strings whose record has the id and the text of an earlier one
 
 
 def load(
@@ -169,7 +170,8 @@ def load(
     """
     began = time.perf_counter()
     whole("batch", batch, 1)
-    _check_numbers(threshold, wait)
+    check_threshold(threshold)
+    _check_wait(wait)
     if on_error not in ("raise", "skip"):
         raise InvalidInput(message("on_error", on_error, "'raise' or 'skip'", "pass one of them"))
     loaded, name = model_of(model, model_name)
@@ -185,6 +187,9 @@ def load(
             raise InvalidInput(message("known", known, "KnownValues", remedy))
         loaded = known.attach(loaded)
     sink = sink_for(into, wait) if isinstance(into, str | os.PathLike) else into
+    if not hasattr(sink, "begin"):
+        expected = "the name of a file or folder, the URL of a database, or a Sink"
+        raise InvalidInput(message("into", into, expected, "pass 'references.duckdb'"))
     run = Run(loaded, given, layout, stamp, constraints, splitter(split), sink, known)
     with contextlib.closing(sink):
         sink.begin(layout.table)
@@ -206,17 +211,14 @@ def load(
         run.mark.stale,
         layout.renamed,
         run.flagged,
+        run.repeated,
     )
 
 
-def _check_numbers(threshold: Any, wait: Any) -> None:
-    """Raise if a number is out of its range."""
-    for name, value, high, expected in (
-        ("threshold", threshold, 1.0, "a probability, 0 to 1"),
-        ("wait", wait, float("inf"), "a number of seconds, 0 or more"),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= high:
-            raise InvalidInput(message(name, value, expected, "correct the number"))
+def _check_wait(wait: Any) -> None:
+    if isinstance(wait, bool) or not isinstance(wait, int | float) or not wait >= 0:
+        expected = "a number of seconds, 0 or more"
+        raise InvalidInput(message("wait", wait, expected, "correct the number"))
 
 
 def _names(carry: Any) -> list[str]:

@@ -53,7 +53,7 @@ class _Writer:
     def __init__(self, sink: Sink, beside: bool) -> None:
         self._sink = sink
         self._pool = ThreadPoolExecutor(1) if beside else None
-        self._waiting: tuple[Callable[[], int], Mark] | None = None
+        self._waiting: tuple[Callable[[], int], int, Mark] | None = None
 
     def __enter__(self) -> _Writer:
         return self
@@ -69,17 +69,18 @@ class _Writer:
 
     def start(self, cells: Cells, mark: Mark) -> None:
         """Begin to write a batch."""
+        offered = len(cells["row_id"])
         if self._pool is not None:
-            self._waiting = self._pool.submit(self._sink.write, cells, mark).result, mark
+            self._waiting = self._pool.submit(self._sink.write, cells, mark).result, offered, mark
         else:
             written = self._sink.write(cells, mark)
-            self._waiting = (lambda: written), mark
+            self._waiting = (lambda: written), offered, mark
 
-    def wait(self) -> tuple[int, Mark]:
-        """Return how many rows of the batch were new, and its watermark."""
+    def wait(self) -> tuple[int, int, Mark]:
+        """Return the number of rows of the batch, how many were new, and its watermark."""
         assert self._waiting is not None, "start comes first"
-        (result, mark), self._waiting = self._waiting, None
-        return result(), mark
+        (result, offered, mark), self._waiting = self._waiting, None
+        return offered, result(), mark
 
 
 class Run:
@@ -107,6 +108,7 @@ class Run:
         self.stored: Mark | None = None
         self.written = self.review = self.skipped = self.flagged = 0
         self.done = 0  # records that are stored
+        self.repeated = 0  # strings with the identity of an earlier one
 
     def start(self, replace: bool) -> None:
         """Find out how much is stored, or delete it."""
@@ -161,10 +163,12 @@ class Run:
         """Whether rows are written while the next ones are made: unless one thread is asked for."""
         return bool(self.model.get_params().get("n_threads") != 1)
 
-    def _stored(self, written: int, mark: Mark) -> None:
+    def _stored(self, offered: int, written: int, mark: Mark) -> None:
         """Count what was stored."""
         self.written += written
         self.done = mark.records
+        if self.given.reading.id is not None:  # numbers are never repeated
+            self.repeated += offered - written
 
     def progress(self, seconds: float) -> Progress:
         """Return how far the load is."""
@@ -195,7 +199,8 @@ class Run:
             parts = self.split(entry.text) or [entry.text]
             for k, part in enumerate(parts, 1):
                 item = Item(entry.id, k, part, entry.carried)
-                found[row_id(self.given.name, item)] = item
+                kept = found.setdefault(row_id(self.given.name, item), item)
+                self.repeated += kept is not item
         rows, stale = self.mark.rows + len(found), self.mark.stale
         if self.mark.mixed and found:
             known = self.sink.known(list(found))

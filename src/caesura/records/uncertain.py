@@ -12,7 +12,8 @@ whose columns are independent given the row (Gupta and Sarawagi, 2006):
     k such rows: the segmentations are partitioned by the presence or absence of a segment, and each
     part is a row of its exact constrained marginals.
 ``"em"``
-    k rows fitted by EM to the n best segmentations that hold 99.9 % of the probability.
+    k rows fitted by EM to the n best segmentations that hold 99.9 % of the probability, and to
+    samples of all others where these are too many.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ __all__ = ["answer_probability", "constrained_potentials", "listings", "uncertai
 FORMS = ("n-best", "independent", "mixture", "em")
 CHUNK = 64  # texts that are worked on together
 MOST_LISTED = 3200  # segmentations to which EM is fitted, unless n_best is larger
+MOST_DRAWN = 10_000  # samples, of which those that are not listed stand for all others
 ENOUGH = 0.9  # probability of the listed segmentations, below which samples choose the splits
 MOST_ALTERNATIVES = 100_000  # combinations of segments that one question may sum over
 
@@ -76,8 +78,9 @@ def uncertain_rows(
         several times.
     mass : float
         Probability that the segmentations of "em" should hold: their number is doubled until they
-        do, or until there are 3,200.  `UncertainRecord.mass` is what they hold; with ``mass=0`` the
-        number is `n_best`.
+        do, or until there are 3,200.  If they still hold less, samples stand for the others, and
+        `UncertainRecord.sampled` is the probability of these.  With ``mass=0`` the number is
+        `n_best`, and what lies beyond is left out.
     min_probability : float
         Values with less probability are left out.
     normalisers : dict of label to name or function, optional
@@ -102,7 +105,8 @@ def uncertain_rows(
       value of their column, so that the divergence may be larger by `slack` at most.  Over
       normalised values it is no larger than over segments.
     - "em": the divergence from the model's distribution over the listed rows; what lies beyond them
-      has the probability ``1 - mass`` and is not counted.
+      has the probability ``1 - mass`` and is not counted.  Where samples stand for it, all rows
+      that only samples have count as one, and `slack` is infinite, since more cannot be said.
     - "n-best": infinite, unless the listed segmentations are all there are.
 
     Examples
@@ -133,10 +137,13 @@ def uncertain_rows(
         if form in ("n-best", "em"):
             least = mass if form == "em" else 0.0
             ranked = _ranked(model, documents, n_best, least, constraints)
-            for document, found in zip(documents, ranked, strict=True):
+            others = _beyond(model, documents, ranked, least, constraints)
+            for document, found, drawn in zip(documents, ranked, others, strict=True):
                 value = Values(document, labels, functions)
-                some = (found, value, k, min_probability)
-                records.append(n_best_record(*some[:2]) if form == "n-best" else em_record(*some))
+                if form == "n-best":
+                    records.append(n_best_record(found, value))
+                else:
+                    records.append(em_record(found, drawn, value, k, min_probability))
             continue
         ps = [constrained_potentials(model, document, constraints) for document in documents]
         listed = listings(ps, labels, n_best, n_threads)
@@ -241,6 +248,28 @@ def _ranked(
         for i, found in zip(short, more, strict=True):
             ranked[i] = found
     return ranked
+
+
+def _beyond(
+    model: Any, documents: Sequence[Document], ranked: list[Any], mass: float, constraints: Any
+) -> list[list[Any]]:
+    """Return samples of what is not listed, for each document whose list holds less than mass.
+
+    Of all samples, those that are not listed are samples of what lies beyond the list.
+    """
+    out: list[list[Any]] = [[] for _ in documents]
+    short = [
+        i
+        for i, found in enumerate(ranked)
+        if math.fsum(chance for _, chance in found) < mass and len(found) >= MOST_LISTED
+    ]
+    if not short or not hasattr(model, "sample"):
+        return out
+    for i in short:
+        known = {tuple(segments) for segments, _ in ranked[i]}
+        [drawn] = model.sample([documents[i]], MOST_DRAWN, seed=0, constraints=constraints)
+        out[i] = [segments for segments in drawn if tuple(segments) not in known]
+    return out
 
 
 # ---- from a model to lists and parts -------------------------------------------------------------

@@ -53,12 +53,19 @@ def n_best_record(found: Sequence[tuple[Any, float]], value: Values) -> Uncertai
 
 
 def em_record(
-    found: Sequence[tuple[Any, float]], value: Values, k: int, min_probability: float
+    found: Sequence[tuple[Any, float]],
+    drawn: Sequence[Any],
+    value: Values,
+    k: int,
+    min_probability: float,
 ) -> UncertainRecord:
-    """Return up to k rows that EM fits to listed segmentations."""
+    """Return up to k rows that EM fits to listed segmentations, and to samples of all others."""
     listed = _listed_rows(found, value)
-    mixture, values, kl = by_em(list(listed), np.array(list(listed.values())), k)
-    mass = min(1.0, math.fsum(listed.values()))
+    left = max(0.0, 1.0 - math.fsum(listed.values())) if drawn else 0.0
+    every = _listed_rows([*found, *((one, left / len(drawn)) for one in drawn)], value)
+    seen = np.array([row in listed for row in every], bool) if left > 0 else None
+    mixture, values, kl = by_em(list(every), np.array(list(every.values())), k, seen)
+    mass = min(1.0, math.fsum(every.values()))
     rows = []
     for i in np.argsort(-mixture.weights, kind="stable"):
         cells: dict[str, dict[Any, float]] = {}
@@ -67,7 +74,7 @@ def em_record(
             chances: dict[Any, float] = dict(zip(values[j], column, strict=True))
             cells[label] = _pruned(chances, min_probability)
         rows.append(UncertainRow(mass * float(mixture.weights[i]), cells))
-    return UncertainRecord(value.text, tuple(rows), kl, 0.0)
+    return UncertainRecord(value.text, tuple(rows), kl, math.inf if left > 0 else 0.0, left)
 
 
 def _listed_rows(

@@ -209,6 +209,7 @@ def by_em(
     rows: Sequence[Sequence[Hashable]],
     weights: Floats,
     k: int,
+    listed: Bools | None = None,
     max_iterations: int = 200,
     tolerance: float = 1e-9,
 ) -> tuple[Mixture, list[list[Hashable]], float]:
@@ -226,6 +227,9 @@ def by_em(
         Their probabilities; only their ratios count.
     k : int
         Number of rows of the mixture, at most.
+    listed : array of shape (N,), optional
+        Which rows have their own probabilities; the weights of the others are those of samples, and
+        all of them count as one row in the divergence that is returned.
     max_iterations : int
         Number of EM steps, at most.
     tolerance : float
@@ -265,7 +269,18 @@ def by_em(
         if kl < least - LEAST_FALL:
             best, least = found, kl
     assert best is not None
+    if listed is not None:
+        least = _lumped(best, codes, p, listed)
     return best, values, max(0.0, least)
+
+
+def _lumped(mixture: Mixture, codes: Ints, p: Floats, listed: Bools) -> float:
+    """Return the divergence over the listed rows, and all others as one."""
+    q = mixture.densities(codes[listed]).sum(axis=1)
+    inside, rest = p[listed], 1.0 - p[listed].sum()
+    kl = float((inside * np.log(inside / q)).sum())
+    beyond = max(1.0 - float(q.sum()), 1e-300)
+    return kl + float(rest * math.log(rest / beyond)) if rest > 0 else kl
 
 
 def divergence(mixture: Mixture, codes: Ints, p: Floats) -> float:

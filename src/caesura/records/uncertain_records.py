@@ -50,6 +50,7 @@ class UncertainRecord(NamedTuple):
     rows: tuple[UncertainRow, ...]  #: the rows, the most probable first
     kl: float  #: KL divergence of the rows from the model in nats; see `uncertain_rows`
     slack: float  #: the divergence is at least `kl` and at most `kl + slack`
+    sampled: float = 0.0  #: probability of the segmentations for which samples stand
 
     @property
     def mass(self) -> float:
