@@ -134,6 +134,7 @@ SERVER = """
         worker[2].flush()
 
     def end(worker):
+        worker[1].shutdown(socket.SHUT_RDWR)  # workers that were forked later have this socket, too
         worker[2].close()
         worker[1].close()
         return os.waitstatus_to_exitcode(os.waitpid(worker[0], 0)[1])
