@@ -13,10 +13,11 @@ from cli_data import addresses, bad, good, run
 from test_cli_process import PROGRAM, start
 
 import caesura
-from caesura import corpora
+from caesura import corpora, persistence
 from caesura.cli.output import fail, note, say, table, visible
 from caesura.corpora import temporary
 from caesura.corpora.files import Together, replacing, writing
+from caesura.features import Length, SegmentFeature, SegmentShape, TokenAt, word
 
 needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
 
@@ -240,6 +241,32 @@ def test_a_header_takes_linear_time(tmp_path: Path) -> None:
         seconds.append(time.process_time() - began)
         assert len(document.carried) == width - 1
     assert seconds[1] < 8 * seconds[0] + 0.2
+
+
+# ---- numbers in model files ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [2**31 - 1, 2**63, 2**70, 10**400])
+@pytest.mark.parametrize(
+    ("feature", "field"), [(Length(exact=[2]), "exact"), (TokenAt(1, word), "positions")]
+)
+def test_numbers_that_are_too_large_are_refused(
+    feature: SegmentFeature, field: str, number: int, tmp_path: Path
+) -> None:
+    model = caesura.SemiCRF([word[0], feature], max_iterations=2)
+    model.fit(["a b"], [[(0, 1, "x"), (1, 2, "y")]]).save(tmp_path / "model")
+    header, arrays = persistence.read(tmp_path / "model", "model")
+    spec = persistence.unpack(arrays["features"])
+    spec[-1][field] = [number]
+    persistence.write(
+        tmp_path / "large", "model", header, arrays | {"features": persistence.pack(spec)}
+    )
+    assert "whole numbers" in bad("inspect", tmp_path / "large")
+
+
+def test_a_shape_of_any_length_looks_at_no_more_than_there_is() -> None:
+    model = caesura.SemiCRF([SegmentShape(2**70)], max_iterations=2)
+    assert model.fit(["a b"], [[(0, 1, "x"), (1, 2, "y")]]).predict(["a b"])
 
 
 # ---- terminals -----------------------------------------------------------------------------------

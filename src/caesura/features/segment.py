@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 MOST_LENGTHS = 10_000  # of which each has an attribute
+LONGEST = 2**31 - 2  # tokens of a segment, as the kernels count them
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,10 @@ class Length(SegmentFeature):
             expected = "pairs of numbers, the smaller first"
             raise InvalidInput(message("ranges", self.ranges, expected, remedy))
         numbers = [*self.exact, *self.at_least, *(n for pair in ranges for n in pair)]
-        if not numbers or min(numbers) < 1:
+        if not numbers or min(numbers) < 1 or max(numbers) > LONGEST:
             remedy = "give exact=, at_least= or ranges="
-            raise InvalidInput(message("lengths", numbers, "whole numbers, 1 or more", remedy))
+            expected = f"whole numbers, 1 to {LONGEST:,}"
+            raise InvalidInput(message("lengths", numbers, expected, remedy))
 
     @property
     def says(self) -> tuple[str, ...]:
@@ -159,8 +161,8 @@ class TokenAt(SegmentFeature):
         remedy = "0 is the first token, -1 the last; use two features for both ends"
         positions = _numbers("positions", self.positions, remedy)
         object.__setattr__(self, "positions", positions)
-        if len({p < 0 for p in positions}) != 1:
-            expected = "whole numbers, all counted from one end"
+        if len({p < 0 for p in positions}) != 1 or max(map(abs, positions)) > LONGEST:
+            expected = f"whole numbers up to {LONGEST:,}, all counted from one end"
             raise InvalidInput(message("positions", positions, expected, remedy))
         if not isinstance(self.column, Column):
             raise InvalidInput(message("column", self.column, "a column", "pass word"))
@@ -246,7 +248,7 @@ class SegmentShape(SegmentFeature):
         starts = np.arange(len(tokens))
         ids = tokens.astype(np.int64)  # of the span at each start; each span goes on the one before
         texts: list[tuple[str, ...]] = [(shape,) for shape in shapes]
-        for length in range(1, self.max_length + 1):
+        for length in range(1, min(self.max_length, int(room.max(initial=0))) + 1):
             if length > 1:
                 keep = room[starts] >= length
                 starts, ids = starts[keep], ids[keep]
