@@ -117,7 +117,8 @@ def test_values_that_are_too_large(kind: Any, learner: str, size: float) -> None
 def test_what_comes_after_features_were_chosen_is_not_ignored(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("caesura.models.model.CHUNK", 3)
+    for module in ("model", "declaring"):
+        monkeypatch.setattr(f"caesura.models.{module}.CHUNK", 3)
     words: Any = ["a", "b"]
     forms: dict[str, Any] = {
         "attributes": {"tokens": words, "attributes": [["x"], ["y"]]},

@@ -46,7 +46,7 @@ def described(document: caesura.Document, start: int, end: int) -> Iterator[str]
 
 @pytest.fixture(scope="module")
 def model() -> PrunedSemiCRF:
-    first = caesura.SemiCRF([word[0], word[1]], max_length=3, c2=0.5)
+    first = caesura.SemiCRF([word[0], word[1]], max_length=3, c2=0.5, tokeniser="words")
     return PrunedSemiCRF(described, first, max_lost=0.02, max_iterations=20).fit(*addresses(40, 0))
 
 

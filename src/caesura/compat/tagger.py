@@ -19,6 +19,7 @@ from caesura.compat.items import corpus_of, each, label_of, read
 from caesura.compat.learning import states_of
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
+from caesura.inference import results
 from caesura.inference.kernel_calls import called, check_count
 from caesura.models.chain import ChainCRF
 from caesura.models.encoded import asked, impossible
@@ -164,9 +165,12 @@ class Tagger:
         problem, posterior = self._asked()
         names, log_z = [list(self._fitted.structure.states)], posterior.log_partition
         most = min(int(n), MOST_PATHS)
+        [found] = called(
+            _kernels.n_best, [problem], most, 0, 1, Segment, names, results.Path, [None]
+        )
         return [
             ([segment.label for segment in path], math.exp(min(score - log_z, 0.0)))
-            for path, score in called(_kernels.n_best, [problem], most, 0, 1, Segment, names)[0]
+            for path, score in found
         ]
 
     def probability(self, yseq: Iterable[str | bytes]) -> float:

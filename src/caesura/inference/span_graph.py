@@ -18,16 +18,16 @@ last.  Its probability is proportional to the exponential of its score.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.checks import check_scores, whole, zeros
+from caesura.checks import whole
 from caesura.errors import Impossible, InvalidInput, message
 from caesura.inference.kernel_calls import called
+from caesura.inference.span_checks import checked_indices, checked_scores, require
 
 __all__ = ["SpanGraph", "SpanMarginals", "SpanPath"]
 
@@ -122,21 +122,21 @@ class SpanGraph:
             raise InvalidInput(message("rule", rule, f"one of {list(RULES)}", "choose one"))
         places = _pairs("spans", spans)
         n = len(places)
-        names = _indices("labels", labels, (n,))
+        names = checked_indices("labels", labels, (n,))
         s, e = places.T
         expected = f"0 <= start < end <= {T}"
-        _require(
+        require(
             (s >= 0) & (s < e) & (e <= T),
             lambda i: message(f"spans[{i}]", tuple(places[i].tolist()), expected, "correct it"),
         )
-        _require(
+        require(
             (names >= 0) & (names < Y),
             lambda i: message(f"labels[{i}]", int(names[i]), f"0 to {Y - 1}", "correct the label"),
         )
         if (arcs is None) != (arc_scores is None):
             raise InvalidInput("arcs, arc_scores: got one without the other; give both, or none")
         pairs = _pairs("arcs", () if arcs is None else arcs)
-        _require(
+        require(
             np.all((pairs >= 0) & (pairs < n), axis=1),
             lambda i: message(
                 f"arcs[{i}]", tuple(pairs[i].tolist()), f"two spans below {n}", "correct the arc"
@@ -148,12 +148,12 @@ class SpanGraph:
             n_labels=Y,
             rule=RULES[rule],
             spans=np.ascontiguousarray(table, np.int32),
-            scores=_scores("scores", scores, (n,)),
-            transition=_scores("transition", transition, (Y, Y)),
-            start=_scores("start", start, (Y,)),
-            end=_scores("end", end, (Y,)),
+            scores=checked_scores("scores", scores, (n,)),
+            transition=checked_scores("transition", transition, (Y, Y)),
+            start=checked_scores("start", start, (Y,)),
+            end=checked_scores("end", end, (Y,)),
             arcs=np.ascontiguousarray(pairs, np.int32),
-            arc_scores=_scores("arc_scores", arc_scores, (len(pairs),)),
+            arc_scores=checked_scores("arc_scores", arc_scores, (len(pairs),)),
         )
         broken = self._graph.broken_arc
         if broken >= 0:
@@ -329,9 +329,9 @@ class SpanGraph:
         (2.5, -inf)
         """
         items = np.asarray(path)
-        items = _indices("path", items, (items.size,))
+        items = checked_indices("path", items, (items.size,))
         n = len(self._segments)
-        _require(
+        require(
             (items >= 0) & (items < n),
             lambda i: message(f"path[{i}]", int(items[i]), f"a span below {n}", "correct it"),
         )
@@ -358,43 +358,7 @@ def _impossible() -> Impossible:
     )
 
 
-def _require(good: Any, text: Callable[[int], str]) -> None:
-    """Raise an error for the first item that is not good."""
-    for i in np.flatnonzero(~good)[:1].tolist():
-        raise InvalidInput(text(i))
-
-
-def _indices(name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
-    """Return whole numbers of a shape."""
-    array = np.asarray(value)
-    if array.size and array.dtype.kind not in "iu":
-        raise InvalidInput(
-            message(name, f"dtype {array.dtype}", "whole numbers", "convert the array")
-        )
-    if array.size == 0 and 0 in shape:
-        return np.zeros(shape, np.int64)
-    if array.shape != shape:
-        raise InvalidInput(message(name, array.shape, f"the shape {shape}", "reshape the array"))
-    return array.astype(np.int64)
-
-
 def _pairs(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return whole numbers of shape (n, 2)."""
     array = np.asarray(value)
-    return _indices(name, array, (len(array) if array.ndim else 0, 2))
-
-
-def _scores(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> Floats:
-    """Return scores of a shape; 0 where none are given."""
-    if value is None:
-        return zeros(name, *shape)
-    try:
-        array = np.ascontiguousarray(value, np.float64)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            message(name, value, f"numbers of the shape {shape}", "give an array")
-        ) from None
-    if array.shape != shape and not (array.size == 0 and 0 in shape):
-        raise InvalidInput(message(name, array.shape, f"the shape {shape}", "reshape the array"))
-    check_scores(name, array)
-    return array.reshape(shape)
+    return checked_indices(name, array, (len(array) if array.ndim else 0, 2))

@@ -16,7 +16,8 @@ from caesura import _kernels
 from caesura.checks import whole
 from caesura.errors import Impossible, InvalidInput, message
 from caesura.inference.kernel_calls import called, threads_of
-from caesura.inference.span_graph import MOST_INDEX, RULES, _indices, _require, _scores
+from caesura.inference.span_checks import checked_indices, checked_scores, require
+from caesura.inference.span_graph import MOST_INDEX, RULES
 
 __all__ = ["SpanGraphs", "SpanGraphsMarginals", "SpanGraphsPath"]
 
@@ -89,9 +90,9 @@ class SpanGraphs:
             raise InvalidInput(message("rule", rule, f"one of {list(RULES)}", "choose one"))
         self._threads = threads_of(n_threads)
         rows = np.asarray(spans)
-        rows = _indices("spans", rows, (len(rows) if rows.ndim else 0, 4))
+        rows = checked_indices("spans", rows, (len(rows) if rows.ndim else 0, 4))
         given = np.asarray(lengths)
-        sizes = _indices("lengths", given, (given.size,))
+        sizes = checked_indices("lengths", given, (given.size,))
         n, B = len(rows), len(sizes)
         _check(rows, sizes, Y)
         self.offsets: Ints = np.searchsorted(rows[:, 0], np.arange(B + 1)).astype(np.int64)
@@ -102,10 +103,10 @@ class SpanGraphs:
             n_labels=Y,
             rule=RULES[rule],
             spans=np.ascontiguousarray(rows[:, 1:], np.int32),
-            scores=_scores("scores", scores, (n,)),
-            transition=_scores("transition", transition, (Y, Y)),
-            start=_scores("start", start, (Y,)),
-            end=_scores("end", end, (Y,)),
+            scores=checked_scores("scores", scores, (n,)),
+            transition=checked_scores("transition", transition, (Y, Y)),
+            start=checked_scores("start", start, (Y,)),
+            end=checked_scores("end", end, (Y,)),
             n_threads=self._threads,
         )
 
@@ -254,20 +255,20 @@ class SpanGraphs:
 def _check(rows: Ints, sizes: Ints, Y: int) -> None:
     """Raise for the first span that is not one of its sequence."""
     B = len(sizes)
-    _require(
+    require(
         (sizes >= 0) & (sizes <= MOST_INDEX),
         lambda b: message(f"lengths[{b}]", int(sizes[b]), "0 or more", "correct it"),
     )
     b, s, e, y = rows.T
     own = sizes[np.clip(b, 0, max(B - 1, 0))] if B else np.zeros_like(b)
     expected = f"a sequence below {B}, 0 <= start < end <= its length, a label below {Y}"
-    _require(
+    require(
         (b >= 0) & (b < B) & (s >= 0) & (s < e) & (e <= own) & (y >= 0) & (y < Y),
         lambda i: message(f"spans[{i}]", tuple(rows[i].tolist()), expected, "correct it"),
     )
     sorted_ = np.concatenate([np.ones(min(len(b), 1), bool), b[1:] >= b[:-1]])
     expected = "spans sorted by sequence"
-    _require(
+    require(
         sorted_,
         lambda i: message(f"spans[{i}]", tuple(rows[i].tolist()), expected, "sort them"),
     )
