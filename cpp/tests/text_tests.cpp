@@ -126,6 +126,25 @@ void test_patterns() {
     check(!Pattern::compile(codes(wrong)), wrong);
 }
 
+void test_search() {
+  const auto characters = ascii_characters();
+  const auto found = [&](const char* source, const std::string& text) {
+    const auto made = Pattern::compile(codes(source), true);
+    check(made.has_value(), source);
+    Pattern::Spans out;
+    check(made->find(codes(text), *characters, 1 << 20, out), "memory");
+    return out;
+  };
+  using Spans = Pattern::Spans;
+  check(found("a|ab|b*?", "abb") == Spans({{0, 1}, {1, 2}, {2, 3}}), "the order of alternatives");
+  check(found("^\\w+|\\b\\d$", "ab 1\n") == Spans({{0, 2}, {3, 4}}), "assertions");
+  check(found("(a+)+$", std::string(2000, 'a') + "!").empty(), "in linear time");
+  Pattern::Spans out;
+  const auto made = Pattern::compile(codes("(a+)+b"), true);
+  check(!made->find(codes(std::string(2000, 'a')), *characters, 1000, out), "the limit");
+  check(!Pattern::compile(codes("a$")), "assertions are only to search with");
+}
+
 void test_firings() {
   TokenTypes types(ascii_characters());
   TokenBatch batch;
@@ -154,6 +173,7 @@ int main() {
   test_threads_read_pages();
   test_types_and_columns();
   test_patterns();
+  test_search();
   test_firings();
   std::puts("text: good");
 }
