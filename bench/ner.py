@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,13 @@ from vectors import Documents, Store, Stored, corpus, distinct, minilm
 
 import caesura
 from caesura.features import attributes, first, last, preset
-from caesura.neural import NeuralSegmenter, heads, segmenter
-from caesura.neural.layers import SemiCRFLayer
-from caesura.segments import fill_gaps
+from caesura.neural import NeuralSegmenter, segmenter
 
 WIDTH = {"wnut17": 8, "ncbi_disease": 10}  # longest segment, but for the chain
 SIZE = 384  # of the vectors
 MODELS: dict[str, dict[str, Any]] = {
     "chain": {"model": "chain"},
-    "semi-CRF": {"model": "semi"},
+    "semi-CRF": {"model": "semi", "outside_length": None},
     "semi-CRF, unit null": {"model": "semi"},
     "filtered": {"model": "filtered"},
     "filtered, no global loss": {"model": "filtered", "global_loss": False},
@@ -55,43 +52,19 @@ COMMON: dict[str, Any] = {
     "batch_size": 16,
     "n_threads": 1,
 }
-FROZEN: dict[str, Any] = {"frozen": True, "rate": 2e-3}
-EPOCHS = {"wnut17": 5, "ncbi_disease": 4}  # of a frozen encoder
-TUNED: dict[str, Any] = {"frozen": False, "epochs": 2, "rate": 2e-3, "encoder_rate": 1e-4}
+FROZEN: dict[str, Any] = {"frozen": True, "epochs": 15, "patience": 3, "rate": 2e-3}
+TUNED: dict[str, Any] = {"frozen": False, "epochs": 3, "rate": 2e-3, "encoder_rate": 1e-4}
 PENALTIES = (0.1, 0.3, 1.0)  # c2 of "features"
 WORDS: dict[str, Any] = {"word_size": 30, "character_size": 30}
 
 
-class LongNull(heads.SemiHead):
-    """A semi-CRF in which text outside may be cut into segments of any length up to the bound.
-
-    In training it is cut into the longest that fit.
-    """
-
-    def __init__(self, inner: heads.SemiHead, longest: int) -> None:
-        heads.Head.__init__(self, inner.labels[1:], inner.outside)
-        self.spans, self.out, self.longest = inner.spans, inner.out, longest
-        self.layer = SemiCRFLayer(len(self.labels), longest)
-
-    def _rows(self, gold: Any, lengths: Sequence[int]) -> torch.Tensor:
-        rows = []
-        for b, (cut, n) in enumerate(zip(gold, lengths, strict=True)):
-            for s, e, label in fill_gaps(cut, n, self.outside):
-                step = self.longest if label == self.outside else e - s
-                rows += [(b, k, min(k + step, e), self.index[label]) for k in range(s, e, step)]
-        return torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
-
-
 class Segmenter(NeuralSegmenter):
-    """A segmenter whose network can be changed before it is trained; keeps sizes of graphs."""
+    """A segmenter that keeps the sizes of graphs."""
 
-    long_null = False
     sizes: list[float]  # mean size of the graphs of a batch, spans and arcs, and of its sentences
 
     def network_of(self, *given: Any) -> Any:
         network = super().network_of(*given)
-        if self.long_null:
-            network.head = LongNull(network.head, self.longest_)  # type: ignore[arg-type]
         if self.model == "filtered":
             layer: Any = network.head.layer
             inner, self.sizes = layer.losses, []
@@ -146,7 +119,6 @@ def settings(run: dict[str, Any]) -> dict[str, Any]:
     chosen = COMMON | (TUNED if "tuned" in regime else FROZEN) | MODELS[run["model"]]
     if regime.startswith("joint"):
         chosen |= WORDS | {"features": [*preset("ner"), *near(run)]}
-    chosen.setdefault("epochs", EPOCHS[run["task"]])
     if run["model"] != "chain":
         chosen["max_length"] = WIDTH[run["task"]]
     return chosen | {"random_state": run["seed"]}
@@ -197,7 +169,6 @@ def fitted(run: dict[str, Any], parts: list[Documents], known: Store) -> dict[st
     folder, chosen = minilm(), settings(run)
     vars(segmenter)["Transformer"] = lambda name, frozen: Stored(known, name, frozen)
     model = Segmenter(transformer=folder, **chosen)
-    model.long_null = run["model"] == "semi-CRF"
     if run["model"] != "chain":
         train = fitting(train, WIDTH[run["task"]])
     began = time.process_time()

@@ -32,7 +32,6 @@ def learnt(name: str, task: str, train: Documents, known: Store) -> Segmenter:
     chosen = COMMON | FROZEN | MODELS[name] | {"epochs": 1, "max_length": WIDTH[task]}
     vars(segmenter)["Transformer"] = lambda folder, frozen: Stored(known, folder, frozen)
     model = Segmenter(transformer=minilm(), **chosen)
-    model.long_null = name == "semi-CRF"
     return model.fit(fitting(train, WIDTH[task]))
 
 

@@ -229,18 +229,12 @@ def test_temporary_files_name_their_folder(monkeypatch: pytest.MonkeyPatch) -> N
 # ---- wide tables ---------------------------------------------------------------------------------
 
 
-def test_a_header_takes_linear_time(tmp_path: Path) -> None:
-    """CPU time of four times as many columns; with the square it would be 16 times as much."""
-    seconds = []
-    for width in (10_000, 40_000):
-        names = [f"c{k}" for k in range(width - 1)]
-        place = tmp_path / f"{width}.csv"
-        place.write_text(f"text,{','.join(names)}\n7 Park Lane,{','.join(names)}\n")
-        began = time.process_time()
-        [document] = corpora.read(place)
-        seconds.append(time.process_time() - began)
-        assert len(document.carried) == width - 1
-    assert seconds[1] < 8 * seconds[0] + 0.2
+def test_a_header_may_have_many_columns(tmp_path: Path) -> None:
+    names = [f"c{k}" for k in range(40_000)]
+    place = tmp_path / "wide.csv"
+    place.write_text(f"text,{','.join(names)}\n7 Park Lane,{','.join(names)}\n")
+    [document] = corpora.read(place)
+    assert list(document.carried) == names
 
 
 # ---- numbers in model files ----------------------------------------------------------------------

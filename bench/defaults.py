@@ -1,0 +1,144 @@
+"""What default penalties and features cost beside the best of a grid, on training data.
+
+    python bench/defaults.py [--task NAME] [--data ../shared/data] > FILE
+    python bench/defaults.py --table FILE              tables of the lines that were printed
+
+For each task, model and list of features (the default ones and the preset of the task), the F1 of
+every setting of the grid is measured on held-out parts of the training data: two-fold
+cross-validation, of every n-th sequence where the corpus is large.  Test sets are not read.  The
+table has the loss of each setting against the best one of its row, and the mean and the largest
+loss over all rows, by which the defaults are chosen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from accuracy import Documents, addresses, f1, folds, words
+from timing import table
+
+import caesura
+from caesura.corpora import read_conll, read_xml
+from caesura.demo import addresses as made_addresses
+from caesura.demo import citations
+from caesura.features import default_for, preset
+
+
+class Task(NamedTuple):
+    preset: str
+    read: Callable[[Path], Documents]
+    every: int = 1  # every n-th sequence is taken
+
+
+def conll(folder: str, name: str, **options: Any) -> Callable[[Path], Documents]:
+    return lambda data: list(read_conll(data / folder / name, **options))
+
+
+PLAIN = {"scheme": "plain", "encoding": "latin-1", "comment": None}
+COLUMNS = ["token", "pos", "tag"]
+TASKS = {
+    "Cora": Task("citations", conll("cora_ie", "hosemicrf_ref.train", **PLAIN)),
+    "AnyStyle": Task("citations", lambda data: list(read_xml(data / "anystyle" / "core.xml")), 2),
+    "demo citations": Task("citations", lambda data: citations(400, 100)),
+    "US addresses": Task(
+        "addresses", lambda data: list(addresses(data / "usaddress" / "train.xml"))
+    ),
+    "demo addresses": Task("addresses", lambda data: made_addresses(300, 100)),
+    "NCBI disease": Task("ner", conll("ncbi_disease", "train.tsv", comment=None), 3),
+    "WNUT-17": Task("ner", conll("wnut17", "wnut17train.conll", comment=None), 2),
+    "CoNLL-2000": Task(
+        "chunking", conll("conll2000", "train.txt", columns=["token", "pos", "tag"]), 8
+    ),
+    "PKU": Task("words", lambda data: list(words(data / "pku" / "199801.txt")), 30),
+}
+GRID: list[dict[str, Any]] = [
+    *({"c1": 0.0, "c2": c2} for c2 in (1.0, 0.3, 0.1, 0.03, 0.01)),
+    *({"c1": c1, "c2": c2} for c1, c2 in ((0.05, 0.01), (0.1, 0.03), (0.2, 0.05), (0.1, 0.1))),
+    {"c1": 0.0, "c2": 0.1, "all_possible_states": True},
+]
+
+
+def fresh(kind: str, features: Any, setting: dict[str, Any]) -> Any:
+    """Return a model that is not fitted."""
+    make = caesura.SemiCRF if kind == "semi" else caesura.ChainCRF
+    return make(features, n_threads=1, **setting)
+
+
+def measure(name: str, task: Task, documents: Documents) -> None:
+    """Print a line for each model, list of features and setting."""
+    for kind in ("chain", "semi"):
+        segments = kind == "semi"
+        default = default_for(documents, segments=segments)
+        own = preset(task.preset, segments=segments)
+        lists = {"default": default} if default == own else {"default": default, task.preset: own}
+        for listed, features in lists.items():
+            for setting in GRID:
+                began = time.process_time()
+                found: list[Any] = []
+                gold: Documents = []
+                for train, held in folds(documents, 2):
+                    found += fresh(kind, features, setting).fit(train).predict(held)
+                    gold += held
+                line = {
+                    "task": name,
+                    "model": kind,
+                    "features": listed,
+                    "setting": setting,
+                    "f1": f1(gold, found),
+                    "seconds": time.process_time() - began,
+                }
+                print(json.dumps(line), flush=True)
+
+
+def called(setting: dict[str, Any]) -> str:
+    more = ", all states" if setting.get("all_possible_states") else ""
+    return f"{setting['c1']:g}, {setting['c2']:g}{more}"
+
+
+def tabulate(path: Path) -> None:
+    """Print losses against the best setting of each row, and over all rows."""
+    lines = [json.loads(one) for one in path.read_text("utf-8").splitlines() if one[:1] == "{"]
+    names = [called(one) for one in GRID]
+    rows, losses, seconds = [], [], []
+    for group in dict.fromkeys((one["task"], one["model"], one["features"]) for one in lines):
+        some = {
+            called(one["setting"]): one
+            for one in lines
+            if (one["task"], one["model"], one["features"]) == group
+        }
+        if len(some) < len(names):
+            continue
+        scores = np.array([some[name]["f1"] for name in names])
+        losses.append(scores.max() - scores)
+        seconds.append([some[name]["seconds"] for name in names])
+        rows.append([*group, f"{scores.max():.2f}", *(f"{x:.2f}" for x in scores.max() - scores)])
+    found, took = np.array(losses), np.array(seconds)
+    rows.append(["mean loss", "", "", "", *(f"{x:.2f}" for x in found.mean(0))])
+    rows.append(["largest loss", "", "", "", *(f"{x:.2f}" for x in found.max(0))])
+    ratio = np.exp(np.log(took / took[:, :1]).mean(0))
+    rows.append(["time, of the first", "", "", "", *(f"{x:.1f}" for x in ratio)])
+    print(table(["task", "model", "features", "best F1", *names], rows))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"))
+    parser.add_argument("--task", choices=TASKS, action="append")
+    parser.add_argument("--table", type=Path, metavar="FILE", help="what was printed before")
+    given = parser.parse_args()
+    if given.table is not None:
+        tabulate(given.table)
+        return
+    for name in given.task or TASKS:
+        task = TASKS[name]
+        measure(name, task, task.read(given.data)[:: task.every])
+
+
+if __name__ == "__main__":
+    main()
