@@ -316,6 +316,19 @@ def test_too_many_labels_are_not_blamed_on_histories() -> None:
         caesura.log_partition(p)
 
 
+@pytest.mark.parametrize("kind", [ChainCRF, SemiCRF])
+def test_too_many_labels_are_refused_before_anything_is_made_for_them(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("caesura.models.training.parameters_of", never)
+    x = [[f"w{k}" for k in range(7100)]]
+    with pytest.raises(TooLarge, match=r"^labels: 1?\d,\d{3} labels have [\d,]+ transitions"):
+        kind([lower[0]]).fit(x, [[(k, k + 1, f"L{k}") for k in range(7100)]])
+
+
 def test_many_labels_in_training_are_warned_of() -> None:
     x = [[f"w{k}" for k in range(510)]]
     y = [[f"L{k}" for k in range(510)]]

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.checks import LARGEST_SCORE
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput
+from caesura.errors import InvalidInput, TooLarge
 from caesura.models.rules import Rules
 
 __all__ = [
@@ -20,12 +20,14 @@ __all__ = [
     "Labelling",
     "Structure",
     "blocks_of",
+    "check_transitions",
     "layout_bounds",
     "scorer_of",
 ]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int32]
+MOST_TRANSITIONS = 50_000_000  # that the kernels take
 SHORT = 1000  # bounds up to here are kept as they are: tables of that size cost nothing
 
 
@@ -116,6 +118,23 @@ class Blocks(NamedTuple):
     patterns: slice  # of three states or more, by themselves
     starts: slice
     ends: slice
+
+
+def check_transitions(states: int) -> None:
+    """Raise if there are more labels or tags than the kernels take, before tables are made of them.
+
+    Examples
+    --------
+    >>> check_transitions(20_000)
+    Traceback (most recent call last):
+    caesura.errors.TooLarge: labels: 20,000 labels have 400,000,000 transitions, expected 50,000,000
+    or fewer; use fewer labels
+    """
+    if states**2 > MOST_TRANSITIONS:
+        raise TooLarge(
+            f"labels: {states:,} labels have {states**2:,} transitions, expected "
+            f"{MOST_TRANSITIONS:,} or fewer; use fewer labels"
+        )
 
 
 def blocks_of(parameters: _kernels.Parameters) -> Blocks:

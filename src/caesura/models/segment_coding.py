@@ -15,7 +15,7 @@ from caesura.constraints import FORCED
 from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.models.coding import Coding
-from caesura.models.fitted import Fitted, Labelling, Structure
+from caesura.models.fitted import Fitted, Labelling, Structure, check_transitions
 from caesura.models.rules import Rules, told_of
 from caesura.models.targets import (
     Hint,
@@ -66,6 +66,7 @@ class SegmentCoding(Coding):
         if not labels:
             raise InvalidInput("y: got no segment at all, expected some; label at least one")
         states = (*labels, self.outside) if gaps else labels
+        check_transitions(len(states))
         barred = np.zeros((len(states), len(states)), np.uint8)
         for k, state in enumerate(states):
             outside = state == self.outside

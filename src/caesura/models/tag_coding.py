@@ -12,7 +12,7 @@ from caesura.documents import Partial
 from caesura.errors import InvalidInput, message
 from caesura.features import Incremental, SegmentFeature, SegmentTemplate
 from caesura.models.coding import Bools, Coding, Features
-from caesura.models.fitted import Fitted, Labelling, Structure
+from caesura.models.fitted import Fitted, Labelling, Structure, check_transitions
 from caesura.models.rules import Rules
 from caesura.models.schemes import TagSet, tag_set, tags_of
 from caesura.models.tag_rules import constrain_tags
@@ -84,6 +84,7 @@ class TagCoding(Coding):
         listed = sorted(tags)
         parts = dict(zip(listed, tags_of(listed, used, self.outside), strict=True))
         states = tuple(sorted(listed, key=lambda tag: parts[tag].continues))
+        check_transitions(len(states))
         known = tag_set(states, used, self.outside)
         if not known.labels:
             raise InvalidInput("y: got no segment at all, expected some; label at least one")
