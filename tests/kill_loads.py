@@ -13,10 +13,12 @@ import signal
 import time
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from load_cases import marks, rows
 
+import caesura
 from caesura.records import Progress, load
 
 BATCH = 20
@@ -45,7 +47,15 @@ def run(ready: Event, early: bool, job: Job, into: str) -> None:
         if progress.rows:
             ready.set()
 
-    load(*job, into, batch=BATCH, source_name="addresses", progress=said)
+    model = caesura.load(job.model).set_params(n_threads=2)  # batches are written in a thread
+    name = Path(job.model).stem
+    load(
+        *(model, job.source, into),
+        batch=BATCH,
+        source_name="addresses",
+        model_name=name,
+        progress=said,
+    )
 
 
 def started(make: ForkServerContext, job: Job, into: str, early: bool) -> ForkServerProcess:
