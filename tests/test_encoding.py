@@ -17,6 +17,7 @@ import caesura
 from caesura import Document, InvalidInput
 from caesura.documents import as_document
 from caesura.encoding import Encoder
+from caesura.encoding.bags import encode_bags, takes_bags
 from caesura.encoding.values import UNSEEN
 from caesura.features import (
     Dictionary,
@@ -451,8 +452,8 @@ def test_lists_of_attributes_need_no_documents(features: list[Any]) -> None:
     y = [["X", "Y", "X"], ["Y", "Y"], ["X", "Y"]]
     model = caesura.ChainCRF(features, scheme=None, max_iterations=5).fit(X, y)
     encoder = model._known.encoder
-    assert encoder.reads_bags
-    corpus, lengths = encoder.encode_bags(X)
+    assert takes_bags(encoder, X)
+    corpus, lengths = encode_bags(encoder, X)
     documents = [as_document(x) for x in X]
     expected = encoder.encode(documents, False)
     assert lengths.tolist() == [3, 2, 2]
@@ -472,4 +473,14 @@ def test_lists_of_attributes_need_no_documents(features: list[Any]) -> None:
             model.predict(asked)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
-    assert not Encoder([attributes[0], word[0]]).reads_bags
+    assert not takes_bags(Encoder([attributes[0], word[0]]), X)
+    assert not takes_bags(encoder, documents)
+
+
+def test_lists_of_attributes_with_a_beam() -> None:
+    X, y = [[["a"], ["b"]], [["b"], ["c"]]], [["X", "Y"], ["Y", "X"]]
+    options: dict[str, Any] = {"scheme": None, "max_iterations": 3, "learner": "perceptron"}
+    model = caesura.ChainCRF([attributes[0]], beam=2, **options).fit(X, y)
+    assert not takes_bags(model._known.encoder, X)
+    documents = [as_document(x) for x in X]
+    assert model.predict_tags(X, scheme=None) == model.predict_tags(documents, scheme=None)

@@ -14,18 +14,11 @@ from caesura import _kernels
 from caesura.documents import Document, Tokeniser, as_document
 from caesura.encoding.attributes import KnownAttributes
 from caesura.encoding.firings import FiringReader, read_firings
-from caesura.encoding.values import (
-    Longs,
-    Values,
-    check_offsets,
-    read_bags,
-    values_of,
-)
+from caesura.encoding.values import Longs, Values, check_offsets, values_of
 from caesura.features import Column, Incremental, SegmentFeature, SegmentTemplate, Template
 from caesura.features.batch import Batch, Words
 from caesura.features.compiled import compiled
 from caesura.features.enclosing import EnclosingColumn
-from caesura.features.given import AttributesColumn
 from caesura.features.templates import PLACES
 
 __all__ = ["Encoder"]
@@ -210,34 +203,6 @@ class Encoder(KnownAttributes):
             return Batch(lambda: [*map(as_document, sequences)], self._words, first, types)
 
         return self._encode(batch, grow, corpus, words)
-
-    @property
-    def reads_bags(self) -> bool:
-        """Whether the attributes that users give for tokens are all that features look at."""
-        return [type(column) for column in self.columns] == [
-            AttributesColumn
-        ] and not self._segments
-
-    def encode_bags(
-        self, sequences: Sequence[Any], first: int = 0
-    ) -> tuple[_kernels.Corpus, Longs]:
-        """Return sequences of known attributes as a corpus, and their lengths; see `reads_bags`.
-
-        Examples
-        --------
-        >>> from caesura.features import attributes
-        >>> encoder = Encoder([attributes[0]])
-        >>> encoder.reads_bags
-        True
-        >>> corpus, lengths = encoder.encode_bags([[["w=New"], {"w=York": 1.0}]])
-        >>> lengths.tolist()
-        [2]
-        """
-        corpus = _kernels.Corpus()
-        with self._lock:
-            offsets, values = read_bags(self.values[0], sequences, False, first)
-            self._extractor.extract(corpus, offsets, [values], _kernels.Firings(), False)
-        return corpus, np.diff(offsets)
 
     def word_rows(
         self, parameters: _kernels.Parameters, scorer: _kernels.Scorer

@@ -15,6 +15,7 @@ from caesura.documents import Document, Tokeniser, as_document
 from caesura.documents.document import has_no_words
 from caesura.documents.frames import is_frame, refuse_frame
 from caesura.encoding import Encoder
+from caesura.encoding.bags import encode_bags, takes_bags
 from caesura.errors import InvalidInput, message
 from caesura.models.targets import Target, read_target
 
@@ -143,8 +144,8 @@ def encoded(
         return encoder.encode_texts(some, tokeniser, first=first, words=words)
     if kinds == {list} and all(set(map(type, one)) <= {str} for one in some):
         return encoder.encode_tokens(some, first=first, words=words)
-    if encoder.reads_bags and _kernels.are_bags(some):
-        return encoder.encode_bags(some, first)
+    if takes_bags(encoder, some):
+        return encode_bags(encoder, some, first)
     documents = documents_of(some, tokeniser, "X", first)
     if encoder.needs_words:
         check_words(documents, first)
