@@ -45,8 +45,8 @@ def test_a_path_has_its_score_and_its_counts(seed: int, order: int) -> None:
         expected = caesura.score(case.potentials(i, case.w), segments)
         assert score == pytest.approx(expected, rel=1e-11, abs=1e-11)
         ways = directions(case, 20, 3)
-        expected = counted(case, i, segments, ways)
-        np.testing.assert_allclose(ways @ counts, expected, rtol=1e-11, atol=1e-11)
+        used = counted(case, i, segments, ways)
+        np.testing.assert_allclose(ways @ counts, used, rtol=1e-11, atol=1e-11)
 
 
 @settings(max_examples=60, deadline=None)
