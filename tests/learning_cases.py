@@ -267,12 +267,17 @@ class Case:
         )
 
 
-def numeric_gradient(case: Case, w: Floats, chosen: npt.NDArray[np.int64]) -> Floats:
+def directions(case: Case, single: int, dense: int) -> Floats:
+    """Return unit vectors, one in each row: some single weights, then some of all weights."""
+    n = len(case.w)
+    chosen = np.eye(n)[case.rng.permutation(n)[:single]]
+    mixed = case.rng.normal(size=(dense, n))
+    return np.concatenate([chosen, mixed / np.linalg.norm(mixed, axis=1, keepdims=True)])
+
+
+def numeric_slopes(case: Case, w: Floats, ways: Floats) -> Floats:
+    """Return the derivatives of the loss along some directions, by differences."""
     step = 1e-5
-    out = np.zeros(len(chosen))
-    for j, k in enumerate(chosen):
-        up, down = w.copy(), w.copy()
-        up[k] += step
-        down[k] -= step
-        out[j] = (case.loss(up) - case.loss(down)) / (2 * step)
-    return out
+    return np.array(
+        [(case.loss(w + step * d) - case.loss(w - step * d)) / (2 * step) for d in ways]
+    )

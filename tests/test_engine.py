@@ -136,7 +136,7 @@ def test_entropy(p: Potentials) -> None:
 
 
 @given(pairs())
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_kl_divergence(pair: tuple[Potentials, Potentials]) -> None:
     p, q = pair
     possible(p)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning_cases import Case, numeric_gradient
+from learning_cases import Case, directions, numeric_slopes
 
 import caesura
 from caesura import _kernels
@@ -16,8 +16,8 @@ def test_objective_and_gradient(seed: int, partial: bool) -> None:
     case = Case(seed, partial=partial)
     loss, gradient = case.objective().evaluate(case.w, None, False, 1)
     assert loss == pytest.approx(case.loss(case.w), rel=1e-9, abs=1e-9)
-    chosen = case.rng.permutation(len(case.w))[:12]
-    assert gradient[chosen] == pytest.approx(numeric_gradient(case, case.w, chosen), abs=2e-6)
+    ways = directions(case, 3, 2)
+    assert ways @ gradient == pytest.approx(numeric_slopes(case, case.w, ways), abs=2e-6)
 
 
 @settings(max_examples=60, deadline=None)

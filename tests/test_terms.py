@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learning_cases import Case
+from learning_cases import Case, directions
 
 import caesura
 from caesura import _kernels
@@ -28,16 +28,10 @@ def drawn(case: Case, i: int) -> Any:
     return caesura.sample(p, 1, seed=int(case.rng.integers(1000)))[0] if case.lengths[i] else []
 
 
-def counted(case: Case, i: int, segments: Any) -> Floats:
-    """Return how often each weight is used, from scores: they are linear in the weights."""
-    zeros = np.zeros(len(case.w))
-    base = caesura.score(case.potentials(i, zeros), segments)
-    found = []
-    for k in range(len(zeros)):
-        one = zeros.copy()
-        one[k] = 1.0
-        found.append(caesura.score(case.potentials(i, one), segments) - base)
-    return np.array(found)
+def counted(case: Case, i: int, segments: Any, ways: Floats) -> Floats:
+    """Return how often weights are used along directions: scores are linear in the weights."""
+    base = caesura.score(case.potentials(i, np.zeros(len(case.w))), segments)
+    return np.array([caesura.score(case.potentials(i, way), segments) - base for way in ways])
 
 
 @settings(max_examples=20, deadline=None)
@@ -50,7 +44,9 @@ def test_a_path_has_its_score_and_its_counts(seed: int, order: int) -> None:
         score, counts = objective.path(case.w, i, *columns(segments))
         expected = caesura.score(case.potentials(i, case.w), segments)
         assert score == pytest.approx(expected, rel=1e-11, abs=1e-11)
-        np.testing.assert_allclose(counts, counted(case, i, segments), rtol=1e-11, atol=1e-11)
+        ways = directions(case, 20, 3)
+        used = counted(case, i, segments, ways)
+        np.testing.assert_allclose(ways @ counts, used, rtol=1e-11, atol=1e-11)
 
 
 @settings(max_examples=60, deadline=None)
