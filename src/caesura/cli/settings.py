@@ -343,8 +343,8 @@ class Settings(NamedTuple):
         _option(
             NETWORK,
             "--representation",
-            help="Vectors of segments: sum (default), max, endpoints, marker, query, mlp, conv, "
-            "conv_share, conv_max, conv_mean or conv_sum.",
+            help="Vectors of segments: sum_ends (default), sum, max, endpoints, marker, query, "
+            "mlp, conv, conv_share, conv_max, conv_mean or conv_sum.",
         ),
     ] = None
     hybrid: Annotated[
