@@ -101,6 +101,7 @@ def fitting(documents: Documents, longest: int) -> Documents:
 
 def plan(name: str) -> list[dict[str, Any]]:
     """Return the runs of a part: task, regime, model and seed of each."""
+    both = ("chain", "semi-CRF, unit null, ends")
     every = {
         "frozen": [*product((0, 1, 2), ("wnut17", "ncbi_disease"), MODELS)],
         "tuned": [
@@ -108,10 +109,8 @@ def plan(name: str) -> list[dict[str, Any]]:
             *product((1, 2), ("wnut17",), TABLE),
         ],
         "features": [*product((0,), ("wnut17", "ncbi_disease"), ("chain", "semi-CRF, unit null"))],
-        "joint": [*product((0,), ("ncbi_disease", "wnut17"), ("chain", "semi-CRF, unit null"))],
-        "joint tuned": [
-            *product((0,), ("ncbi_disease", "wnut17"), ("chain", "semi-CRF, unit null"))
-        ],
+        "joint": [*product((0,), ("ncbi_disease", "wnut17"), both)],
+        "joint tuned": [*product((0,), ("ncbi_disease", "wnut17"), both)],
     }
     return [
         {"task": task, "regime": name, "model": model, "seed": seed}
