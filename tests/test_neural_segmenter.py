@@ -134,11 +134,13 @@ def test_a_chain_never_predicts_ill_formed_tags(train: Any) -> None:
         caesura.from_tags([head.states[y] for _, _, y in cut], "BIOES")  # raises if ill-formed
 
 
-@pytest.mark.parametrize("model", ["chain", "filtered"])
+@pytest.mark.parametrize("model", ["chain", "semi", "filtered"])
 def test_going_on_from_a_checkpoint_equals_an_uninterrupted_run(
     model: str, train: Any, test: Any, tmp_path: Path
 ) -> None:
     settings = {**SMALL, "epochs": 4, "dropout": 0.3}
+    if model == "semi":
+        settings["features"] = [features.word]
     whole = NeuralSegmenter(model, **settings).fit(*train, *test)
     place, data_ = tmp_path / "checkpoint", (*train, *test)
     parts = NeuralSegmenter(model, **settings)
