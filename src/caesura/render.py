@@ -1,6 +1,4 @@
-"""Segments for people: in colour in a terminal, as a table, as HTML in a notebook.
-
-The functions return strings; the caller prints them.
+"""Return segments as strings for people: coloured text, a table, or HTML for a notebook.
 
 Parameters
 ----------
