@@ -32,6 +32,7 @@ MODULES = {
         "[Records](records.md), [match and link](linking.md), [uncertain rows](uncertain-rows.md), "
         "[tables from lists](tables-from-lists.md)",
     ),
+    "caesura.spacy": ("For users of spaCy", "[Coming from spaCy](coming-from-spacy.md)"),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),
 }
 HEAD = """# All names

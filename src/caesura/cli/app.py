@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+import caesura
 from caesura.cli.command import command
 from caesura.cli.output import Wrong, fail, silence
 
@@ -103,12 +104,7 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            sys.stdout.write(f"caesura {version('caesura')}\n")
-        except PackageNotFoundError:  # run from its sources
-            sys.stdout.write("caesura, not installed\n")
+        sys.stdout.write(f"caesura {caesura.__version__}\n")
         raise typer.Exit
 
 
