@@ -78,7 +78,7 @@ bench: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 BUILD := $(PYTHON)
 wheel: $(VENV)/.built
 	$(PIP) install --group wheel
-	PATH=$(CURDIR)/$(VENV)/bin:$$PATH $(PYTHON) tools/wheel.py --build $(BUILD) $(if $(TRY),--try $(TRY))
+	$(PYTHON) tools/wheel.py --build $(BUILD) $(if $(TRY),--try $(TRY))
 
 # The kernels' own tests: memory and undefined behaviour for both instruction sets, then threads.
 sanitize: build/memory/passed build/threads/passed

