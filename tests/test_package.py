@@ -300,3 +300,25 @@ def test_no_module_imports_private_names_of_another() -> None:
         if alias.name.startswith("_") and alias.name not in ("_kernels", "__version__")
     ]
     assert found == []
+
+
+def sections(page: str) -> dict[str, str]:
+    """Return the sections of a page, by the anchors of their headings."""
+    parts = re.split(r"^#+ (.+)$", page, flags=re.MULTILINE)
+    slug = (re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in parts[1::2])
+    return dict(zip(slug, parts[2::2], strict=True))
+
+
+def test_figures_of_the_readme_stand_in_the_benchmarks() -> None:
+    """Whatever the README measures is a link to the section that has the same figures."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = sections((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
+    links = re.findall(r"\[([^\]]+)\]\(docs/benchmarks\.md#([^)]+)\)", readme)
+    assert len(links) >= 6
+    for text, anchor in links:
+        figures = re.findall(r"\d[\d,.]*\d|\d", text.replace("F1", ""))
+        there = set(re.findall(r"\d[\d,.]*\d|\d", measured[anchor]))
+        assert figures, text
+        assert set(figures) <= there, f"{text}: {set(figures) - there}"
+    peers = next(line for line in readme.splitlines() if line.startswith("| Measured beside it"))
+    assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 4
