@@ -321,4 +321,4 @@ def test_figures_of_the_readme_stand_in_the_benchmarks() -> None:
         assert figures, text
         assert set(figures) <= there, f"{text}: {set(figures) - there}"
     peers = next(line for line in readme.splitlines() if line.startswith("| Measured beside it"))
-    assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 3
+    assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 4

@@ -82,7 +82,7 @@ def repaired(wheel: Path, folder: Path) -> Path:
 def check_content(wheel: Path) -> None:
     """Raise if a wheel holds what does not belong to the package; print how large it is."""
     with zipfile.ZipFile(wheel) as archive:
-        files = archive.infolist()
+        files = [file for file in archive.infolist() if not file.is_dir()]
     odd = [file.filename for file in files if not ALLOWED.fullmatch(file.filename)]
     if odd:
         raise SystemExit(f"{wheel.name} holds files that it should not: {', '.join(odd)}")

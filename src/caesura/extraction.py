@@ -132,7 +132,7 @@ class Record(Mapping[str, tuple[Value, ...]]):
         """
         spans = [(one.start, one.end, label) for label, one in self.fields]
         chances = [one.probability for _, one in self.fields]
-        return passage(self.text, spans, chances, list(self._labels))
+        return passage(self.text, spans, chances, sorted(self._labels))
 
     def first(self, label: str) -> Value | None:
         """Return the first value of a label, or None if there is none.
@@ -191,7 +191,7 @@ class Records(list[Record]):
         """Show the first texts with their fields in colour in a notebook."""
         shown = [record.as_passage() for record in self[:MOST_SHOWN]]
         title = counted(len(self), "record")
-        return card(title, label_names(self.labels), *shown, more(len(self)))
+        return card(title, label_names(sorted(self.labels)), *shown, more(len(self)))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as plain data: nothing is left out, and JSON can hold it."""

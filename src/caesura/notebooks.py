@@ -35,7 +35,8 @@ STYLE = """
 .caesura th, .caesura td { padding: .1em .7em; border: 0; border-bottom: 1px solid var(--line);
   text-align: right; font-weight: 400; }
 .caesura thead th { font-weight: 600; }
-.caesura th[scope=row], .caesura td.words { padding-left: 0; text-align: left; }
+.caesura th[scope=row], .caesura th:first-child { padding-left: 0; }
+.caesura th[scope=row], .caesura th:first-child, .caesura .words { text-align: left; }
 .caesura .bar { display: block; width: 7em; height: .6em; border-radius: 2px;
   background: rgba(var(--accent), .18); }
 .caesura .bar i { display: block; height: 100%; border-radius: 2px;
@@ -140,21 +141,23 @@ def table(caption: str, rows: Sequence[Sequence[str]], extra: Sequence[str] = ()
     True
     """
     cells = [*extra] or [""] * len(rows)
+    kinds = [' class="words"' if _has_words(column) else "" for column in zip(*rows, strict=True)]
     corner = f'<th scope="col">{written(rows[0][0])}</th>' if rows[0][0] else "<td></td>"
-    heads = "".join(f'<th scope="col">{written(cell)}</th>' for cell in rows[0][1:])
+    columns = [*zip(kinds[1:], rows[0][1:], strict=True)]
+    heads = "".join(f'<th scope="col"{kind}>{written(cell)}</th>' for kind, cell in columns)
     lines = []
     for row, last in zip(rows[1:], cells[1:], strict=True):
-        values = "".join(map(_cell, row[1:]))
+        pairs = zip(kinds[1:], row[1:], strict=True)
+        values = "".join(f"<td{kind}>{written(cell)}</td>" for kind, cell in pairs)
         lines.append(f'<tr><th scope="row">{written(row[0])}</th>{values}{last}</tr>')
     head = f"<thead><tr>{corner}{heads}{cells[0]}</tr></thead>"
     body = f"<tbody>{''.join(lines)}</tbody>"
     return scrolled("<table>", written(caption), head + body)
 
 
-def _cell(text: str) -> str:
-    """Write a cell of a table: numbers to the right, and words to the left."""
-    kind = ' class="words"' if text.strip("+-.,%0123456789") else ""
-    return f"<td{kind}>{written(text)}</td>"
+def _has_words(column: Sequence[str]) -> bool:
+    """Say whether the cells below a heading are not all numbers: words stand to the left."""
+    return any(cell.strip("+-.,%0123456789") for cell in column[1:])
 
 
 def scrolled(start: str, caption: str, body: str) -> str:

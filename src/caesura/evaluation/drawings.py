@@ -23,8 +23,7 @@ STYLE = """
   --accent: 0, 101, 176; --wrong: 196, 84, 0; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #15181c; --ink: #e6e8eb; --quiet: #a0a8b2; --line: #373d45;
-    --accent: 90, 175, 245; --wrong: 255, 150, 70; }
-  .sides b { filter: brightness(1.6); } }
+    --accent: 90, 175, 245; --wrong: 255, 150, 70; } }
 body { margin: 0 auto; padding: 1.5rem; max-width: 72rem; background: var(--paper);
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 h1 { margin: 0 0 1rem; font-size: 1.7rem; }
