@@ -19,6 +19,7 @@ INTERNAL = {
     "caesura.demo",
     "caesura.encoding",
     "caesura.persistence",
+    "caesura.notebooks",
     "caesura.potentials",
     "caesura.segments",
 }

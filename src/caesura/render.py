@@ -221,7 +221,7 @@ def html(
             if piece.colour is not None:
                 shade = piece.colour[1]
                 style = f"background:{shade}2b;border-bottom:2px solid {shade};"
-                words += f' <b style="font-size:75%;color:{shade}">{markup.escape(piece.label)}</b>'
+                words += f' <b style="font-size:75%">{markup.escape(piece.label)}</b>'
             style += "border-radius:3px;padding:2px 4px"
             if note := next(remarks, ""):
                 style += ";outline:1px dashed"
