@@ -2,6 +2,9 @@
 
 from importlib.metadata import version as installed_version
 
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+
 project = "Caesura"
 author = "The Caesura authors"
 project_copyright = author
@@ -37,3 +40,8 @@ html_css_files = ["caesura.css"]
 html_copy_source = False
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+
+def setup(app: Sphinx) -> None:
+    """Show tables as plain text: Pygments has no lexer for CSV."""
+    app.add_lexer("csv", TextLexer)
