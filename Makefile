@@ -66,8 +66,8 @@ types: $(VENV)/.tested $(VENV)/.installed-$(NAMES)
 stubs: $(VENV)/.installed-$(NAMES)
 	$(PYTHON) -m nanobind.stubgen -m caesura._kernels -o src/caesura/_kernels.pyi
 
-docs: $(VENV)/.documented
-	$(VENV)/bin/mkdocs build --strict
+docs: $(VENV)/.documented $(VENV)/.installed-$(NAMES) $(VENV)/.tested
+	$(PYTHON) -m sphinx -q -W --keep-going -b html docs site
 
 bench: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 	$(PIP) install --group bench
