@@ -23,6 +23,7 @@ ALLOWED = re.compile(  # of the package and what describes it; neither tests nor
     r"|caesura-[\d.]+\.dist-info/[\w./]+"
 )
 NAME = re.compile(r"caesura-[^-]+-(?P<tag>.+)\.whl")
+STABLE_ABI = "wheel.py-api=cp312"  # from this version on; an older Python gets a wheel of its own
 SMOKE = """
 import shutil, sys
 import caesura
@@ -61,7 +62,7 @@ def run(*command: str | Path, **environment: str) -> str:
 def built(python: str, folder: Path) -> Path:
     """Build a wheel for an interpreter; what the build needs is installed for it only."""
     command = [python, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder)]
-    subprocess.run([*command, str(ROOT)], check=True, cwd=folder)
+    subprocess.run([*command, "-C", STABLE_ABI, str(ROOT)], check=True, cwd=folder)
     return next(folder.glob("caesura-*.whl"))
 
 
