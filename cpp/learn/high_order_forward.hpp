@@ -126,6 +126,7 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   // gains -> alpha[e], going[e] -> hat[e].  The mass of alpha[e] + going[e] is divided out by the
   // gain of the next token (carry), and comes back with ln Z.
   for (int e = 1; e <= T; ++e) {
+    if (e % kPatience == 0) check_interrupt();
     gain_step(e);
     const vec total = state_step(e);
     finish(e, log_z);
