@@ -80,8 +80,8 @@ __all__ = [
 
 _PARTS = (
     *("compat", "corpora", "demo", "documents", "evaluation", "extraction", "features"),
-    *("inference", "models", "neural", "normalisers", "potentials", "records", "render"),
-    "segments",
+    *("inference", "models", "neural", "normalisers", "potentials", "ready", "records"),
+    *("render", "segments"),
 )
 _INFERENCE = (
     *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),

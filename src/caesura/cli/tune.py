@@ -177,7 +177,9 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     ranked = sorted(results, key=lambda one: -one.total.f1)
     best = base | ranked[0].choices
     if output is not None:
-        kept = {name: value for name, value in best.items() if name != "n_threads"}
+        kept = {
+            name: value for name, value in best.items() if name not in _passing(ranked[0], best)
+        }
         with written(output), writing(output) as file:
             about = f"# F1 {ranked[0].total.f1:.4f} by {len(ranked[0].folds)}-fold cross-validation"
             file.write(f"{about}\n{toml(kept, output)}\n")
@@ -209,6 +211,15 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     where = "best.toml" if output is None else str(output)
     hint = "" if output is not None else " (give -o best.toml to keep them)"
     say(f"\ncaesura train TRAIN --config {where} -o MODEL{hint}")
+
+
+def _passing(best: Result, settings: Choices) -> tuple[str, ...]:
+    """Return settings that are for the search only.
+
+    Few iterations make a search quick, and most learners end by themselves.
+    """
+    own = settings.get("learner", "lbfgs") == "lbfgs" and "max_iterations" not in best.choices
+    return ("n_threads", "max_iterations") if own else ("n_threads",)
 
 
 def _edges(ranked: Sequence[Result], names: Sequence[str]) -> None:
