@@ -6,8 +6,9 @@
 Corpora: Cora's references (300 of the training part to learn from, 200 of the test part to be
 tested on), AnyStyle's core set, and the demo's references, in one half of its styles and in the
 other, of other publications.  Labels are mapped to the twelve of the demo.  AnyStyle's set has
-references of Cora, so these two are never paired.  Strict F1 of segments; models are python-crfsuite
-with the attributes of our chain, and ours with parts of the preset left out, with several penalties.
+references of Cora, so these two are never paired.  Strict F1 of segments; models are ours, with
+parts of the preset left out and several penalties, and python-crfsuite with the attributes of our
+chain.
 
 What is measured is added to FILE, and what the file has already is not measured again.
 """
