@@ -23,6 +23,7 @@ MODULES = {
     "caesura.documents": ("Documents", "[Models](models.md)"),
     "caesura.corpora": ("Files of labelled sequences", "[Models](models.md)"),
     "caesura.evaluation": ("How good predictions are", "[Models](models.md)"),
+    "caesura.ready": ("Models that come with Caesura", "[Ready-made models](ready-made.md)"),
     "caesura.normalisers": ("Values of fields", "[Tables and records](tables.md)"),
     "caesura.extraction": ("Records", "[Tables and records](tables.md)"),
     "caesura.learning": ("Optimisers", "[Models](models.md)"),
