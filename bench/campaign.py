@@ -48,6 +48,7 @@ from caesura.demo import addresses
 from caesura.features import Length, Text, edge, history, lower, shape, word
 
 Path_ = tuple[tuple[int, int, int], ...]  # a segmentation: start, end and label of each segment
+FIRST = (caesura.Segment(0, 1, "A"), caesura.Segment(1, 2, "A"))
 WORDS = ("Ann", "bob", "12", "St.", ",", "Zoë", "x9")
 
 
@@ -147,8 +148,8 @@ class Drawn:
                 if starts and ends and a < e and b > s and upto[-len(z) :] == z:
                     total += value
             total += sum(value for z, value in self.patterns if upto[-len(z) :] == z)
-            for position, y, z, value in self.edges:
-                if k and position == a and (labels[k - 1], labels[k]) == (y, z):
+            for position, before, after, value in self.edges:
+                if k and position == a and (labels[k - 1], labels[k]) == (before, after):
                     total += value
         return total
 
@@ -173,6 +174,10 @@ class Drawn:
         )
 
 
+def plain(segments: Any) -> Path_:
+    return tuple((s, e, y) for s, e, y in segments)
+
+
 def engine(i: int, rng: random.Random) -> None:
     drawn = Drawn(rng)
     scored = [(drawn.score(path), path) for path in drawn.all()]
@@ -185,7 +190,7 @@ def engine(i: int, rng: random.Random) -> None:
         return
     best = caesura.viterbi(p)
     assert close(best.score, most), "best"
-    assert close(drawn.score(tuple(map(tuple, best.segments))), most), "path of the best"
+    assert close(drawn.score(plain(best.segments)), most), "path of the best"
     n = rng.randint(1, 6)
     found = caesura.n_best(p, n)
     assert len(found) == min(n, len(scored)), "number of the n best"
@@ -201,9 +206,7 @@ def engine(i: int, rng: random.Random) -> None:
     assert abs(caesura.entropy(p) - entropy) <= 1e-7 * max(1.0, entropy), "entropy"
     score, path = rng.choice(scored)
     assert close(caesura.log_probability(p, list(path)), score - total), "probability"
-    assert all(drawn.keeps(tuple(map(tuple, one))) for one in caesura.sample(p, 2, seed=i)), (
-        "sample"
-    )
+    assert all(drawn.keeps(plain(one)) for one in caesura.sample(p, 2, seed=i)), "sample"
 
 
 # -- learned models --------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ def every(p: Any) -> Iterator[list[caesura.Segment]]:
 def learned(i: int, rng: random.Random) -> None:
     labels = ["A", "B"][: rng.randint(1, 2)]
     train = [drawn_document(rng, labels) for _ in range(rng.randint(2, 6))]
-    train.append(caesura.Document(("Ann", "12"), segments=((0, 1, "A"), (1, 2, "A"))))
+    train.append(caesura.Document(("Ann", "12"), segments=FIRST))
     features: list[Any] = rng.sample([word[0], shape[0], lower[-1] & shape[0], word[1]], 2)
     options: dict[str, Any] = {
         "c1": rng.choice([0.0, 0.0, 0.1]),
@@ -351,9 +354,9 @@ def damaged(i: int, rng: random.Random) -> None:
             del content[at:]
         if len(content) < 200:
             break
-    place = persistence._CHECKSUM  # type: ignore[attr-defined]  # so that the damage gets further
+    place = persistence._CHECKSUM  # so that the damage gets further
     if rng.random() < 0.7 and len(content) > place.stop:
-        content[place] = persistence._checksum(bytes(content))  # type: ignore[attr-defined]
+        content[place] = persistence._checksum(bytes(content))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         path.write_bytes(bytes(content))

@@ -156,9 +156,9 @@ def tabulate(path: Path) -> None:
         some = [one for one in lines if (one["model"], one["features"]) == group]
         scores = {}
         for c1, c2 in PENALTIES:
-            each = {one["pair"]: one["f1"] for one in some if one["penalties"] == [c1, c2]}
-            if len(each) == len(names):
-                scores[f"{c1:g}, {c2:g}"] = np.array([each[name] for name in names])
+            found = {one["pair"]: one["f1"] for one in some if one["penalties"] == [c1, c2]}
+            if len(found) == len(names):
+                scores[f"{c1:g}, {c2:g}"] = np.array([found[name] for name in names])
         for penalties, each in scores.items():
             rows.append([*group, penalties, *(f"{x:.2f}" for x in each), f"{each.mean():.2f}"])
         if len(scores) == len(PENALTIES):

@@ -1,4 +1,4 @@
-"""The models that come with Caesura: what they say, what is in them, and who else has their name."""
+"""The models that come with Caesura: what they say and hold, and who else has their name."""
 
 import pickle
 import re
@@ -85,7 +85,9 @@ def test_a_file_of_the_name_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_a_folder_of_the_name_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("addresses").mkdir()
-    with pytest.raises(caesura.InvalidInput, match="rename the folder, or pass .*addresses.model"):
+    with pytest.raises(
+        caesura.InvalidInput, match=r"rename the folder, or pass .*addresses\.model"
+    ):
         caesura.load("addresses")
     assert caesura.load(ready_path("addresses")).labels_
     assert resolve("./addresses") == Path("addresses")
