@@ -176,10 +176,9 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     """Show all that was tried, best first, and write down the best."""
     ranked = sorted(results, key=lambda one: -one.total.f1)
     best = base | ranked[0].choices
+    passing = _passing(ranked[0], best)
+    kept = {name: value for name, value in best.items() if name not in passing}
     if output is not None:
-        kept = {
-            name: value for name, value in best.items() if name not in _passing(ranked[0], best)
-        }
         with written(output), writing(output) as file:
             about = f"# F1 {ranked[0].total.f1:.4f} by {len(ranked[0].folds)}-fold cross-validation"
             file.write(f"{about}\n{toml(kept, output)}\n")
@@ -206,7 +205,7 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     table([*(SHOWN.get(name, name) for name in names), "F1", "±", "precision", "recall"], rows)
     _edges(ranked, names)
     say("\nbest settings")
-    for line in toml(best).splitlines():
+    for line in toml(kept).splitlines():
         say(f"  {line}")
     where = "best.toml" if output is None else str(output)
     hint = "" if output is not None else " (give -o best.toml to keep them)"
