@@ -42,7 +42,7 @@ NAMED = {
     **dict.fromkeys(("translator", "director", "producer"), "editor"),
     **dict.fromkeys(("container-title", "collection-title"), "booktitle"),
 }
-PENALTIES = ((0.0, 1.0), (0.0, 0.3), (0.0, 0.1), (0.0, 0.01), (0.05, 0.01), (0.2, 0.05), (0.1, 0.3))
+PENALTIES = ((0.0, 1.0), (0.0, 0.1), (0.0, 0.01), (0.05, 0.01), (0.2, 0.05))
 
 
 def mapped(documents: Documents) -> Documents:
@@ -52,7 +52,7 @@ def mapped(documents: Documents) -> Documents:
         segments: list[caesura.Segment] = []
         for start, end, label in document.segments or ():
             name = NAMED.get(label, label)
-            if name == "note" and segments and segments[-1].label == "note":
+            if segments and segments[-1].label == name:
                 segments[-1] = segments[-1]._replace(end=end)
             else:
                 segments.append(caesura.Segment(start, end, name))
@@ -125,7 +125,7 @@ def measure(path: Path, data: Path, end: float) -> None:
     both = pairs(data)
     for listed, features in lists().items():
         for kind, make in models(features).items():
-            if kind == "python-crfsuite" and listed != "citations":
+            if kind != "semi" and listed != "citations":
                 continue
             for name, (train, test) in both.items():
                 for c1, c2 in PENALTIES:

@@ -186,7 +186,9 @@ class Settings(NamedTuple):
         ),
     ] = None
     c1: Annotated[float | None, _option(LEARNING, "--c1", help="Penalty on |w|, default 0.")] = None
-    c2: Annotated[float | None, _option(LEARNING, "--c2", help="Penalty on w², default 1.")] = None
+    c2: Annotated[float | None, _option(LEARNING, "--c2", help="Penalty on w², default 0.01.")] = (
+        None
+    )
     penalty: Annotated[
         list[str] | None,
         _option(

@@ -35,7 +35,7 @@ from caesura.evaluation import Score, segment_counts
 
 __all__ = ["tune"]
 
-DEFAULT = ["c2=0.01,0.1,1.0,10.0"]
+DEFAULT = ["c2=0.001,0.01,0.1,1.0"]
 NEURAL = ["rate=0.0003,0.001,0.003"]  # of a network
 SHOWN = {"features": "preset"}  # names of options where they are not those of parameters
 
