@@ -66,7 +66,7 @@ TASKS = {
     "PKU": Task("words", lambda data: list(words(data / "pku" / "199801.txt")), 40),
 }
 GRID: list[dict[str, Any]] = [
-    *({"c1": 0.0, "c2": c2} for c2 in (1.0, 0.3, 0.1, 0.03, 0.01, 0.003)),
+    *({"c1": 0.0, "c2": c2} for c2 in (1.0, 0.3, 0.1, 0.03, 0.01)),
     *({"c1": c1, "c2": c2} for c1, c2 in ((0.05, 0.01), (0.1, 0.1))),
     {"c1": 0.0, "c2": 0.1, "all_possible_states": True},
 ]

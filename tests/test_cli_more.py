@@ -271,7 +271,7 @@ def test_tune_keeps_what_it_found_when_interrupted(
     ran = run("tune", folder / "train.jsonl", *options)
     assert ran.code == 130
     assert "interrupted after 1 of 4" in ran.err
-    assert "c2 = 0.01" in (tmp_path / "best.toml").read_text()
+    assert "c2 = 0.001" in (tmp_path / "best.toml").read_text()
 
 
 def test_tune_names_what_is_wrong(folder: Path) -> None:
