@@ -15,13 +15,18 @@ from caesura.ready import READY, resolve
 __all__ = ["ModelFile", "Trust", "is_model", "load_model"]
 
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Import the Python functions that the model file names.")
+    bool,
+    typer.Option(
+        "--trust",
+        help="Import the Python functions that the model file names; do this only for files "
+        "that you trust.",
+    ),
 ]
 ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help=f"What caesura train wrote, or a model that comes with Caesura: {', '.join(READY)}.",
+        help=f"Load what caesura train wrote, or a model that comes with Caesura: {', '.join(READY)}.",
     ),
 ]
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
