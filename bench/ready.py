@@ -97,7 +97,7 @@ def citations(data: Path) -> Made:
             "the demo's test records, known styles": [as_anystyle(one) for one in made.test],
             "the demo's test records, other styles": [as_anystyle(one) for one in made.unseen],
         },
-        {"c1": 0.05, "c2": 0.01},
+        {"c1": 0.2, "c2": 0.05},
         (0.05, 0.01),
         {
             "about": "Fields of bibliographic references in many styles, with AnyStyle's labels",
