@@ -138,9 +138,9 @@ def chunking(data: Path, rounds: int) -> None:
     asked: list[Any] = [x for x, _ in test]
     rows: list[list[object]] = []
     for name, model in {
-        "chain": caesura.ChainCRF(preset("chunking"), max_iterations=60, n_threads=1),
+        "chain": caesura.ChainCRF(preset("chunking"), c2=1.0, max_iterations=60, n_threads=1),
         "semi-CRF": caesura.SemiCRF(
-            preset("chunking", segments=True), max_iterations=40, n_threads=1
+            preset("chunking", segments=True), c2=1.0, max_iterations=40, n_threads=1
         ),
     }.items():
         model.fit([x for x, _ in train[:3000]], [tags for _, tags in train[:3000]])

@@ -1,7 +1,10 @@
 """What default penalties and features cost beside the best of a grid, on training data.
 
-    python bench/defaults.py [--task NAME] [--data ../shared/data] > FILE
-    python bench/defaults.py --table FILE              tables of the lines that were printed
+    python bench/defaults.py FILE [--task NAME] [--seconds 240] [--data ../shared/data]
+    python bench/defaults.py FILE --table              tables of the lines of the file
+
+What is measured is added to FILE, and what the file has already is not measured again, so that a
+run may be stopped at any time; --seconds stops it by itself.
 
 For each task, model and list of features (the default ones and the preset of the task), the F1 of
 every setting of the grid is measured on held-out parts of the training data: two-fold
@@ -44,22 +47,27 @@ PLAIN = {"scheme": "plain", "encoding": "latin-1", "comment": None}
 COLUMNS = ["token", "pos", "tag"]
 TASKS = {
     "Cora": Task("citations", conll("cora_ie", "hosemicrf_ref.train", **PLAIN)),
-    "AnyStyle": Task("citations", lambda data: list(read_xml(data / "anystyle" / "core.xml")), 2),
+    "AnyStyle": Task("citations", lambda data: list(read_xml(data / "anystyle" / "core.xml")), 4),
+    "Cora, a fifth": Task("citations", conll("cora_ie", "hosemicrf_ref.train", **PLAIN), 5),
     "demo citations": Task("citations", lambda data: citations(400, 100)),
+    "demo citations, an eighth": Task("citations", lambda data: citations(400, 100), 8),
     "US addresses": Task(
         "addresses", lambda data: list(addresses(data / "usaddress" / "train.xml"))
     ),
+    "US addresses, a tenth": Task(
+        "addresses", lambda data: list(addresses(data / "usaddress" / "train.xml")), 10
+    ),
     "demo addresses": Task("addresses", lambda data: made_addresses(300, 100)),
     "NCBI disease": Task("ner", conll("ncbi_disease", "train.tsv", comment=None), 3),
-    "WNUT-17": Task("ner", conll("wnut17", "wnut17train.conll", comment=None), 2),
+    "WNUT-17": Task("ner", conll("wnut17", "wnut17train.conll", comment=None), 3),
     "CoNLL-2000": Task(
-        "chunking", conll("conll2000", "train.txt", columns=["token", "pos", "tag"]), 8
+        "chunking", conll("conll2000", "train.txt", columns=["token", "pos", "tag"]), 16
     ),
-    "PKU": Task("words", lambda data: list(words(data / "pku" / "199801.txt")), 30),
+    "PKU": Task("words", lambda data: list(words(data / "pku" / "199801.txt")), 40),
 }
 GRID: list[dict[str, Any]] = [
     *({"c1": 0.0, "c2": c2} for c2 in (1.0, 0.3, 0.1, 0.03, 0.01)),
-    *({"c1": c1, "c2": c2} for c1, c2 in ((0.05, 0.01), (0.1, 0.03), (0.2, 0.05), (0.1, 0.1))),
+    *({"c1": c1, "c2": c2} for c1, c2 in ((0.05, 0.01), (0.1, 0.1))),
     {"c1": 0.0, "c2": 0.1, "all_possible_states": True},
 ]
 
@@ -70,8 +78,17 @@ def fresh(kind: str, features: Any, setting: dict[str, Any]) -> Any:
     return make(features, n_threads=1, **setting)
 
 
-def measure(name: str, task: Task, documents: Documents) -> None:
-    """Print a line for each model, list of features and setting."""
+def known(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of the file."""
+    if not path.exists():
+        return []
+    return [json.loads(one) for one in path.read_text("utf-8").splitlines()]
+
+
+def measure(name: str, task: Task, documents: Documents, path: Path, end: float) -> None:
+    """Add a line to the file for each model, list of features and setting that it lacks."""
+    keys = ("task", "model", "features", "setting")
+    done = [[line[key] for key in keys] for line in known(path)]
     for kind in ("chain", "semi"):
         segments = kind == "semi"
         default = default_for(documents, segments=segments)
@@ -79,6 +96,10 @@ def measure(name: str, task: Task, documents: Documents) -> None:
         lists = {"default": default} if default == own else {"default": default, task.preset: own}
         for listed, features in lists.items():
             for setting in GRID:
+                if [name, kind, listed, setting] in done:
+                    continue
+                if time.monotonic() > end:
+                    return
                 began = time.process_time()
                 found: list[Any] = []
                 gold: Documents = []
@@ -93,7 +114,8 @@ def measure(name: str, task: Task, documents: Documents) -> None:
                     "f1": f1(gold, found),
                     "seconds": time.process_time() - began,
                 }
-                print(json.dumps(line), flush=True)
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
 
 
 def called(setting: dict[str, Any]) -> str:
@@ -103,7 +125,7 @@ def called(setting: dict[str, Any]) -> str:
 
 def tabulate(path: Path) -> None:
     """Print losses against the best setting of each row, and over all rows."""
-    lines = [json.loads(one) for one in path.read_text("utf-8").splitlines() if one[:1] == "{"]
+    lines = known(path)
     names = [called(one) for one in GRID]
     rows, losses, seconds = [], [], []
     for group in dict.fromkeys((one["task"], one["model"], one["features"]) for one in lines):
@@ -112,7 +134,7 @@ def tabulate(path: Path) -> None:
             for one in lines
             if (one["task"], one["model"], one["features"]) == group
         }
-        if len(some) < len(names):
+        if not some.keys() >= set(names):
             continue
         scores = np.array([some[name]["f1"] for name in names])
         losses.append(scores.max() - scores)
@@ -130,14 +152,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"))
     parser.add_argument("--task", choices=TASKS, action="append")
-    parser.add_argument("--table", type=Path, metavar="FILE", help="what was printed before")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing later")
+    parser.add_argument("--table", action="store_true", help="show what the file has")
+    parser.add_argument("file", type=Path, help="one line of JSON for each measurement")
     given = parser.parse_args()
-    if given.table is not None:
-        tabulate(given.table)
+    if given.table:
+        tabulate(given.file)
         return
+    end = time.monotonic() + given.seconds
     for name in given.task or TASKS:
         task = TASKS[name]
-        measure(name, task, task.read(given.data)[:: task.every])
+        measure(name, task, task.read(given.data)[:: task.every], given.file, end)
 
 
 if __name__ == "__main__":

@@ -462,3 +462,20 @@ def test_as_many_paths_as_there_are(model: Any) -> None:
 
 def test_arrays_as_parameters_can_be_shown(kind: Any) -> None:
     assert "features=array" in repr(kind(features=np.zeros(3)))
+
+
+@pytest.mark.parametrize("make", [caesura.ChainCRF, caesura.SemiCRF])
+def test_sparse_arrays_are_sequences(make: Any) -> None:
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.5]])
+    X = [sparse.csr_matrix(rows), sparse.coo_array(rows[::-1])] * 3
+    y = [[(0, 1, "a"), (1, 3, "b")], [(0, 2, "b"), (2, 3, "a")]] * 3
+    model = make(c2=0.01).fit(X, y)
+    assert [list(map(tuple, one)) for one in model.predict(X[:2])] == y[:2]
+    dicts = [[{str(j): v for j, v in enumerate(row) if v} for row in rows]]
+    assert model.predict(dicts) == model.predict(X[:1])
+    assert model.explain(X[0])
+    with pytest.raises(caesura.InvalidInput, match=r"put a single sequence into a list: \[x\]"):
+        model.predict(X[0])
+    with pytest.raises(caesura.InvalidInput, match="pass one of them at a time"):
+        model.explain(X)

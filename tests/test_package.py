@@ -23,8 +23,8 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "notebooks", "checks", "documents", "corpora"),
     *("persistence", "features", "constraints", "potentials", "inference", "encoding"),
-    *("evaluation", "normalisers", "extraction", "learning", "models", "neural", "compat"),
-    *("spacy", "records", "demo", "cli", "__main__"),
+    *("evaluation", "normalisers", "extraction", "learning", "ready", "models", "neural"),
+    *("compat", "spacy", "records", "demo", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}

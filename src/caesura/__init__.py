@@ -80,8 +80,8 @@ __all__ = [
 
 _PARTS = (
     *("compat", "corpora", "demo", "documents", "evaluation", "extraction", "features"),
-    *("inference", "models", "neural", "normalisers", "notebooks", "potentials", "records"),
-    *("render", "segments", "spacy"),
+    *("inference", "models", "neural", "normalisers", "notebooks", "potentials", "ready"),
+    *("records", "render", "segments", "spacy"),
 )
 _INFERENCE = (
     *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),

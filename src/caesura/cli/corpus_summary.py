@@ -11,7 +11,7 @@ from caesura.documents import Document
 from caesura.errors import counted
 from caesura.segments import Segment
 
-__all__ = ["Label", "Summary", "overlap", "show", "summarise"]
+__all__ = ["Label", "Summary", "between", "overlap", "show", "summarise"]
 
 RARE = 10  # segments of a label; fewer teach little
 MOST_NAMED = 8  # labels that a warning lists
@@ -156,3 +156,22 @@ def show(parts: Sequence[tuple[str, Summary]]) -> None:
     ]
     table(header, rows)
     say()
+
+
+def between(
+    train: list[Document],
+    dev: list[Document],
+    of_train: Summary,
+    of_dev: Summary,
+) -> list[str]:
+    """Return what looks wrong between training and development data."""
+    said = []
+    known = {label.name for label in of_train.labels}
+    new = sorted({label.name for label in of_dev.labels} - known)
+    if new:
+        said.append(f"dev: labels that train does not have: {', '.join(new)}; they count as missed")
+    both = overlap(train, dev)
+    if both:
+        share = f"{both} of its {len(dev)} sequences are also in train"
+        said.append(f"dev: {share}; scores on it will be too high")
+    return said

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from caesura.cli.answers import confident
 from caesura.cli.command import command
-from caesura.cli.model_files import Trust, load_model
+from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, emit, say, table
 from caesura.cli.reading import naming, tokeniser_of
 from caesura.cli.writing import as_written, field_text
@@ -22,7 +21,7 @@ __all__ = ["explain"]
 
 @command("caesura explain citations.model 'Sarawagi, S. and Cohen, W. (2004). Semi-CRFs. NIPS.'")
 def explain(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    model: ModelFile,
     text: Annotated[
         str, typer.Argument(metavar="TEXT", help="Explain this text; - reads the standard input.")
     ],

@@ -12,10 +12,11 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.inspect_neural import inspect_neural
-from caesura.cli.model_files import Trust, load_model
+from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, emit, note, say, table
 from caesura.errors import InvalidInput
 from caesura.models.estimator import fitted_of
+from caesura.ready import resolve
 
 __all__ = ["inspect"]
 
@@ -32,7 +33,7 @@ class Family(NamedTuple):
 
 @command("caesura inspect citations.model --top 20 --label author")
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    model: ModelFile,
     top: Annotated[
         int, typer.Option("--top", "-n", min=0, help="Show this many of the largest weights.")
     ] = 10,
@@ -97,9 +98,10 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
         "nonzero": sum(weight != 0 for weight in fitted.w.tolist()),
         "attributes": sum(one.attributes for one in families),
         "patterns_by_order": {} if fitted.spans else _orders(model),
-        "bytes": path.stat().st_size,
+        "bytes": resolve(path).stat().st_size,
         "tokeniser": model.tokeniser_,
         "calibration": None if calibration is None else calibration.method,
+        "about": model.about_,
     }
 
 
@@ -233,6 +235,9 @@ def _show(facts: dict[str, Any], changed: dict[str, Any], lexicons: dict[str, in
     if lexicons:
         said = ", ".join(f"{name} ({count:,} entries)" for name, count in lexicons.items())
         say(f"lexicons    {said}")
+    for name, text in facts["about"].items():
+        first, *more = text.splitlines() or [""]
+        say(f"{name:11} {first}{' ... (--json shows all of it)' if more else ''}")
 
 
 def _show_features(families: list[Family], all_of_them: bool) -> None:

@@ -150,7 +150,8 @@ def _sizes(given: str | None, most: int) -> list[int]:
         wanted = []
     if not wanted or wanted[0] < 1 or wanted[-1] > most:
         expected = f"numbers from 1 to {most}, which is all of the training data"
-        raise InvalidInput(message("--sizes", given, expected, "write 10,50,100"))
+        some = ",".join(map(str, sorted({max(1, most // n) for n in (4, 2, 1)})))
+        raise InvalidInput(message("--sizes", given, expected, f"write {some}"))
     return wanted
 
 

@@ -10,7 +10,7 @@ import typer
 
 from caesura.cli.command import command
 from caesura.cli.knowing import known_of
-from caesura.cli.model_files import Trust, load_model
+from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, emit, note, say, warn
 from caesura.cli.piping import piped_format
 from caesura.cli.progress import Quiet, Ticker, hush
@@ -158,7 +158,7 @@ class Work(NamedTuple):
     "caesura load citations.model new.txt --into postgresql://me@localhost/library --table papers"
 )
 def load(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    model: ModelFile,
     input: Annotated[
         str,
         typer.Argument(

@@ -8,9 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from caesura.cli.output import note
 from caesura.errors import InvalidInput, message
+from caesura.ready import READY, resolve
 
-__all__ = ["Trust", "is_model", "load_model"]
+__all__ = ["ModelFile", "Trust", "is_model", "load_model"]
 
 Trust = Annotated[
     bool,
@@ -20,11 +22,18 @@ Trust = Annotated[
         "that you trust.",
     ),
 ]
+ModelFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help=f"What caesura train wrote, or a model that comes with Caesura: {', '.join(READY)}.",
+    ),
+]
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
 
 
 def is_model(path: str | Path) -> bool:
-    """Say whether a file is a model.
+    """Say whether a file is a model, or the name that of one that comes with Caesura.
 
     Examples
     --------
@@ -32,10 +41,11 @@ def is_model(path: str | Path) -> bool:
     False
     """
     try:
-        if not Path(path).is_file():
+        file = resolve(path)
+        if not file.is_file():
             return False
-        with open(path, "rb") as file:
-            return file.read(8 + len(MODEL_MARK))[8:] == MODEL_MARK
+        with file.open("rb") as opened:
+            return opened.read(8 + len(MODEL_MARK))[8:] == MODEL_MARK
     except OSError:
         return False
 
@@ -46,11 +56,15 @@ def load_model(
     """Return the model in a file, with some parameters changed."""
     from caesura.models import load
 
-    if not Path(path).exists():
-        raise InvalidInput(f"{path}: no such file; give a model that caesura train wrote")
-    if not is_model(path):
+    file, names = resolve(path), ", ".join(READY)
+    if not file.exists():
+        remedy = f"give a model that caesura train wrote, or one that comes with Caesura: {names}"
+        raise InvalidInput(f"{path}: no such file; {remedy}")
+    if not is_model(file):
         raise InvalidInput(f"{path}: not a model; give a file that caesura train wrote")
-    model = load(path, trust)
+    if str(path) in READY and file == Path(path):
+        note(f"{path}: taking the file here, not the model of this name that comes with Caesura")
+    model = load(file, trust)
     if not hasattr(model, "kind"):
         raise InvalidInput(
             f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "

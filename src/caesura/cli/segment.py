@@ -17,7 +17,7 @@ import typer
 from caesura.cli.answers import confident
 from caesura.cli.command import command
 from caesura.cli.forms import TABLES, Answer, Style, beside, check_form, form_of
-from caesura.cli.model_files import Trust, load_model
+from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, warn, written
 from caesura.cli.progress import Quiet, Ticker, hush
 from caesura.cli.reading import Reading, naming, read, report_notes
@@ -116,7 +116,7 @@ class Asking(NamedTuple):
     "caesura segment citations.model new.txt -o good.csv --threshold 0.9 --review check.csv"
 )
 def segment(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
+    model: ModelFile,
     input: Annotated[
         str,
         typer.Argument(

@@ -47,7 +47,7 @@ TEXTS = {
     "answer is furthest behind (max-violation), where it leaves the beam (early), or the whole "
     "sequence (standard). Default: max-violation.",
     "--c1": "Penalise the sum of absolute weights by this factor. Default: 0.",
-    "--c2": "Penalise the sum of squared weights by this factor. Default: 1.",
+    "--c2": "Penalise the sum of squared weights by this factor. Default: 0.01.",
     "--penalty": "Set the penalty of one feature: NAME=C2 or NAME=C1,C2. Can be repeated. Default: "
     "--c1 and --c2.",
     "--class-weight": "Let errors on a label count N times. Can be repeated. Default: 1 for all.",

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from caesura.cli import corpus_summary, measuring, training
+from caesura.cli.advice import Advice, advice_for
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
 from caesura.cli.knowing import values_of, with_known
@@ -120,6 +121,9 @@ def train(
     if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
         with naming_config(settings):
             model = _model(choices, run)
+    advice = None if run.quiet or run.warm_start else advice_for(choices, corpora.train)
+    if advice is not None and not json:
+        say(f"{advice}\n")
     began = time.perf_counter()
     with naming_config(settings):
         _fit(model, corpora, dev, checkpoint)
@@ -139,7 +143,7 @@ def train(
     _save(model, output, checkpoint)
     if run.checkpoint is None:
         checkpoint.unlink(missing_ok=True)
-    _report(model, corpora, output, seconds, json)
+    _report(model, corpora, (output, seconds, advice), json)
 
 
 class _Corpora(NamedTuple):
@@ -187,32 +191,13 @@ def _read(
         if name == "train" or "rare" not in line
     ]
     if held_out is not None and not stream:
-        warnings += _between(documents, held_out, *(s for _, s in summaries))
+        warnings += corpus_summary.between(documents, held_out, *(s for _, s in summaries))
     if not quietly:
         corpus_summary.show(summaries)
     for line in warnings:
         warn(line)
     own = (found.counts, found.order, found.streams)
     return _Corpora(found.documents, documents, held_out, summaries, warnings, *own)
-
-
-def _between(
-    train: list[Document],
-    dev: list[Document],
-    of_train: corpus_summary.Summary,
-    of_dev: corpus_summary.Summary,
-) -> list[str]:
-    """Return what looks wrong between training and development data."""
-    said = []
-    known = {label.name for label in of_train.labels}
-    new = sorted({label.name for label in of_dev.labels} - known)
-    if new:
-        said.append(f"dev: labels that train does not have: {', '.join(new)}; they count as missed")
-    both = corpus_summary.overlap(train, dev)
-    if both:
-        share = f"{both} of its {len(dev)} sequences are also in train"
-        said.append(f"dev: {share}; scores on it will be too high")
-    return said
 
 
 def _model(choices: Choices, run: Run) -> Any:
@@ -320,8 +305,11 @@ def _precision(model: Any) -> str:
     return "mixed" if any(one.precision == "single" for one in model.history_) else "double"
 
 
-def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: bool) -> None:
+def _report(
+    model: Any, corpora: _Corpora, made: tuple[Path, float, Advice | None], json: bool
+) -> None:
     """Show how good the model is and what to do next."""
+    output, seconds, advice = made
     report = None
     if corpora.dev is not None:
         report = measuring.measure(corpora.dev, model.predict(corpora.dev))
@@ -334,6 +322,7 @@ def _report(model: Any, corpora: _Corpora, output: Path, seconds: float, json: b
                 "kind": model.kind,
                 "labels": model.labels_,
                 "tokeniser": model.tokeniser_,
+                "preset": None if advice is None else advice.as_json(),
                 "weights": model.n_features_,
                 "nonzero": _nonzero(model),
                 "bytes": size,

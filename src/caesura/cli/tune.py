@@ -35,7 +35,7 @@ from caesura.evaluation import Score, segment_counts
 
 __all__ = ["tune"]
 
-DEFAULT = ["c2=0.01,0.1,1.0,10.0"]
+DEFAULT = ["c2=0.001,0.01,0.1,1.0"]
 NEURAL = ["rate=0.0003,0.001,0.003"]  # of a network
 SHOWN = {"features": "preset"}  # names of options where they are not those of parameters
 
@@ -189,8 +189,9 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     """Show all that was tried, best first, and write down the best."""
     ranked = sorted(results, key=lambda one: -one.total.f1)
     best = base | ranked[0].choices
+    passing = _passing(ranked[0], best)
+    kept = {name: value for name, value in best.items() if name not in passing}
     if output is not None:
-        kept = {name: value for name, value in best.items() if name != "n_threads"}
         with written(output), writing(output) as file:
             about = f"# F1 {ranked[0].total.f1:.4f} by {len(ranked[0].folds)}-fold cross-validation"
             file.write(f"{about}\n{toml(kept, output)}\n")
@@ -217,11 +218,20 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
     table([*(SHOWN.get(name, name) for name in names), "F1", "±", "precision", "recall"], rows)
     _edges(ranked, names)
     say("\nbest settings")
-    for line in toml(best).splitlines():
+    for line in toml(kept).splitlines():
         say(f"  {line}")
     where = "best.toml" if output is None else str(output)
     hint = "" if output is not None else " (give -o best.toml to keep them)"
     say(f"\ncaesura train TRAIN --config {where} -o MODEL{hint}")
+
+
+def _passing(best: Result, settings: Choices) -> tuple[str, ...]:
+    """Return settings that are for the search only.
+
+    Few iterations make a search quick, and most learners end by themselves.
+    """
+    own = settings.get("learner", "lbfgs") == "lbfgs" and "max_iterations" not in best.choices
+    return ("n_threads", "max_iterations") if own else ("n_threads",)
 
 
 def _edges(ranked: Sequence[Result], names: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
+from caesura.documents.sparse import rows_of
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import attributes
@@ -130,25 +131,5 @@ def _tokens(items: Any, name: str) -> Any:
     if isinstance(items, list | tuple):
         return items
     if isinstance(items, np.ndarray) or hasattr(items, "tocoo"):
-        return _rows(items, name)
+        return rows_of(items, name)
     return list(items)
-
-
-def _rows(table: Any, name: str) -> list[dict[str, float]]:
-    """Return the rows of an array of numbers, dense or sparse, as dicts without zeros."""
-    if table.ndim == 1 and table.dtype.kind == "O":
-        return list(table)  # an array of what tokens have
-    if table.ndim != 2 or table.dtype.kind not in "biuf":
-        came = f"an array of {table.dtype} of shape {table.shape}"
-        expected = "an array of numbers of shape (T, D)"
-        raise InvalidInput(message(name, came, expected, "give one row for each token"))
-    if isinstance(table, np.ndarray):
-        rows, columns = np.nonzero(table)
-        values = table[rows, columns]
-    else:
-        found = table.tocoo()
-        rows, columns, values = found.row, found.col, found.data
-    out: list[dict[str, float]] = [{} for _ in range(table.shape[0])]
-    for t, j, value in zip(rows.tolist(), columns.tolist(), values.tolist(), strict=True):
-        out[t][str(j)] = out[t].get(str(j), 0.0) + value
-    return out

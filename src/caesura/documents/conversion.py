@@ -18,6 +18,7 @@ from caesura.documents.document import (
 )
 from caesura.documents.frames import is_frame, numbers_of
 from caesura.documents.spans import Alignment, checked_spans, labelled
+from caesura.documents.sparse import rows_of
 from caesura.documents.tokenisers import Tokeniser, align
 from caesura.errors import InvalidInput, message
 
@@ -34,7 +35,8 @@ def as_document(
     x : str, list, array, DataFrame, dict or Document
         A text; a list of tokens; a list with the attributes of each token (strings, or a dict
         with values, as python-crfsuite has them); an array of numbers of shape (T, D), or a
-        DataFrame of pandas or polars or a table of Arrow with nothing but numbers; or a dict
+        DataFrame of pandas or polars or a table of Arrow with nothing but numbers; a sparse array
+        of SciPy, whose columns are attributes named by their numbers; or a dict
         of some of tokens, text, offsets, columns, attributes, dense, segments, and spans, which are
         [start, end, label] by the characters of the text. Other keys with a list are columns, too,
         and the rest (an id, a price) is carried along. Where there are no words, the tokens are
@@ -80,6 +82,8 @@ def as_document(
         and isinstance(next(iter(x[0]), ""), str)
     ):
         return _of_bags(x)
+    if hasattr(x, "tocoo"):
+        return _of_bags(rows_of(x, name))
     if isinstance(x, np.ndarray) and x.ndim == 1 and x.dtype.kind in "UO":
         x = x.tolist()
     if isinstance(x, str):

@@ -31,7 +31,7 @@ from caesura.features.columns import (
     word_length,
     zeroed,
 )
-from caesura.features.defaults import default_for
+from caesura.features.defaults import default_for, default_name
 from caesura.features.dictionary import Dictionary, Text, matched
 from caesura.features.enclosing import enclosing, place_in
 from caesura.features.given import attributes, column, dense, function, position, repeats
@@ -99,6 +99,7 @@ __all__ = [
     "column",
     "declared",
     "default_for",
+    "default_name",
     "dense",
     "earlier",
     "edge",

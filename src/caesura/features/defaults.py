@@ -12,7 +12,7 @@ from caesura.features.given import attributes, dense
 from caesura.features.presets import LENGTH, Features, ends_of, preset
 from caesura.features.templates import Column
 
-__all__ = ["default_for"]
+__all__ = ["default_for", "default_name"]
 
 
 def default_for(documents: Sequence[Document], segments: bool = False) -> Features:
@@ -56,15 +56,43 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
     return list(dict.fromkeys([*features, *_of_words(documents, tokens, segments)]))
 
 
+def default_name(documents: Sequence[Document]) -> str | None:
+    """Return the name of the preset that is the default for some documents.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        All of them, or some.
+
+    Returns
+    -------
+    str or None
+        None if documents carry attributes or dense numbers, which are the features then.
+
+    Examples
+    --------
+    >>> default_name([Document(("Ann", "came"))]), default_name([Document(tuple("其中外企6个"))])
+    ('generic', 'words')
+    """
+    if any(one.attributes is not None or one.dense is not None for one in documents):
+        return None
+    tokens = [token for document in documents for token in document.tokens]
+    return _preset_of(documents, tokens)[0]
+
+
 def _of_words(documents: Sequence[Document], tokens: Sequence[str], segments: bool) -> Features:
     """Return the preset that suits the words of documents."""
+    name, cut = _preset_of(documents, tokens)
+    return preset(name, segments=segments, tokens=cut)
+
+
+def _preset_of(documents: Sequence[Document], tokens: Sequence[str]) -> tuple[str, str]:
+    """Return the name of the preset that suits the words of documents, and its tokens."""
     if tokens and sum(len(token) == 1 for token in tokens) > 0.8 * len(tokens):
-        if _in_words(documents):
-            return preset("generic", segments=segments, tokens="characters")
-        return preset("words", segments=segments)
+        return ("generic", "characters") if _in_words(documents) else ("words", "words")
     if documents and all("pos" in document.columns for document in documents):
-        return preset("chunking", segments=segments)
-    return preset("generic", segments=segments)
+        return "chunking", "words"
+    return "generic", "words"
 
 
 def _in_words(documents: Sequence[Document]) -> bool:

@@ -73,7 +73,7 @@ class ChainCRF(Answers):
         outside_bias: float = 0.0,
         learner: str = "lbfgs",
         c1: float = 0.0,
-        c2: float = 1.0,
+        c2: float = 0.01,
         penalties: Mapping[Any, Any] | None = None,
         min_freq: float = 0.0,
         all_possible_states: bool = False,

@@ -234,6 +234,7 @@ class Estimator(Parameters):
             {
                 "_fitted": fitted,
                 "_online": None,
+                "_about": {},
                 "calibration_": calibration,
                 "_outside": self.outside,
                 "features_": fitted.encoder.features,

@@ -30,6 +30,7 @@ class Extractor(Estimator):
 
     _normalisers: Mapping[str, str | Normaliser] = {}
     _order: Sequence[str] = ()  # labels as the training data has them
+    _about: Mapping[str, str] = {}
 
     @property
     def columns_(self) -> list[str]:
@@ -56,6 +57,32 @@ class Extractor(Estimator):
                 expected = f"labels of the model, which are {', '.join(known)}"
                 raise InvalidInput(message("labels", label, expected, "correct the label"))
         self._order = list(dict.fromkeys(order))
+        return self
+
+    @property
+    def about_(self) -> dict[str, str]:
+        """What is known of the model, such as its origin, licence and scores; mostly nothing."""
+        return dict(self._about)
+
+    def set_about(self, about: Mapping[str, str]) -> Self:
+        """Say where the model comes from; files of the model keep it until it is fitted again.
+
+        Parameters
+        ----------
+        about : dict of str to str
+            For example ``{"origin": ..., "licence": ..., "scores": ...}``.
+
+        Returns
+        -------
+        self
+        """
+        pairs = about.items() if isinstance(about, Mapping) else [(about, None)]
+        for name, value in pairs:
+            if not isinstance(name, str) or not isinstance(value, str):
+                wrong = {name: value} if isinstance(about, Mapping) else about
+                expected = "a dict of strings"
+                raise InvalidInput(message("about", wrong, expected, "write values as text"))
+        self._about = dict(about)
         return self
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura import _kernels, normalisers, persistence
+from caesura import _kernels, persistence
 from caesura.checks import check_scores
 from caesura.documents.tokenisers import Tokeniser, check_trusted
 from caesura.encoding import Encoder
@@ -20,6 +20,7 @@ from caesura.features import Lexicon, from_spec, lexicons_of, to_spec
 from caesura.models.calibration import Calibration
 from caesura.models.chain import ChainCRF
 from caesura.models.compact import PAIRS, nonzero
+from caesura.models.described import describe, description
 from caesura.models.estimator import Features, fitted_of, set_fitted
 from caesura.models.fitted import Fitted, Labelling, Structure
 from caesura.models.lookback import restored_spans, span_arrays
@@ -31,6 +32,7 @@ from caesura.models.questions import Answers
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.segment_coding import LONGEST
 from caesura.models.semi import SemiCRF
+from caesura.ready import resolve
 from caesura.segments import TAG_SCHEMES
 
 __all__ = ["load", "pickled", "save", "save_pruned", "unpickle"]
@@ -66,8 +68,7 @@ def _whole(model: Answers) -> tuple[dict[str, Any], Arrays]:
     header, arrays = content(model)
     features = fitted_of(model).encoder.features
     header["model"], header["options"] = model.kind, _options(model)
-    header["columns"] = model.columns_
-    header["normalisers"] = normalisers.written(model.normalisers_)
+    header |= description(model)
     arrays["features"] = persistence.pack(to_spec(features))
     for name, lexicon in lexicons_of(features).items():
         arrays[f"lexicon.{name}"] = persistence.pack([list(entry) for entry in lexicon.entries])
@@ -137,8 +138,9 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
 
     Parameters
     ----------
-    path : path
-        The file.
+    path : path or str
+        The file, or the name of a model that comes with Caesura, one of `caesura.ready.READY`. A
+        file of such a name in the current folder is taken first.
     trust : bool
         Whether to import the modules of functions that the file names, for models with features
         that are functions of your own, and to take regular expressions with references,
@@ -155,11 +157,13 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     ...     again = caesura.load(os.path.join(folder, "model"))
     >>> again.predict(["a b"]) == model.predict(["a b"])
     True
+    >>> caesura.load("addresses").extract(["301 Lake Ave, Duluth MN 55802"])[0]["PlaceName"][0].text
+    'Duluth'
     """
     if not isinstance(trust, bool):
         remedy = "pass True only for files from a source that you trust"
         raise InvalidInput(message("trust", trust, "True or False", remedy))
-    header, arrays = persistence.read(path, "model")
+    header, arrays = persistence.read(resolve(path), "model")
     try:
         if not trust:
             _check_tokeniser(header["options"]["tokeniser"])
@@ -192,10 +196,7 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Any:
         if column.per_word:
             column.of_word("word")  # fails now, if its arguments are wrong
     model.history_, model.status_ = [], "loaded"
-    if "columns" in header:  # older files have none of these
-        model.set_columns(header["columns"])
-    if "normalisers" in header:
-        model.set_normalisers(normalisers.read(header["normalisers"], trust))
+    describe(model, header, trust)
     return model
 
 
@@ -383,6 +384,7 @@ def pickled(model: Answers) -> dict[str, Any]:
         state["features"] = fitted_of(model).encoder.features
         state["history"] = model.history_, model.status_
         state["normalisers"], state["columns"] = model.normalisers_, model.columns_
+        state["about"] = model.about_
     return state
 
 
@@ -395,3 +397,4 @@ def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
         set_fitted(model, *restored, **_scale(header))
         model.history_, model.status_ = state["history"]
         model.set_normalisers(state.get("normalisers", {})).set_columns(state.get("columns", ()))
+        model.set_about(state.get("about", {}))

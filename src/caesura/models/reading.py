@@ -61,6 +61,7 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
     refuse_frame(X, name, f"expected a list of sequences; {FRAMES}; or [X], if it is numbers")
     _refuse_file(X, name)
     one = isinstance(X, np.ndarray) and X.ndim <= 2 and X.dtype.kind in "biuf"
+    one = one or hasattr(X, "tocoo")  # a sparse array, whose rows are the tokens of one sequence
     if one or isinstance(X, str | bytes | Document | Mapping) or not isinstance(X, Iterable):
         remedy = "put a single sequence into a list: [x]"
         raise InvalidInput(message(name, X, "a list of sequences", remedy))
@@ -114,7 +115,7 @@ def _is_sequence(x: Any) -> bool:
         return any(isinstance(x.get(key), list | tuple) for key in ("tokens", "spans", "dense"))
     many = isinstance(x, np.ndarray) and x.ndim == 2
     inner = isinstance(x, list) and len(x) > 0 and isinstance(x[0], list | tuple | Mapping)
-    return many or inner or isinstance(x, Document) or is_frame(x)
+    return many or inner or isinstance(x, Document) or is_frame(x) or hasattr(x, "tocoo")
 
 
 def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any]]]:

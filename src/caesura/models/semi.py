@@ -150,7 +150,7 @@ class SemiCRF(Answers):
         same_label_adjacent: bool = True,
         learner: str = "lbfgs",
         c1: float = 0.0,
-        c2: float = 1.0,
+        c2: float = 0.01,
         penalties: Mapping[Any, Any] | None = None,
         min_freq: float = 0.0,
         all_possible_states: bool = False,

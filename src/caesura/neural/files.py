@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from caesura import normalisers, persistence
+from caesura import persistence
 from caesura.documents.tokenisers import Tokeniser
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput
 from caesura.features import from_spec, lexicons_of, to_spec
 from caesura.models.calibration import Calibration
+from caesura.models.described import describe, description
 from caesura.neural.embeddings import Vocabulary
 from caesura.neural.segmenter import NeuralSegmenter
 from caesura.neural.training import arrays_of, put_arrays
@@ -53,8 +54,7 @@ def save(model: NeuralSegmenter, path: str | os.PathLike[str]) -> None:
         "labels": model.labels_,
         "longest": model.longest_,
         "calibration": None if known is None else known.method,
-        "columns": model.columns_,
-        "normalisers": normalisers.written(model.normalisers_),
+        **description(model),
     }
     persistence.write(path, "model", header, arrays)
 
@@ -94,8 +94,5 @@ def built(header: dict[str, Any], arrays: Arrays, trust: bool) -> NeuralSegmente
         model.calibration_ = Calibration(
             header["calibration"], knots, values, seen, right.astype(bool)
         )
-    if "columns" in header:  # older files have none of these
-        model.set_columns(header["columns"])
-    if "normalisers" in header:
-        model.set_normalisers(normalisers.read(header["normalisers"], trust))
+    describe(model, header, trust)
     return model

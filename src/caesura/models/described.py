@@ -1,0 +1,30 @@
+"""What a file keeps of a model beside its weights: columns, normalisers, and where it is from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from caesura import normalisers
+from caesura.models.extracting import Extractor
+
+__all__ = ["describe", "description"]
+
+
+def description(model: Extractor) -> dict[str, Any]:
+    """Return what the header of a file keeps."""
+    return {
+        "columns": model.columns_,
+        "normalisers": normalisers.written(model.normalisers_),
+        **({"about": model.about_} if model.about_ else {}),
+    }
+
+
+def describe(model: Extractor, header: Mapping[str, Any], trust: bool) -> None:
+    """Give a model what the header of its file has; older files lack some of it."""
+    if "columns" in header:
+        model.set_columns(header["columns"])
+    if "normalisers" in header:
+        model.set_normalisers(normalisers.read(header["normalisers"], trust))
+    if "about" in header:
+        model.set_about(header["about"])

@@ -1,0 +1,65 @@
+"""Models that come with Caesura, and that `caesura.load` and the commands know by name."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from caesura.errors import InvalidInput, message
+
+__all__ = ["READY", "ready_path", "resolve"]
+
+READY: tuple[str, ...] = ("addresses", "citations")
+"""The names of the models that come with Caesura."""
+
+_FOLDER = Path(__file__).parent
+
+
+def ready_path(name: str) -> Path:
+    """Return the file of a model that comes with Caesura.
+
+    Parameters
+    ----------
+    name : str
+        One of `READY`.
+
+    Examples
+    --------
+    >>> ready_path("citations").name
+    'citations.model'
+    """
+    if name not in READY:
+        raise InvalidInput(message("name", name, ", ".join(READY), "pass one of these names"))
+    return _FOLDER / f"{name}.model"
+
+
+def resolve(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path or the name of a model that comes with Caesura means.
+
+    A file of that name in the current folder wins over the model that comes with Caesura.
+
+    Parameters
+    ----------
+    path : path or str
+        A file, or one of `READY`.
+
+    Raises
+    ------
+    InvalidInput
+        If the name is that of a model that comes with Caesura, and of a folder that is here.
+
+    Examples
+    --------
+    >>> resolve("my.model").name, resolve("addresses").name
+    ('my.model', 'addresses.model')
+    """
+    given = Path(path)
+    if str(path) not in READY or given.is_file():
+        return given
+    place = ready_path(str(path))
+    if given.exists():
+        raise InvalidInput(
+            f"{path}: got a name that both a folder here and a model that comes with Caesura have, "
+            f"expected a model; rename the folder, or pass {place} for the model"
+        )
+    return place
