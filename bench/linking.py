@@ -179,7 +179,7 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
         mine, mine_of = chosen(data.mine, data.mine_of, learn)
         theirs, theirs_of = chosen(data.theirs or [], data.theirs_of, learn)
         model = segmenter([*mine, *theirs], data.fields, args.examples, args.seed)
-        linker = Linker(data.fields, candidates=args.candidates, c2=0.01)
+        linker = Linker(data.fields, candidates=args.candidates)
         one = data.theirs is None
         true = true_pairs(mine_of, None if one else theirs_of)
         linker.fit(mine, None if one else theirs, matches=true)

@@ -29,7 +29,7 @@ from caesura.records import (
 )
 from caesura.records.alternatives import alternatives
 from caesura.records.blocking import WordIndex, words_of
-from caesura.records.pairs import logistic, merged
+from caesura.records.pairs import balanced, logistic, merged
 
 PEOPLE = ["Codd", "Chen", "Gray", "Liskov", "Lamport", "Hoare", "Knuth", "Stonebraker"]
 TOPICS = ["data", "time"]
@@ -200,6 +200,32 @@ def test_the_match_score_is_the_optimum() -> None:
     w = logistic(features, y, 0.3)
     p = 1 / (1 + np.exp(-features @ w))
     np.testing.assert_allclose(features.T @ (p - y) + 0.6 * w, 0, atol=1e-6)
+    counts = rng.integers(1, 4, 60)
+    w = logistic(features, y, 0.3, counts.astype(float))
+    again = logistic(np.repeat(features, counts, 0), np.repeat(y, counts), 0.3)
+    np.testing.assert_allclose(w, again, atol=1e-7)
+
+
+@given(st.lists(st.integers(0, 3), min_size=2, max_size=7), st.booleans(), st.data())
+def test_entities_count_equally(of: list[int], one: bool, data: st.DataObject) -> None:
+    """Against sums over all pairs of entities, of one set of records or of two."""
+    n = data.draw(st.integers(1, len(of) - 1))
+    mine, theirs = (of, of) if one else (of[:n], of[n:])
+    pairs = [(i, j) for i in range(len(mine)) for j in range(len(theirs)) if not one or i < j]
+    known = {(i, j) for i, j in pairs if mine[i] == theirs[j]}
+    weights = balanced(pairs, known, len(mine), None if one else len(theirs))
+    joined = set(mine) & set(theirs)  # a record that matches none is an entity of its own
+    names = [e if e in joined else -1 - i for i, e in enumerate(mine)]
+    others = [e if e in joined else -100 - j for j, e in enumerate(theirs)]
+    for match in (True, False):
+        some = [k for k, pair in enumerate(pairs) if (pair in known) == match]
+        assert np.isclose(weights[some].sum(), len(some))
+        if not one:  # of one set, pairs of a record with itself are missing
+            sums: dict[tuple[int, int], float] = {}
+            for k in some:
+                both = names[pairs[k][0]], others[pairs[k][1]]
+                sums[both] = sums.get(both, 0.0) + weights[k]
+            np.testing.assert_allclose(list(sums.values()), len(some) / max(1, len(sums)))
 
 
 def test_links_between_two_sets(linker: Linker) -> None:

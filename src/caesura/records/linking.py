@@ -31,6 +31,7 @@ from caesura.records.blocking import WordIndex, folded
 from caesura.records.pairs import (
     Distinct,
     Pair,
+    balanced,
     checked_matches,
     logistic,
     merged,
@@ -130,6 +131,9 @@ class Linker:
     ) -> Linker:
         """Learn the match score from records of which it is known which match.
 
+        Entities count about equally, however many records they have: a pair is weighted by 1 over
+        the product of the sizes of its two entities.
+
         Parameters
         ----------
         records : sequence of dict or Record
@@ -155,7 +159,8 @@ class Linker:
             came = f"{len(known)} of {len(pairs)} pairs"
             raise InvalidInput(message("matches", came, expected, "give more records"))
         X = self._similarities(mine, mine if theirs is None else theirs, pairs)
-        self.weights_ = logistic(X, right, self.c2)
+        counts = balanced(pairs, known, len(mine), None if theirs is None else n_theirs)
+        self.weights_ = logistic(X, right, self.c2, counts)
         return self
 
     # -- questions ----------------------------------------------------------------------------

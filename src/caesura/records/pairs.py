@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
@@ -13,8 +14,8 @@ import numpy.typing as npt
 
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Distinct", "Pair", "checked_matches", "logistic", "merged", "probabilities", "spread"]
-__all__ += ["strangers"]
+__all__ = ["Distinct", "Pair", "balanced", "checked_matches", "logistic", "merged"]
+__all__ += ["probabilities", "spread", "strangers"]
 
 Pair = tuple[int, int]
 T = TypeVar("T", bound=Hashable)
@@ -83,6 +84,39 @@ def strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
     return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
 
 
+def balanced(pairs: Sequence[Pair], known: set[Pair], mine: int, theirs: int | None) -> Floats:
+    """Return weights of pairs by which entities count equally, however many records they have.
+
+    An entity of m records has about m^2 / 2 pairs that match, so a few large entities would decide
+    what is learnt.  A pair counts 1 over the product of the sizes of its two entities; the sums
+    over pairs that match and over all others are then scaled to what they are without weights.
+
+    Parameters
+    ----------
+    pairs : sequence of (int, int)
+        Pairs, of records and of others.
+    known : set of (int, int)
+        All pairs that match; records that are joined by them are one entity.
+    mine, theirs : int, int or None
+        How many records and others there are; None where records of one set are compared.
+
+    Examples
+    --------
+    >>> known = {(0, 1), (0, 2), (1, 2), (3, 4)}
+    >>> balanced([*sorted(known), (0, 3)], known, 5, None).round(2).tolist()
+    [0.76, 0.76, 0.76, 1.71, 1.0]
+    """
+    shift = 0 if theirs is None else mine  # others are numbered after records
+    group = merged(mine + (theirs or 0), {(i, j + shift): 1.0 for i, j in known})
+    own, other = Counter(group[:mine]), Counter(group[shift:])
+    weights = np.array([1.0 / (own[group[i]] * other[group[j + shift]]) for i, j in pairs])
+    right = np.array([pair in known for pair in pairs])
+    for some in (right, ~right):
+        if some.any():
+            weights[some] *= some.sum() / weights[some].sum()
+    return weights
+
+
 def merged(
     count: int, scores: Mapping[Pair, float], sizes: Sequence[int] | None = None
 ) -> list[int]:
@@ -124,20 +158,22 @@ def probabilities(scores: Floats) -> Floats:
     return 0.5 * (1.0 + np.tanh(0.5 * scores))
 
 
-def logistic(X: Floats, y: Floats, c2: float) -> Floats:
+def logistic(X: Floats, y: Floats, c2: float, counts: Floats | None = None) -> Floats:
     """Return the weights of a logistic regression, by Newton's method with halved steps.
 
-    It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
+    It minimises ``sum of counts ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex; counts
+    are 1 unless they are given.
     """
     w = np.zeros(X.shape[1])
+    n = np.ones(len(y)) if counts is None else counts
 
     def loss(w: Floats) -> float:
-        return float(np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)).sum() + c2 * w @ w)
+        return float(n @ np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ w)) + c2 * w @ w)
 
     for _ in range(STEPS):
         p = probabilities(X @ w)
-        gradient = X.T @ (p - y) + 2.0 * c2 * w
-        hessian = (X * (p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
+        gradient = X.T @ (n * (p - y)) + 2.0 * c2 * w
+        hessian = (X * (n * p * (1.0 - p))[:, None]).T @ X + 2.0 * max(c2, 1e-9) * np.eye(len(w))
         step, size, now = np.linalg.solve(hessian, gradient), 1.0, loss(w)
         while size > 1e-6 and loss(w - size * step) > now:
             size /= 2.0
