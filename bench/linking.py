@@ -202,13 +202,13 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
     for name, some in counts.items():
         print(f"{name:9} {some}")
     if args.splink:
-        links = splink_links(data)
+        alone = splink_links(data)
         every = halves([*data.mine_of, *data.theirs_of], args.seed)
         for least in (0.2, 0.5, 0.8, 0.95, 0.99):
             both, whole = Counts(), Counts()
             for half in every:
-                both.add(*splink_pairs(data, links, least, half))
-            whole.add(*splink_pairs(data, links, least, set.union(*every)))
+                both.add(*splink_pairs(data, alone, least, half))
+            whole.add(*splink_pairs(data, alone, least, set.union(*every)))
             print(f"splink    {both}  from {least}; all records at once: {whole}")
 
 
