@@ -8,7 +8,7 @@ into two halves, and what is learnt on one half is asked about the other.  Pair 
 of the half that is asked about; both halves are added up.  *fields* starts from the given fields,
 *pipeline* from the best segmentation, *joint* from the n best, which are scored by their match with
 the records of the other side too.  ``--splink`` adds splink, an unsupervised linker, on the given
-fields.
+fields, at several thresholds: among the records of each half, and among all records at once.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import caesura
 from caesura.records import Link, Linker
 from caesura.records.alternatives import alternatives
+from caesura.records.blocking import folded
 from caesura.records.linking import _one_to_one
 from caesura.records.pairs import merged
 
@@ -201,54 +202,79 @@ def run(data: Data, links: Callable[..., set[tuple[int, int]]], args: argparse.N
     for name, some in counts.items():
         print(f"{name:9} {some}")
     if args.splink:
-        alone = Counts()
-        alone.add(
-            splink_pairs(data),
-            true_pairs(data.mine_of, data.theirs_of if data.theirs is not None else None),
-        )
-        print(f"splink    {alone}  (all records at once)")
+        alone = splink_links(data)
+        every = halves([*data.mine_of, *data.theirs_of], args.seed)
+        for least in (0.2, 0.5, 0.8, 0.95, 0.99):
+            both, whole = Counts(), Counts()
+            for half in every:
+                both.add(*splink_pairs(data, alone, least, half))
+            whole.add(*splink_pairs(data, alone, least, set.union(*every)))
+            print(f"splink    {both}  from {least}; all records at once: {whole}")
 
 
-def splink_pairs(data: Data) -> set[tuple[int, int]]:
+def splink_pairs(
+    data: Data, links: list[Link], least: float, entities: set[int]
+) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Return the pairs that splink makes among the records of some entities, and the true ones."""
+    theirs_of = data.mine_of if data.theirs is None else data.theirs_of
+    some = [
+        link
+        for link in links
+        if data.mine_of[link.record] in entities and theirs_of[link.other] in entities
+    ]
+    true = {
+        (a, b)
+        for a, b in true_pairs(data.mine_of, None if data.theirs is None else theirs_of)
+        if data.mine_of[a] in entities
+    }
+    some = [link for link in some if link.probability >= least]
+    if data.theirs is not None:
+        return {(a, b) for a, b, _ in _one_to_one(some)}, true
+    above = math.log(least / (1.0 - least))
+    scores = {(min(a, b), max(a, b)): math.log(p / (1.0000001 - p)) - above for a, b, p in some}
+    return true_pairs(merged(len(data.mine), scores), None), true
+
+
+def splink_links(data: Data) -> list[Link]:
     """Return the pairs that splink finds among the given fields, learnt without known matches."""
     import pandas
     import splink.comparison_library as compare
     from splink import DuckDBAPI, SettingsCreator, block_on
     from splink import Linker as Splink
 
-    title, people = data.fields[0 if data.theirs else 1], data.fields[1 if data.theirs else 0]
-    texts = [name for name in data.fields if name not in (title, "year")]
+    people = "authors" if data.theirs else "author"
+    numbers = [name for name in data.fields if name in ("year", "pages", "volume")]
+    texts = [name for name in data.fields if name not in ("title", people, *numbers)]
     settings = SettingsCreator(
         link_type="link_only" if data.theirs else "dedupe_only",
         comparisons=[
-            compare.JaroWinklerAtThresholds(title, [0.95, 0.85]),
-            compare.ExactMatch("year"),
-            *(compare.JaroWinklerAtThresholds(name, [0.9, 0.7]) for name in texts),
+            compare.JaroWinklerAtThresholds("title", [0.97, 0.9, 0.8]),
+            compare.JaccardAtThresholds(people, [0.9, 0.7, 0.5]),
+            *(compare.JaroWinklerAtThresholds(name, [0.92, 0.8]) for name in texts),
+            *(compare.ExactMatch(name) for name in numbers),
         ],
         blocking_rules_to_generate_predictions=[
-            block_on(f"substr({title}, 1, 6)"),
+            block_on("substr(title, 1, 8)"),
+            block_on("substr(title, -8, 8)"),
             block_on("year", f"substr({people}, 1, 4)"),
+            *([block_on("pages")] if "pages" in numbers else []),
         ],
     )
     api = DuckDBAPI()
     frames = []
     for rows in (data.mine, data.theirs):
         if rows is not None:
-            frame = pandas.DataFrame([{k: v.lower() or None for k, v in r.items()} for r in rows])
+            frame = pandas.DataFrame([{k: folded(v) or None for k, v in r.items()} for r in rows])
             frames.append(api.register(frame.assign(unique_id=range(len(frame)))))
     linker = Splink(frames, settings, log_level="ERROR")
     training = linker.training
-    training.estimate_probability_two_random_records_match([block_on(title)], recall=0.8)
+    training.estimate_probability_two_random_records_match([block_on("title")], recall=0.8)
     training.estimate_u_using_random_sampling(max_pairs=1e6, seed=1)
     training.estimate_parameters_using_expectation_maximisation(block_on("year"))
-    training.estimate_parameters_using_expectation_maximisation(block_on(f"substr({title}, 1, 10)"))
-    found = linker.inference.predict(threshold_match_probability=0.5).as_pandas_dataframe()
+    training.estimate_parameters_using_expectation_maximisation(block_on("substr(title, 1, 10)"))
+    found = linker.inference.predict(threshold_match_probability=0.1).as_pandas_dataframe()
     pairs = zip(found.unique_id_l, found.unique_id_r, found.match_probability, strict=True)
-    links = [Link(int(a), int(b), float(p)) for a, b, p in pairs]
-    if data.theirs is not None:
-        return {(a, b) for a, b, _ in _one_to_one(links)}
-    scores = {(min(a, b), max(a, b)): math.log(p / (1.000001 - p)) for a, b, p in links}
-    return true_pairs(merged(len(data.mine), scores), None)
+    return [Link(int(a), int(b), float(p)) for a, b, p in pairs]
 
 
 def linked(linker: Linker, mine: list[Row], theirs: list[Row] | None) -> set[tuple[int, int]]:

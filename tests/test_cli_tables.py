@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import sqlite3
+from datetime import datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,20 @@ def test_types_of_parquet_are_kept(folder: Path, tmp_path: Path) -> None:
     assert found.schema.field("n").type == pyarrow.int16()
     assert found.column("n").to_pylist() == [1, None]
     assert found.schema.field("p(brand)").type == pyarrow.float64()
+
+
+def test_every_kind_of_parquet_becomes_json(folder: Path, tmp_path: Path) -> None:
+    import pyarrow
+
+    moment = datetime(2024, 1, 2, 3, 4, 5)
+    kept = {"dec": Decimal("1.10"), "on": moment.date(), "at": moment, "span": timedelta(days=1)}
+    kept |= {"many": [1, 2], "whole": 2**63 - 1, "none": None, "text": "Apple"}
+    parquet.write_table(pyarrow.Table.from_pylist([kept]), tmp_path / "a.parquet")
+    good("segment", folder / "model", tmp_path / "a.parquet", "-o", tmp_path / "b.jsonl")
+    found = json.loads((tmp_path / "b.jsonl").read_text())
+    expected = {"dec": "1.10", "on": "2024-01-02", "at": "2024-01-02T03:04:05"}
+    expected |= {"span": "1 day, 0:00:00", "many": [1, 2], "whole": 2**63 - 1, "none": None}
+    assert {name: found[name] for name in expected} == expected
 
 
 def test_a_column_named_as_a_label_keeps_its_values(folder: Path, tmp_path: Path) -> None:

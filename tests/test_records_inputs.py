@@ -95,6 +95,16 @@ def test_other_values_become_text() -> None:
     assert one.carried == {"on": "2020-01-02", "tags": "[1, 2]", "big": str(2**70)}
 
 
+def test_long_numbers_of_json_keep_their_digits(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"text": "a", "n": {2**63 - 1}, "big": {10**25 + 1}}}\n')
+    [one] = read(path)
+    assert one.carried == {"n": 2**63 - 1, "big": str(10**25 + 1)}
+    path.write_text(f'{{"text": "a", "n": {10**25}, "x": NaN}}\n{{"text": "b"}}\n')
+    with pytest.raises(InvalidInput, match="line 1: got what is not JSON"):
+        read(path)
+
+
 def test_columns_of_mixed_kinds_become_text_or_numbers() -> None:
     data = [{"text": "a", "x": 1, "y": 1, "z": True}, {"text": "b", "x": 0.5, "y": "n/a", "z": 3}]
     found = input_of(data, Reading())

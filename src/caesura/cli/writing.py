@@ -122,11 +122,16 @@ def line_of(answer: Answer) -> str:
     except TypeError as error:  # half of a surrogate pair, or a number beyond 64 bits
         if error.__cause__ is not None:  # what `_plain` raised, which may be a KeyboardInterrupt
             raise error.__cause__ from None
-        return json.dumps(found, default=sorted, separators=(",", ":"))
+        return json.dumps(found, default=_plain, separators=(",", ":"))
 
 
 def _plain(value: Any) -> Any:
-    return tuple(value) if isinstance(value, tuple) else sorted(value)
+    """Return a value that JSON has no form for as one that it has; Parquet has many kinds."""
+    if isinstance(value, tuple):
+        return tuple(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> None:

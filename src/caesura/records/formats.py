@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -91,6 +93,16 @@ def text_records(source: Source) -> Iterator[Raw]:
             yield line
 
 
+_LONG_NUMBER = re.compile(r"\d{19}")
+
+
+def _exact(line: str) -> Any:
+    def refuse(name: str) -> None:
+        raise ValueError(f"unexpected {name}")
+
+    return json.loads(line, parse_constant=refuse)
+
+
 def json_records(source: Source) -> Iterator[Raw]:
     """Yield a record for each line of JSON."""
     for number, line in source.lines():
@@ -99,9 +111,9 @@ def json_records(source: Source) -> Iterator[Raw]:
             continue
         if not line.strip():
             continue
-        try:
-            found = orjson.loads(line)
-        except orjson.JSONDecodeError as error:
+        try:  # orjson reads whole numbers beyond 64 bits as floats, which would lose digits
+            found = _exact(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
+        except (ValueError, RecursionError) as error:
             yield source.error(number, f"got what is not JSON ({error}); give an object on a line")
             continue
         if isinstance(found, dict | str):
