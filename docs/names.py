@@ -32,6 +32,7 @@ MODULES = {
         "[Records](records.md), [match and link](linking.md), [uncertain rows](uncertain-rows.md), "
         "[tables from lists](tables-from-lists.md)",
     ),
+    "caesura.scale": ("Parts of a corpus on many machines", "[Scale](scale.md)"),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),
 }
 HEAD = """# All names

@@ -22,7 +22,18 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "normalisers"),
-    *("extraction", "learning", "models", "neural", "compat", "records", "demo", "cli"),
+    *(
+        "extraction",
+        "learning",
+        "executors",
+        "models",
+        "neural",
+        "compat",
+        "records",
+        "scale",
+        "demo",
+        "cli",
+    ),
     "__main__",
 ]
 PARTS = sorted(
@@ -31,7 +42,19 @@ PARTS = sorted(
 )
 FOLDERS = [part for part in PARTS if (SOURCE / part).is_dir()]
 HEAVY = {
-    *("duckdb", "joblib", "matplotlib", "pandas", "pyarrow", "pycrfsuite", "rapidfuzz", "rich"),
+    *(
+        "dask",
+        "distributed",
+        "ray",
+        "duckdb",
+        "joblib",
+        "matplotlib",
+        "pandas",
+        "pyarrow",
+        "pycrfsuite",
+        "rapidfuzz",
+        "rich",
+    ),
     *("safetensors", "scipy", "sklearn", "sqlalchemy", "torch", "typer"),
 }
 

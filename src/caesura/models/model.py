@@ -8,6 +8,7 @@
     Estimator     parameters
     Extractor     extract
     Model         fit
+    PartedModel   fit_parts
     OnlineModel   partial_fit
     Predictor     predict, n-best, sample, marginals
     Answers       score, calibrate, explain, save
