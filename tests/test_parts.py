@@ -225,6 +225,32 @@ def test_dask_has_the_same_bits_and_survives_kills(
         assert same(model, expected)
 
 
+# -- Ray -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_has_the_same_bits_and_survives_kills(parts: Any, expected: SemiCRF) -> None:
+    import psutil
+    import ray
+
+    def actor() -> list[int]:
+        mine = psutil.Process().children(recursive=True)
+        return [one.pid for one in mine if "_Worker" in " ".join(one.cmdline())][:1]
+
+    kills = Kills(actor, 3, 7)
+    try:
+        model = SemiCRF(**SETTINGS).fit_parts(parts, executor="ray", callbacks=[kills])
+        mine = psutil.Process().children(recursive=True)
+        found = [one for process in mine for one in process.net_connections("tcp")]
+    finally:
+        ray.shutdown()
+    assert kills.killed == 2
+    assert same(model, expected)
+    heard = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
+    assert heard
+    assert heard <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
 # -- what is wrong ---------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ used.
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
@@ -68,10 +69,8 @@ def opened(executor: Any) -> Iterator[Executor]:
         finally:
             local.close()
     elif executor == "ray":
-        try:
-            import ray  # noqa: F401
-        except ImportError:
-            raise MissingPackage("ray", "ray", "executor='ray'") from None
+        if importlib.util.find_spec("ray") is None:
+            raise MissingPackage("ray", "ray", "executor='ray'")
         from caesura.executors.ray import Ray
 
         yield Ray()
