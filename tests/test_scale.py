@@ -90,24 +90,26 @@ def test_bad_records_and_bad_files(model: Path, tmp_path: Path) -> None:
 def test_killed_workers_lose_and_double_nothing(
     model: Path, files: list[Path], tmp_path: Path
 ) -> None:
+    for path in files:
+        path.write_text(path.read_text() * 40)
     scale.segment_files(model, files, tmp_path / "expected")
-    executor = Processes(2)
-    done = threading.Event()
+    executor, out, killed = Processes(2), tmp_path / "out", []
 
     def kill() -> None:
-        for _ in range(3):
-            time.sleep(0.4)
-            for worker in executor._open[:1]:
-                os.kill(worker.process.pid or 0, signal.SIGKILL)
-        done.set()
+        while not (out.exists() and any(out.glob("*.jsonl"))):
+            time.sleep(0.001)
+        for worker in executor._open:  # in the middle of their next parts
+            os.kill(worker.process.pid or 0, signal.SIGKILL)
+            killed.append(len(content(out)))
 
     killer = threading.Thread(target=kill)
     killer.start()
-    made = scale.segment_files(model, files, tmp_path / "out", executor=executor)
-    executor.close()
+    made = scale.segment_files(model, files, out, executor=executor)
     killer.join()
+    assert len(killed) == 2
+    assert max(killed) < len(files)
     assert not made.failed
-    assert content(tmp_path / "out") == content(tmp_path / "expected")
+    assert content(out) == content(tmp_path / "expected")
 
 
 def test_what_is_wrong(model: Path, tmp_path: Path) -> None:
@@ -146,11 +148,12 @@ def test_batches_of_every_kind(model: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_dask_partitions(model: Path) -> None:
-    import dask.dataframe as dd
+    import dask.dataframe as frames
     import pandas as pd
 
     frame = pd.DataFrame({"text": ["12 High Street Leeds", "7 Park Lane York"] * 3})
     add = scale.segment_batches(str(model))
     meta = frame.assign(segments=[[]] * 6).iloc[:0]
+    dd: Any = frames
     found = dd.from_pandas(frame, npartitions=2).map_partitions(add, meta=meta)
     assert found.compute(scheduler="sync")["segments"].map(len).min() > 0

@@ -47,15 +47,18 @@ class Here:
         return map(function, items)
 
 
-def _serve(connection: Connection, told: bytes) -> None:
-    """Call a function with whatever comes, and send what it returns, or the error."""
-    function = pickle.loads(told)
+def _serve(connection: Connection) -> None:
+    """Call a function with the arguments that come, and send what it returns, or the error."""
+    function: Any = None
     while True:
         try:
-            arguments = connection.recv()
+            told, arguments = connection.recv()
         except EOFError:
             return
         try:
+            if told is not None:
+                function = pickle.loads(told)
+                continue
             answer = True, function(*arguments)
         except Exception as error:
             answer = False, error
@@ -63,10 +66,10 @@ def _serve(connection: Connection, told: bytes) -> None:
 
 
 class _Worker:
-    """A process that calls one function, and is started again when it dies."""
+    """A process that calls a function, and is started again when it dies."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._told = pickle.dumps(function)
+    def __init__(self) -> None:
+        self._told = b""  # the function
         self._call: Any = None  # the arguments that it works on
         self._deaths = 0
         self._start()
@@ -74,16 +77,23 @@ class _Worker:
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
-        arguments = theirs, self._told
-        self.process = context.Process(target=_serve, args=arguments, daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
+
+    def tell(self, function: bytes) -> None:
+        """Let it call this function from now on."""
+        self._told = function
+        self._write(function, None)
 
     def send(self, *arguments: Any) -> None:
         """Begin a call."""
         self._call = arguments
+        self._write(None, arguments)
+
+    def _write(self, *sent: Any) -> None:
         with contextlib.suppress(OSError):  # it is dead, as `receive` will see
-            self.connection.send(arguments)
+            self.connection.send(sent)
 
     def receive(self) -> Any:
         """Return the result of a call, which is made again when the process dies."""
@@ -107,6 +117,7 @@ class _Worker:
                 "of memory, and use smaller parts or fewer workers"
             )
         self._start()
+        self.tell(self._told)
         self.send(*self._call)
 
     def close(self) -> None:
@@ -137,12 +148,22 @@ class Processes:
     def __init__(self, workers: int) -> None:
         self.workers = workers
         self._open: list[_Worker] = []
+        self._free: list[_Worker] = []  # those of them that hold no shards and have no work
+
+    def _taken(self, functions: Sequence[Callable[..., Any]]) -> list[_Worker]:
+        """Return a process for each of some functions."""
+        taken = []
+        for function in functions:
+            if not self._free:
+                self._free.append(_Worker())
+                self._open += self._free
+            taken.append(self._free.pop(0))
+            taken[-1].tell(pickle.dumps(function))
+        return taken
 
     def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[_Worker]:
         """Let each process hold some of the shards; it makes them when they are first needed."""
-        handle = [_Worker(held.reduce) for held in share(make_shard, parts, self.workers)]
-        self._open += handle
-        return handle
+        return self._taken([held.reduce for held in share(make_shard, parts, self.workers)])
 
     def map_reduce(self, handle: list[_Worker], function: Callable[[Any, Any], Any], w: Any) -> Any:
         """Return the sum of ``function(shard, w)`` over all shards."""
@@ -158,27 +179,22 @@ class Processes:
         """Yield ``function(item)`` for each item, in order."""
         waiting = list(enumerate(items))[::-1]
         n, found = len(waiting), {}
-        workers = [_Worker(function) for _ in range(min(self.workers, n))]
-        self._open += workers
+        workers = self._taken([function] * min(self.workers, n))
         busy: dict[_Worker, int] = {}  # and the number of the item
-        try:
-            for k in range(n):
-                while k not in found:
-                    for worker in workers:
-                        if waiting and worker not in busy:
-                            busy[worker], item = waiting.pop()
-                            worker.send(item)
-                    ready = wait([worker.connection for worker in busy])
-                    for worker in [one for one in busy if one.connection in ready]:
-                        found[busy.pop(worker)] = worker.receive()
-                yield found.pop(k)
-        finally:
-            for worker in workers:
-                worker.close()
-                self._open.remove(worker)
+        for k in range(n):
+            while k not in found:
+                for worker in workers:
+                    if waiting and worker not in busy:
+                        busy[worker], item = waiting.pop()
+                        worker.send(item)
+                ready = wait([worker.connection for worker in busy])
+                for worker in [one for one in busy if one.connection in ready]:
+                    found[busy.pop(worker)] = worker.receive()
+            yield found.pop(k)
+        self._free += workers  # where a call has failed, they stay out of use
 
     def close(self) -> None:
         """End all processes."""
         for worker in self._open:
             worker.close()
-        self._open = []
+        self._open, self._free = [], []

@@ -269,7 +269,7 @@ def _segmented(
 
 def _records(path: str, errors: Iterable[str]) -> list[dict[str, Any]]:
     """Return the lines that errors are about, where they name them."""
-    found = [{"error": error, "line": _line_of(error)} for error in errors]
+    found: list[dict[str, Any]] = [{"error": one, "line": _line_of(one)} for one in errors]
     wanted = {one["line"] for one in found if one["line"] is not None}
     lines = {}
     if wanted:
