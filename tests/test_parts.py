@@ -76,7 +76,11 @@ def test_totals_do_not_depend_on_who_adds(values: list[float], cuts: set[int]) -
 
 @pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
 @pytest.mark.parametrize(
-    "settings", [{}, {"min_freq": 2.0}, {"class_weight": {"title": 2.0}}, {"max_attributes": 150}]
+    "settings",
+    [
+        *({}, {"min_freq": 2.0}, {"class_weight": {"title": 2.0}}, {"max_attributes": 150}),
+        {"features": None, "c2": 1.0},
+    ],
 )
 def test_parts_have_the_optimum_of_the_whole(
     kind: Any, settings: dict[str, Any], documents: Any, parts: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import sys
@@ -44,7 +45,8 @@ def _connected() -> Any:
         ray.init()
         return ray
     if loaded is not None:  # it has looked at the environment already
-        ray._private.ray_constants.ENABLE_RAY_CLUSTER = False
+        constants: Any = importlib.import_module("ray._private.ray_constants")
+        constants.ENABLE_RAY_CLUSTER = False
     ray.init(
         _node_ip_address="127.0.0.1",
         include_dashboard=False,

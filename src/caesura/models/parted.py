@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -17,13 +18,14 @@ from caesura.documents.fitting import AUTO, LEVELS
 from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.executors import Executor, Here, opened
+from caesura.features import SegmentFeature
+from caesura.features.dictionary import Text
 from caesura.inference.kernel_calls import threads_of
 from caesura.learning import Progress
 from caesura.learning.progress import Stage
 from caesura.models import parts as work
 from caesura.models.arguments import checked_run
 from caesura.models.compact import PAIRS
-from caesura.models.declaring import learns
 from caesura.models.examples import warn_of_many
 from caesura.models.fitted import Fitted, layout_bounds
 from caesura.models.model import Model
@@ -104,8 +106,8 @@ class PartedModel(Model):
 
         Notes
         -----
-        For the learner lbfgs, and without label patterns.  Features that learn from the data, as
-        dictionaries of segments and ``standardise``, do so from the first part.
+        For the learner lbfgs, and without label patterns.  ``standardise``, and features of your
+        own that learn from the data, learn from the first part.
 
         Examples
         --------
@@ -168,21 +170,30 @@ class PartedModel(Model):
         plain._cutter = self._cutter
         return work.Recipe(uuid.uuid4().hex, plain, features, work.software(), threads)
 
-    def _features_of(self, numbered: Any, before: Fitted | None) -> Any:
-        """Return the features; what they learn, they learn from the first part."""
+    def _features_of(self, engine: Executor, numbered: Any, before: Fitted | None) -> Any:
+        """Return the features, with what they learn from the data."""
         X, y = work.data_of(numbered[0][1])
         features, chunks = self._declared_for(self._paired(X, y), before)
-        if before is None and (learns(features) or self.standardise):
-            features = self._learnt(features, list(chunks))
         check_features(self, features, "fit_parts")
-        return features
+        if before is not None:
+            return features
+        own = [one for one in features if isinstance(one, SegmentFeature) and one.learns]
+        if self.standardise or not all(isinstance(one, Text) for one in own):
+            features = self._learnt(features, list(chunks))  # from the first part
+        if not own:
+            return features
+        counts: list[Counter[Any]] = []
+        for some in _results(engine, work.count_texts, self._recipe(features, 1), numbered):
+            counts = [a + b for a, b in zip(counts, some, strict=True)] if counts else some
+        learnt = iter(counts)
+        return [one.of_counts(next(learnt)) if isinstance(one, Text) else one for one in features]
 
     def _read_parts(
         self, engine: Executor, numbered: Any, before: Fitted | None, folder: Any
     ) -> tuple[Training, PartedObjective, Witnesses]:
         """Read all parts; return what learning needs, and the sequences with new labels."""
         threads = threads_of(self.n_threads) if isinstance(engine, Here) else 1
-        features = self._features_of(numbered, before)
+        features = self._features_of(engine, numbered, before)
         recipe = self._recipe(features, threads)
         encoder = Encoder(features) if before is None else before.encoder.copy()
         encoder.keep_first(self.max_attributes)

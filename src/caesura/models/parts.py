@@ -18,6 +18,7 @@ import importlib.metadata
 import os
 import platform
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,8 @@ from caesura.documents.fitting import Fitting
 from caesura.encoding import Encoder
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.executors import total
+from caesura.features.batch import Batch, Words
+from caesura.features.dictionary import Text
 from caesura.models.choosing import look_at
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of
@@ -39,7 +42,7 @@ from caesura.models.objective import Corpora
 from caesura.models.reading import labelled, paired
 from caesura.models.rules import Rules
 from caesura.models.streaming import Block, Witnesses, blocks
-from caesura.models.targets import Target
+from caesura.models.targets import Target, known_segments
 from caesura.models.training import Examples, Training, objective_of, parameters_of
 
 if TYPE_CHECKING:
@@ -54,6 +57,7 @@ __all__ = [
     "attempted",
     "chunks_of",
     "count",
+    "count_texts",
     "data_of",
     "evaluate",
     "known_parameters",
@@ -157,6 +161,16 @@ def level_of(recipe: Recipe, part: Any) -> tuple[int, str]:
     fitting = Fitting()
     look_at(data_of(part)[0], fitting)
     return fitting.level, fitting.reason
+
+
+def count_texts(recipe: Recipe, part: Any) -> list[Counter[tuple[str, ...]]]:
+    """Return how often the segments of a part have which text, for features that learn that."""
+    data = list(chunks_of(recipe, part))
+    targets = [target for _, _, some in data for target in some]
+    segments = known_segments(targets, recipe.model.outside)
+    batch = Batch([document for _, some, _ in data for document in some], Words())
+    texts = [feature for feature in recipe.features if isinstance(feature, Text)]
+    return [feature.counts(batch, segments) for feature in texts]
 
 
 class Survey(NamedTuple):
