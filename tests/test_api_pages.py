@@ -18,6 +18,7 @@ INTERNAL = {
     "caesura.constraints",
     "caesura.demo",
     "caesura.encoding",
+    "caesura.executors",  # public as caesura.scale
     "caesura.persistence",
     "caesura.notebooks",
     "caesura.potentials",

@@ -23,8 +23,8 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "notebooks", "checks", "documents", "corpora"),
     *("persistence", "features", "constraints", "potentials", "inference", "encoding"),
-    *("evaluation", "normalisers", "extraction", "learning", "ready", "models", "neural"),
-    *("compat", "spacy", "records", "demo", "cli", "__main__"),
+    *("evaluation", "normalisers", "extraction", "learning", "executors", "ready", "models"),
+    *("neural", "compat", "spacy", "records", "scale", "demo", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
@@ -32,6 +32,7 @@ PARTS = sorted(
 )
 FOLDERS = [part for part in PARTS if (SOURCE / part).is_dir()]
 HEAVY = {
+    *("dask", "distributed", "ray"),
     *("duckdb", "joblib", "matplotlib", "pandas", "pyarrow", "pycrfsuite", "rapidfuzz", "rich"),
     *("safetensors", "scipy", "sklearn", "spacy", "sqlalchemy", "torch", "typer"),
 }

@@ -202,9 +202,13 @@ void bind_learning(nb::module_& m) {
             layout.transition = copied(transition);
             layout.start = copied(start);
             layout.end = copied(end);
-            return std::make_shared<Parameters>(
-                Pairs{copied(attribute), copied(label), copied(edge_attribute), copied(edge_pair)},
-                std::move(layout), attributes.planes());
+            return std::make_shared<Parameters>(Pairs{copied(attribute),
+                                                      copied(label),
+                                                      copied(edge_attribute),
+                                                      copied(edge_pair),
+                                                      {},
+                                                      {}},
+                                                std::move(layout), attributes.planes());
           },
           "n_labels"_a, "attributes"_a, "bounds"_a, "barred"_a.none(), "barred_start"_a.none(),
           "barred_end"_a.none(), "attribute"_a, "label"_a, "edge_attribute"_a, "edge_pair"_a,
@@ -234,11 +238,24 @@ void bind_learning(nb::module_& m) {
           "other"_a, "The same weights where every segmentation keeps the rules of another model.")
       .def(
           "compile",
-          [](const Parameters& self, const Corpus& corpus) {
+          [](const Parameters& self, const Corpus& corpus,
+             const std::optional<std::string>& folder) {
             const Released release;
-            return std::const_pointer_cast<Design>(self.compile(corpus));
+            Folder place = folder ? std::make_shared<const std::string>(*folder) : nullptr;
+            return std::const_pointer_cast<Design>(self.compile(corpus, std::move(place)));
           },
-          "corpus"_a)
+          "corpus"_a, "folder"_a.none() = nb::none(),
+          "The corpus with the places of its weights; in memory, or in files of a folder.")
+      .def_prop_ro(
+          "frequency",
+          [](const Parameters& self) { return given(std::vector<double>(self.pairs().frequency)); },
+          nb::rv_policy::automatic, "How often each pair of `attribute` and `label` was observed.")
+      .def_prop_ro(
+          "edge_frequency",
+          [](const Parameters& self) {
+            return given(std::vector<double>(self.pairs().edge_frequency));
+          },
+          nb::rv_policy::automatic)
       .def_prop_ro(
           "attribute",
           [](const Parameters& self) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "automaton/program.hpp"
+#include "base/mapped.hpp"
 #include "lattice/label_weights.hpp"
 
 namespace caesura {
@@ -44,42 +45,52 @@ struct Run {
 
 // Attributes seen with several labels have a row of a dense table; the others are single weights.
 struct Design {
+  Design() = default;
+  explicit Design(Folder place) : folder(std::move(place)) {}
+  Folder folder;  // where the arrays lie
+  template <class T>
+  Mapped<T> array(std::size_t size = 0) const {
+    return Mapped<T>(size, Mapping<T>(folder));
+  }
+
   int Y = 0, planes = 1;
   std::uint8_t plane_flags[4] = {};
   bool tagged = false;  // it is a chain over tags
   std::int64_t n_dense = 0, n_sparse = 0, n_edges = 0;
 
-  std::vector<std::int64_t> tokens{0};  // [sequences + 1]
-  std::vector<std::int64_t> sites{0};   // [sequences + 1]
-  std::vector<Site> site;
+  Mapped<std::int64_t> tokens = array<std::int64_t>(1);  // [sequences + 1]
+  Mapped<std::int64_t> sites = array<std::int64_t>(1);   // [sequences + 1]
+  Mapped<Site> site = array<Site>();
 
-  std::vector<std::int64_t> dense_ptr{0};  // [rows + 1]
+  Mapped<std::int64_t> dense_ptr = array<std::int64_t>(1);  // [rows + 1]
   static constexpr int kAhead = 12, kFarAhead = 32;
-  std::vector<std::int32_t> dense;  // rows of the table, and kAhead zeros at the end
-  std::vector<double> dense_value;  // empty: all are 1
-  std::vector<Sum> sums;            // rows that are sums of two others, those made first
-  std::vector<std::int32_t> place;  // [n_dense] where in the table a row is; empty: in order
-  std::vector<std::int32_t>
-      content;  // [table rows] the row that is there, or -1 - its sum; empty: in order
-  std::vector<std::int64_t> sparse_ptr{0};  // [rows + 1]
-  std::vector<std::int32_t> sparse;         // weights, and kFarAhead zeros at the end
-  std::vector<std::uint16_t> sparse_lane;   // plane * Y + label
-  std::vector<double> sparse_value;         // empty: all are 1
+  Mapped<std::int32_t> dense =
+      array<std::int32_t>();                     // rows of the table, and kAhead zeros at the end
+  Mapped<double> dense_value = array<double>();  // empty: all are 1
+  Mapped<Sum> sums = array<Sum>();  // rows that are sums of two others, those made first
+  Mapped<std::int32_t> place =
+      array<std::int32_t>();  // [n_dense] where in the table a row is; empty: in order
+  Mapped<std::int32_t> content = array<std::int32_t>();  // [table rows] the row that is there, or
+                                                         // -1 - its sum; empty: in order
+  Mapped<std::int64_t> sparse_ptr = array<std::int64_t>(1);  // [rows + 1]
+  Mapped<std::int32_t> sparse = array<std::int32_t>();  // weights, and kFarAhead zeros at the end
+  Mapped<std::uint16_t> sparse_lane = array<std::uint16_t>();  // plane * Y + label
+  Mapped<double> sparse_value = array<double>();               // empty: all are 1
 
   // Rows of scores that words have by themselves (see word_rows.hpp); empty where there are none.
-  std::vector<std::int64_t> word_ptr;  // [rows + 1]
-  std::vector<const double*> word;     // [stride] each
+  Mapped<std::int64_t> word_ptr = array<std::int64_t>();  // [rows + 1]
+  Mapped<const double*> word = array<const double*>();    // [stride] each
   std::shared_ptr<const void> word_memory;
 
   // Attributes of rows that go with patterns of labels; empty where there are none.
-  std::vector<std::int64_t> pattern_ptr;  // [rows + 1]
-  std::vector<Run> pattern_run;
+  Mapped<std::int64_t> pattern_ptr = array<std::int64_t>();  // [rows + 1]
+  Mapped<Run> pattern_run = array<Run>();
   std::shared_ptr<const std::vector<std::int32_t>>
       pattern_state;  // [single weights] the state of their pattern
 
   // Those at the boundary before each token; empty where there are none.
-  std::vector<std::int64_t> edge_ptr;  // [tokens + 1]
-  std::vector<Run> edge_run;
+  Mapped<std::int64_t> edge_ptr = array<std::int64_t>();  // [tokens + 1]
+  Mapped<Run> edge_run = array<Run>();
   std::shared_ptr<const std::vector<std::int32_t>>
       edge_code;  // [weights of edges] previous label * Y + label, or Y * Y + pattern
 
@@ -130,7 +141,7 @@ struct Design {
 
  private:
   template <class Visit>
-  static void for_runs(const std::vector<Run>& runs, std::int64_t begin, std::int64_t end,
+  static void for_runs(const Mapped<Run>& runs, std::int64_t begin, std::int64_t end,
                        const std::int32_t* codes, Visit visit) {
     for (const Run *run = runs.data() + begin, *last = runs.data() + end; run != last; ++run) {
       for (std::int32_t k = run->first; k < run->first + run->count; ++k)

@@ -27,7 +27,7 @@ Objective::Objective(std::shared_ptr<const Layout> layout, std::shared_ptr<Desig
       design_(std::move(design)),
       gold_(std::move(gold)),
       weight_(std::move(weight)),
-      observed_(std::move(observed)) {}
+      observed_(observed.begin(), observed.end(), Mapping<double>(design_->folder)) {}
 
 bool Objective::is_partial(int i) const { return gold_->hints[i] != nullptr; }
 

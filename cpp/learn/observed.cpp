@@ -1,6 +1,7 @@
 // Which attributes go with which labels, pairs and patterns of labels in the training data.
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "learn/parameters.hpp"
 
@@ -43,18 +44,20 @@ struct Seen {
     nodes.push_back({label, head[attribute], value});
     head[attribute] = static_cast<std::int32_t>(nodes.size()) - 1;
   }
-  // The labels of an attribute in order, good until it is asked again.
-  const std::vector<std::int32_t>& labels(std::int32_t attribute, double min_frequency) {
+  using Labels = std::vector<std::pair<std::int32_t, double>>;
+  // The labels of an attribute in order with their frequencies, good until it is asked again.
+  const Labels& labels(std::int32_t attribute, double min_frequency) {
     found_.clear();
     for (std::int32_t k = head[attribute]; k >= 0; k = nodes[k].next) {
-      if (nodes[k].frequency >= min_frequency) found_.push_back(nodes[k].label);
+      if (nodes[k].frequency >= min_frequency)
+        found_.emplace_back(nodes[k].label, nodes[k].frequency);
     }
     std::sort(found_.begin(), found_.end());
     return found_;
   }
 
  private:
-  std::vector<std::int32_t> found_;
+  Labels found_;
 };
 
 // The patterns of a model by their labels.
@@ -237,16 +240,18 @@ class Observer {
       return rows_.total[a] > rows_.total[b];
     });
     for (const std::int32_t a : rows_.order) {
-      for (const std::int32_t target : rows_.labels(a, choice_.min_frequency)) {
+      for (const auto& [target, frequency] : rows_.labels(a, choice_.min_frequency)) {
         out.attribute.push_back(a);
         out.label.push_back(target);
+        out.frequency.push_back(frequency);
       }
     }
     for (const std::int32_t a : edges_.order) {
-      for (const std::int32_t code : edges_.labels(a, choice_.min_frequency)) {
+      for (const auto& [code, frequency] : edges_.labels(a, choice_.min_frequency)) {
         if (code < Y * Y && is_barred(code)) continue;
         out.edge_attribute.push_back(a);
         out.edge_pair.push_back(code);
+        out.edge_frequency.push_back(frequency);
       }
     }
     drop_patterns(out);

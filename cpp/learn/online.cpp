@@ -92,9 +92,9 @@ void OnlinePass::number(int i) {
     local_.sparse[k] = single_.number(d.sparse[k], 1, batch_);
   }
   // A run has weights one after the other, and so have their copies.
-  auto number_runs = [&](const std::vector<Run>& runs, std::int64_t begin, std::int64_t end,
-                         const std::vector<std::int32_t>& codes, Block& block,
-                         std::vector<Run>& local, std::vector<std::int32_t>& local_codes) {
+  auto number_runs = [&](const Mapped<Run>& runs, std::int64_t begin, std::int64_t end,
+                         const std::vector<std::int32_t>& codes, Block& block, Mapped<Run>& local,
+                         std::vector<std::int32_t>& local_codes) {
     for (std::int64_t k = begin; k < end; ++k) {
       const Run& run = runs[k];
       local[k].first = block.number(run.first, run.count, batch_);
@@ -164,9 +164,7 @@ double OnlinePass::evaluate_rows(const std::int32_t* sequences, int count, bool 
 }
 
 void OnlinePass::update_rows(const std::int32_t* sequences, int count) {
-  auto values = [](const std::vector<double>& some) {
-    return some.empty() ? nullptr : some.data();
-  };
+  auto values = [](const Mapped<double>& some) { return some.empty() ? nullptr : some.data(); };
   const OnlineRows rows = {
       local_.dense_ptr.data(),     local_.dense.data(),  values(local_.dense_value),
       local_.sparse_ptr.data(),    local_.sparse.data(), local_.sparse_lane.data(),

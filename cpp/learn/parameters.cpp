@@ -108,8 +108,8 @@ std::shared_ptr<Parameters> Parameters::with_rules(RuleSet rules) const {
   return std::make_shared<Parameters>(pairs_, std::move(layout), std::move(planes));
 }
 
-std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
-  auto out = std::make_shared<Design>();
+std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus, Folder folder) const {
+  auto out = std::make_shared<Design>(std::move(folder));
   Design& d = *out;
   const Layout& l = *layout_;
   d.Y = l.Y;
@@ -120,7 +120,7 @@ std::shared_ptr<const Design> Parameters::compile(const Corpus& corpus) const {
   d.n_dense = l.n_dense;
   d.n_sparse = l.n_sparse;
   d.n_edges = l.n_edges;
-  d.tokens = corpus.tokens;
+  d.tokens.assign(corpus.tokens.begin(), corpus.tokens.end());
   d.dense.reserve(corpus.attribute.size());
   d.dense_ptr.reserve(corpus.ptr.size());
   d.sparse_ptr.reserve(corpus.ptr.size());

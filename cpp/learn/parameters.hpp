@@ -14,6 +14,7 @@ struct Pairs {
   std::vector<std::int32_t> attribute, label;  // attributes on rows; a label, or Y + a pattern
   std::vector<std::int32_t> edge_attribute,
       edge_pair;  // at boundaries; previous * Y + label, or Y * Y + a pattern
+  std::vector<double> frequency, edge_frequency;  // how often they were observed, or empty
 };
 
 struct Choice {
@@ -42,7 +43,8 @@ class Parameters {
 
   const std::shared_ptr<Layout>& layout() const { return layout_; }
   const Pairs& pairs() const { return pairs_; }
-  std::shared_ptr<const Design> compile(const Corpus& corpus) const;
+  // With a folder, the arrays of the design lie in files there.
+  std::shared_ptr<const Design> compile(const Corpus& corpus, Folder folder = nullptr) const;
 
   // Adds the weights of an attribute on rows to a row of scores, [Y].  One plane, and no patterns.
   void add_weights(std::int32_t attribute, double value, const Weights<double>& w,

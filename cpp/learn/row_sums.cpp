@@ -117,8 +117,7 @@ void sort_rows(Design& d) {
     d.content[place[row]] = static_cast<std::int32_t>(row);
   for (std::size_t k = 0; k < d.sums.size(); ++k)
     d.content[d.sums[k].row] = -1 - static_cast<std::int32_t>(k);
-  place.resize(d.n_dense);
-  d.place = std::move(place);
+  d.place.assign(place.begin(), place.begin() + d.n_dense);
 }
 
 }  // namespace
@@ -136,7 +135,7 @@ void share(Design& d) {
 
 void unshare(Design& d) {
   if (d.content.empty()) return;
-  std::vector<std::int32_t> ids;
+  auto ids = d.array<std::int32_t>();
   for (std::size_t r = 0; r + 1 < d.dense_ptr.size(); ++r) {
     const std::int64_t begin = d.dense_ptr[r], end = d.dense_ptr[r + 1];
     d.dense_ptr[r] = static_cast<std::int64_t>(ids.size());

@@ -37,14 +37,14 @@ const Condition* condition_of(const Conditions& conditions, int i) {
 // 1e10.  Attributes without values are the rule, and cost nothing here.
 bool has_huge_values(const Design& d, int i) {
   constexpr double kHuge = 1e200;
-  auto any_huge = [](const std::vector<double>& values, const std::vector<std::int64_t>& ptr,
+  auto any_huge = [](const Mapped<double>& values, const Mapped<std::int64_t>& ptr,
                      std::int64_t first, std::int64_t rows) {
     if (values.empty()) return false;
     return std::any_of(values.begin() + ptr[first], values.begin() + ptr[first + rows],
                        [](double value) { return std::abs(value) > kHuge; });
   };
-  auto any_run = [](const std::vector<Run>& runs, const std::vector<std::int64_t>& ptr,
-                    std::int64_t first, std::int64_t rows) {
+  auto any_run = [](const Mapped<Run>& runs, const Mapped<std::int64_t>& ptr, std::int64_t first,
+                    std::int64_t rows) {
     if (ptr.empty()) return false;
     return std::any_of(runs.begin() + ptr[first], runs.begin() + ptr[first + rows],
                        [](const Run& run) { return std::abs(run.value) > kHuge; });

@@ -576,7 +576,17 @@ class Parameters:
         The same weights where every segmentation keeps the rules of another model.
         """
 
-    def compile(self, corpus: Corpus) -> Design: ...
+    def compile(self, corpus: Corpus, folder: str | None = None) -> Design:
+        """
+        The corpus with the places of its weights; in memory, or in files of a folder.
+        """
+
+    @property
+    def frequency(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]:
+        """How often each pair of `attribute` and `label` was observed."""
+
+    @property
+    def edge_frequency(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
     @property
     def attribute(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...

@@ -5,28 +5,28 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli import corpus_summary, measuring, training
-from caesura.cli.advice import Advice, advice_for
+from caesura.cli import corpus_summary, scaling, training
+from caesura.cli.advice import advice_for
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
 from caesura.cli.knowing import values_of, with_known
 from caesura.cli.model_files import load_model
-from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
+from caesura.cli.output import Json, check_apart, check_output, note, say, warn, written
 from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
 from caesura.cli.run_options import Run
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.cli.tokens import Tokens
+from caesura.cli.train_report import report_training
 from caesura.documents import Document, Tokeniser
 from caesura.errors import InvalidInput, message
-from caesura.models.estimator import fitted_of
 
 __all__ = ["train"]
 
@@ -45,7 +45,8 @@ MEANING = {  # of what a checkpoint depends on
     "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
     "caesura train products.csv --text-column title --labels brand,model -o products.model\n"
     "caesura train train.jsonl --also corrected.csv -o better.model\n"
-    "caesura train big.jsonl --learner sgd --stream --max-attributes 2000000 -o big.model"
+    "caesura train big.jsonl --learner sgd --stream --max-attributes 2000000 -o big.model\n"
+    "caesura train 'shards/*.jsonl.gz' --executor 8 -o big.model"
 )
 def train(
     train: Annotated[
@@ -94,6 +95,7 @@ def train(
     run: Run = Run(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
+    scale: scaling.Scaling = scaling.Scaling(),  # noqa: B008
     json: Json = False,
 ) -> None:
     """Train a model on labelled sequences.
@@ -117,7 +119,12 @@ def train(
     if run.warm_start is not None:
         choices |= {"tokeniser": model.tokeniser_, "outside": model.outside}
     checkpoint = _checkpoint(output, run)
-    corpora = _read((train, also or []), dev, reading, choices, json)
+    if scale.executor is not None:
+        scaling.check_parted(model, also, train)
+        corpora = _parts(train, dev, reading, choices)
+    else:
+        scale.check_alone()
+        corpora = _read((train, also or []), dev, reading, choices, json)
     if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
         with naming_config(settings):
             model = _model(choices, run)
@@ -126,8 +133,11 @@ def train(
         say(f"{advice}\n")
     began = time.perf_counter()
     with naming_config(settings):
-        _fit(model, corpora, dev, checkpoint)
+        _fit(model, corpora, dev, checkpoint, scale)
     seconds = time.perf_counter() - began
+    if scale.executor is not None and corpora.dev is not None:  # now that tokens are known
+        held_out: Any = corpora.dev
+        corpora = corpora._replace(dev=list(held_out.cut_by(model.tokeniser_)))
     if getattr(model, "stream", False):
         for path, corpus in corpora.streams:
             report_notes(corpus, path)
@@ -143,7 +153,7 @@ def train(
     _save(model, output, checkpoint)
     if run.checkpoint is None:
         checkpoint.unlink(missing_ok=True)
-    _report(model, corpora, (output, seconds, advice), json)
+    report_training(model, corpora, (output, seconds, advice), json)
 
 
 class _Corpora(NamedTuple):
@@ -240,7 +250,18 @@ def _checkpoint(output: Path, run: Run) -> Path:
     return place
 
 
-def _fit(model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path) -> None:
+def _parts(train: list[str], dev: str | None, reading: Reading, choices: Choices) -> _Corpora:
+    """Return files as parts, which are read where they are worked on."""
+    tokeniser = choices.get("tokeniser")
+    parts = [scaling.FilePart(path, reading, tokeniser) for path in scaling.expanded(train)]
+    held_out: Any = None if dev is None else scaling.FilePart(dev, reading, tokeniser)()
+    data: Any = parts
+    return _Corpora(data, [], held_out, [], [], [], [], [])
+
+
+def _fit(
+    model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path, scale: scaling.Scaling
+) -> None:
     """Learn; when interrupted, say how to go on."""
     reached = 0
     going_on = checkpoint.exists()
@@ -251,7 +272,13 @@ def _fit(model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path) -> No
 
     try:
         with naming(corpora.counts, dev):
-            model.fit(corpora.train, X_dev=corpora.dev, checkpoint=checkpoint, callbacks=[count])
+            run: dict[str, Any] = {"X_dev": corpora.dev, "checkpoint": checkpoint}
+            run["callbacks"] = [count]
+            if scale.executor is None:
+                model.fit(corpora.train, **run)
+            else:
+                with scaling.engine(scale) as engine:
+                    model.fit_parts(corpora.train, engine, **run, folder=scale.parts_folder)
     except InvalidInput as error:
         if not going_on or error.argument != "checkpoint":
             raise
@@ -298,70 +325,3 @@ def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
         f"({MEANING.get(error.setting, error.setting)}: {was}, now {now}), expected one of this "
         "run; give the same data and settings, or pass --restart to start anew"
     )
-
-
-def _precision(model: Any) -> str:
-    """Return "mixed" if some iterations ran in single precision."""
-    return "mixed" if any(one.precision == "single" for one in model.history_) else "double"
-
-
-def _report(
-    model: Any, corpora: _Corpora, made: tuple[Path, float, Advice | None], json: bool
-) -> None:
-    """Show how good the model is and what to do next."""
-    output, seconds, advice = made
-    report = None
-    if corpora.dev is not None:
-        report = measuring.measure(corpora.dev, model.predict(corpora.dev))
-    iterations = model.history_[-1].iteration if model.history_ else 0
-    size = output.stat().st_size
-    if json:
-        emit(
-            {
-                "model": str(output),
-                "kind": model.kind,
-                "labels": model.labels_,
-                "tokeniser": model.tokeniser_,
-                "preset": None if advice is None else advice.as_json(),
-                "weights": model.n_features_,
-                "nonzero": _nonzero(model),
-                "bytes": size,
-                "iterations": iterations,
-                "status": model.status_,
-                "precision": _precision(model),
-                "seconds": round(seconds, 3),
-                "data": {name: summary.as_json() for name, summary in corpora.summaries},
-                "warnings": corpora.warnings,
-                "dev": None if report is None else measuring.as_json(report),
-            }
-        )
-        return
-    say(
-        f"{type(model).__name__} with {model.n_features_:,} weights, {_nonzero(model):,} of them "
-        f"not zero, {iterations} iterations "
-        f"({model.status_}) in {seconds:.1f} s: {output}, {size / 1e6:.1f} MB"
-    )
-    if report is not None:
-        say(f"\non the development data\n{report}")
-    say("\nwhat to do next")
-    for line in _next(output, report, corpora.first):
-        say(f"  {line}")
-
-
-def _nonzero(model: Any) -> int:
-    if model.kind == "neural":
-        return int(model.n_features_)
-    return sum(weight != 0 for weight in fitted_of(model).w.tolist())
-
-
-def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:
-    """Return commands to try."""
-    model = shlex.quote(str(output))
-    text = next((d.text for d in train if d.text and len(d.text) < 100), None)
-    lines = [f"caesura segment {model} new.txt -o new.jsonl", f"caesura inspect {model}"]
-    if report is None:
-        lines.insert(0, "give --dev with sequences that are not in TRAIN, to see how good it is")
-    elif report.micro.f1 < 1.0:
-        lines.append("caesura tune TRAIN -o best.toml, then train --config best.toml")
-    lines.append(f"caesura explain {model} {shlex.quote(text or 'some text')}")
-    return lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple, get_args
 
 from caesura.corpora.columns import Columns
@@ -12,11 +13,11 @@ from caesura.documents.fitting import Fitting, recut
 from caesura.documents.spans import Alignment
 from caesura.errors import InvalidInput, message
 
-__all__ = ["Align", "Corpus", "Notes", "OnError", "Tally"]
+__all__ = ["KEPT", "Align", "Corpus", "Notes", "OnError", "Tally"]
 
 Align = Literal["strict", "expand", "contract"]
 OnError = Literal["raise", "skip"]
-_KEPT = 20  # messages
+KEPT: ContextVar[int] = ContextVar("KEPT", default=20)  # messages about documents left out
 
 
 class Notes(NamedTuple):
@@ -77,7 +78,7 @@ class Tally(Alignment):
             raise error from None
         self.skipped_at.append(self.documents + self.n_skipped)
         self.n_skipped += 1
-        if len(self.skipped) < _KEPT:
+        if len(self.skipped) < KEPT.get():
             self.skipped.append(str(error))
 
     def repeated(self, part: str, label: str) -> None:

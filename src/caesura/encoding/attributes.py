@@ -116,6 +116,19 @@ class KnownAttributes:
         self._extractor.restore(sources, ptr, numbers)
         require(len(self) == len(sources), "sources: an attribute is there twice")
 
+    def absorb(self, state: State) -> None:
+        """Know what the `state` of another encoder of the same features knows, too.
+
+        New attributes are numbered in the order in which the other one has met them.
+        """
+        sources, ptr = state["sources"], state["ptr"]
+        numbers, owners = state["numbers"].copy(), self._owners(sources, ptr)
+        for k, interner in enumerate(self.values):
+            found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
+            mine = (owners == k) & (numbers >= 0)
+            numbers[mine] = interner.ids(found, True)[numbers[mine]]
+        self._extractor.restore(sources, ptr, numbers)
+
     def _owners(self, sources: Ints, ptr: Longs) -> Ints:
         """Return for each number of some attributes whose value it is, an index into `values`."""
         counts = np.diff(ptr)

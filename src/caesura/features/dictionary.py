@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import ClassVar
@@ -232,11 +232,21 @@ class Text(SegmentFeature):
 
         Text outside any segment is better left out of `segments`.
         """
+        return self.of_counts(self.counts(batch, segments))
+
+    def counts(
+        self, batch: Batch, segments: Sequence[Sequence[Segment]]
+    ) -> Counter[tuple[str, ...]]:
+        """Return how often segments have which text."""
         counts: Counter[tuple[str, ...]] = Counter()
         for document, labelled in zip(batch.documents, segments, strict=True):
             for start, end, _ in labelled:
                 tokens = document.tokens[start:end]
                 counts[tuple(t.casefold() for t in tokens) if self.casefold else tokens] += 1
+        return counts
+
+    def of_counts(self, counts: Mapping[tuple[str, ...], int]) -> Text:
+        """Return the feature with the texts that come often enough as its lexicon."""
         learnt = sorted(entry for entry, count in counts.items() if count >= self.min_count)
         return replace(self, lexicon=Lexicon(self.learnt, learnt))
 

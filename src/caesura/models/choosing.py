@@ -10,7 +10,7 @@ from typing import Any
 from caesura.documents.fitting import Fitting
 from caesura.models.reading import CHUNK
 
-__all__ = ["choose"]
+__all__ = ["choose", "look_at"]
 
 
 def choose(*given: Any) -> tuple[str, list[Any]]:
@@ -24,7 +24,7 @@ def choose(*given: Any) -> tuple[str, list[Any]]:
     'words'
     """
     fitting = Fitting()
-    data = [_looked_at(X, fitting) for X in given]
+    data = [look_at(X, fitting) for X in given]
     if fitting.level:
         name = fitting.tokeniser
         warnings.warn(
@@ -35,7 +35,7 @@ def choose(*given: Any) -> tuple[str, list[Any]]:
     return fitting.tokeniser, data
 
 
-def _looked_at(X: Any, fitting: Fitting) -> Any:
+def look_at(X: Any, fitting: Fitting) -> Any:
     """Look at all labelled spans; return the sequences."""
     if getattr(X, "automatic", False):  # a corpus
         for _ in X.fitted(fitting):

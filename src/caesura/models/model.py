@@ -8,6 +8,7 @@
     Estimator     parameters
     Extractor     extract
     Model         fit
+    PartedModel   fit_parts
     OnlineModel   partial_fit
     Predictor     predict, n-best, sample, marginals
     Answers       score, calibrate, explain, save
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura import _kernels
-from caesura.documents import Document, Partial, Tokeniser
+from caesura.documents import Document, Tokeniser
 from caesura.encoding import Encoder
 from caesura.encoding.spans import SpanEncoder
 from caesura.errors import InvalidInput, message
@@ -51,7 +52,7 @@ from caesura.models.margin import check_targets
 from caesura.models.patterns import grows
 from caesura.models.reading import CHUNK, chunks, kinds_of, labelled, paired
 from caesura.models.streaming import Streamed, check_stream, first_block, streamed
-from caesura.models.targets import Target, scheme_of, segments_of
+from caesura.models.targets import Target, known_segments, scheme_of, segments_of
 from caesura.models.training import Training, train
 from caesura.segments import Segment
 
@@ -320,13 +321,7 @@ class Model(Extractor):
         if not learns(features):
             return features
         targets = [target for _, _, some in data for target in some]
-        scheme = scheme_of(targets, self.outside)
-        segments = [
-            [s for s in target.segments if s.label != self.outside]
-            if isinstance(target, Partial)
-            else segments_of(target, scheme, self.outside, f"y[{i}]")
-            for i, target in enumerate(targets)
-        ]
+        segments = known_segments(targets, self.outside)
         batch = Batch(documents, Words())
         return [
             feature.fit(batch, segments) if isinstance(feature, SegmentFeature) else feature

@@ -48,6 +48,14 @@ class Corpora:
         """Return the loss and its gradient."""
         return self._evaluate(w, None)
 
+    def in_single(self) -> Corpora:
+        """Return the same objective in single precision."""
+        return Corpora(self._objective, self._threads, True, self._centre, self._first)
+
+    def release(self) -> None:
+        """Give back the memory that evaluations keep for the next one."""
+        self._objective.release()
+
     def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
         """Return the same over some sequences."""
         return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))

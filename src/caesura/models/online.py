@@ -16,8 +16,8 @@ from caesura.learning.learners import is_probabilistic
 from caesura.models.examples import examples_of, weights_of
 from caesura.models.fitted import Fitted, Labelling
 from caesura.models.margin import set_loss
-from caesura.models.model import Model
 from caesura.models.objective import Corpora
+from caesura.models.parted import PartedModel
 from caesura.models.patterns import few_enough
 from caesura.models.streaming import check_features, check_online
 from caesura.models.targets import Target, scheme_of
@@ -39,7 +39,7 @@ class _Online(NamedTuple):
     learner: tuple[str, bool]  # its name, and whether it averages
 
 
-class OnlineModel(Model):
+class OnlineModel(PartedModel):
     """An estimator that learns from batches of sequences, too."""
 
     def partial_fit(

@@ -15,7 +15,6 @@ from caesura.errors import InvalidInput
 from caesura.learning import Result
 from caesura.learning.learners import is_probabilistic
 from caesura.models.development import Development
-from caesura.models.objective import StreamedCorpora
 from caesura.models.rules import Rules
 
 if TYPE_CHECKING:
@@ -96,12 +95,12 @@ def told_of_gap(model: Model, result: Result, delta: float) -> None:
 
 
 @contextmanager
-def told_of_large(objective: Corpora | StreamedCorpora, w0: Floats) -> Iterator[None]:
+def told_of_large(objective: Any, w0: Floats) -> Iterator[None]:
     """Let an error name the first sequence whose values are too large to begin with."""
     try:
         yield
     except InvalidInput:
-        if isinstance(objective, StreamedCorpora):
+        if not hasattr(objective, "batch") or hasattr(objective, "streams"):
             raise  # to look for it would take many passes
         if (first := _first_large(objective, w0)) is None:
             raise

@@ -46,7 +46,10 @@ if TYPE_CHECKING:
     from caesura.models.model import Model
 
 __all__ = [
+    "Block",
     "Streamed",
+    "Witnesses",
+    "blocks",
     "check_features",
     "check_online",
     "check_stream",
@@ -103,7 +106,7 @@ def check_stream(model: Model, X: Any, y: Any) -> None:
 # ---- blocks --------------------------------------------------------------------------------------
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """Some sequences, encoded."""
 
     first: int
@@ -111,17 +114,19 @@ class _Block(NamedTuple):
     targets: list[Target]
 
 
-def _blocks(data: Iterable[Chunk], encoder: Encoder, grow: bool) -> Iterator[_Block]:
-    """Yield the data in blocks of about `BLOCK` tokens, each of whole chunks."""
-    block = _Block(0, _kernels.Corpus(), [])
+def blocks(
+    data: Iterable[Chunk], encoder: Encoder, grow: bool, size: int | None = None
+) -> Iterator[Block]:
+    """Yield the data in blocks of about `BLOCK` tokens, or of `size`, each of whole chunks."""
+    block = Block(0, _kernels.Corpus(), [])
     tokens = 0
     for first, documents, targets in data:
         encoder.encode(documents, grow, block.corpus, first)
         block.targets.extend(targets)
         tokens += sum(map(len, documents))
-        if tokens >= BLOCK:
+        if tokens >= (size or BLOCK):
             yield block
-            block, tokens = _Block(first + len(documents), _kernels.Corpus(), []), 0
+            block, tokens = Block(first + len(documents), _kernels.Corpus(), []), 0
     if block.targets:
         yield block
 
@@ -136,7 +141,7 @@ def first_block(data: Iterator[Chunk]) -> Iterator[Chunk]:
             return
 
 
-class _Witnesses:
+class Witnesses:
     """The sequences that say something new about labels: all others say nothing more.
 
     States, the tag scheme and the longest segments depend on labels, their lengths and pairs of
@@ -274,10 +279,10 @@ class _Stream:
     ) -> _Read:
         """Read everything for the first time."""
         model, encoder = self.model, self.encoder
-        witnesses, total, n_first, longest = _Witnesses(model.outside), 0, 0, 0
+        witnesses, total, n_first, longest = Witnesses(model.outside), 0, 0, 0
         labelling: Labelling | None = None
         pairs: _Pairs | None = None  # none: labels have changed, and these must be found again
-        for block in _blocks(chunks, encoder, True):
+        for block in blocks(chunks, encoder, True):
             lengths = block.corpus.lengths
             n_first = n_first or len(lengths)
             total, longest = total + len(lengths), max(longest, int(lengths.max(initial=0)))
@@ -294,19 +299,19 @@ class _Stream:
         labelling = witnesses.labelling(model, before)
         if pairs is None:
             pairs = _Pairs(_n_states(labelling))
-            for block in _blocks(self.chunks(), encoder, False):
+            for block in blocks(self.chunks(), encoder, False):
                 pairs.add(self._parameters(block, labelling))
                 told(total)
         bars = model.coding.in_training(labelling.structure)
         bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
         return _Read(labelling, bars, pairs.parameters(encoder.attributes, bars), total, n_first)
 
-    def _parameters(self, block: _Block, labelling: Labelling) -> _kernels.Parameters:
+    def _parameters(self, block: Block, labelling: Labelling) -> _kernels.Parameters:
         examples = self._examples(block, labelling, np.ones(len(block.targets)))
         bars = self.model.coding.in_training(labelling.structure)
         return parameters_of(self.model, bars, examples, [])
 
-    def _examples(self, block: _Block, labelling: Labelling, weight: Any) -> Examples:
+    def _examples(self, block: Block, labelling: Labelling, weight: Any) -> Examples:
         return examples_of(
             self.model, self.encoder, block.corpus, block.targets, labelling, weight, block.first
         )
@@ -315,15 +320,15 @@ class _Stream:
         """Return the objective of all of the data."""
         threads = threads_of(self.model.n_threads)
 
-        def blocks() -> Iterator[Corpora]:
+        def made_blocks() -> Iterator[Corpora]:
             n = 0
-            for block in _blocks(self.chunks(), self.encoder, False):
+            for block in blocks(self.chunks(), self.encoder, False):
                 n = block.first + len(block.targets)
                 _check_total(n > read.total, n, read.total)
                 yield made(block)
             _check_total(n != read.total, n, read.total)
 
-        def made(block: _Block) -> Corpora:
+        def made(block: Block) -> Corpora:
             mine = np.ascontiguousarray(weight[block.first : block.first + len(block.targets)])
             examples = self._examples(block, read.labelling, mine)
             parts = read.labelling, examples, training.parameters, read.bars
@@ -331,7 +336,7 @@ class _Stream:
             set_loss(self.model, training._replace(objective=objective))
             return Corpora(objective, threads, centre=training.centre, first=block.first)
 
-        return StreamedCorpora(blocks, read.total, read.n_first)
+        return StreamedCorpora(made_blocks, read.total, read.n_first)
 
 
 def _n_states(labelling: Labelling) -> int:

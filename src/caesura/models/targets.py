@@ -24,6 +24,7 @@ __all__ = [
     "Target",
     "gold_of",
     "known_labels",
+    "known_segments",
     "read_target",
     "said_labels",
     "scheme_of",
@@ -112,6 +113,17 @@ def segments_of(target: Target, scheme: str | None, outside: str, name: str) -> 
         return from_tags(target, scheme or "plain", outside, "repair")
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
+
+
+def known_segments(targets: Sequence[Target], outside: str) -> list[list[Segment]]:
+    """Return the segments that are known of each target, without the text outside."""
+    scheme = scheme_of(targets, outside)
+    return [
+        [s for s in target.segments if s.label != outside]
+        if isinstance(target, Partial)
+        else segments_of(target, scheme, outside, f"y[{i}]")
+        for i, target in enumerate(targets)
+    ]
 
 
 def said_labels(known: Partial) -> set[str]:

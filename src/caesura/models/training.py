@@ -25,7 +25,7 @@ from caesura.models.fitted import (
     layout_bounds,
 )
 from caesura.models.margin import margin_optimiser, set_loss
-from caesura.models.objective import Corpora, StreamedCorpora
+from caesura.models.objective import Corpora
 from caesura.models.patterns import Pattern, check_states, few_enough, patterns_of
 from caesura.models.penalties import class_costs, penalties
 from caesura.models.rules import Rules, model_rules
@@ -147,11 +147,12 @@ def objective_of(
     examples: Examples,
     parameters: _kernels.Parameters,
     bars: Structure,
+    folder: str | None = None,
 ) -> _kernels.Objective:
-    """Return the objective of some sequences."""
+    """Return the objective of some sequences, which lie in memory, or in files of a folder."""
     return _kernels.Objective(
         parameters,
-        parameters.compile(examples.corpus),
+        parameters.compile(examples.corpus, folder),
         examples.gold,
         examples.weight,
         class_costs(model, labelling, examples),
@@ -167,7 +168,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None,
     callbacks: Sequence[Callable[[Progress], bool | None]],
     weight: npt.ArrayLike | None = None,
-    stream: StreamedCorpora | None = None,
+    stream: Any = None,
 ) -> Result:
     """Run the learner of a model; the weights of sequences only tell runs apart.
 
@@ -231,8 +232,9 @@ def optimiser_of(model: Model, training: Training, objective: Any, total: int | 
     learner = LEARNERS[model.learner]
     if not learner.mini_batches and not learner.losses:
         draft = None
-        if model.precision == "mixed" or (model.precision == "auto" and _mixes(training, c1, c2)):
-            draft = Corpora(training.objective, threads, True, training.centre)
+        mixes = model.precision == "auto" and _mixes(training, len(objective), c1, c2)
+        if model.precision == "mixed" or mixes:
+            draft = objective.in_single()
         return lbfgs_of(model, objective, c1, c2, model.max_iterations, draft)
     settings: dict[str, Any] = {
         "seed": model.random_state,
@@ -262,7 +264,7 @@ def optimiser_of(model: Model, training: Training, objective: Any, total: int | 
     return learner.optimiser(objective, c2, **settings)
 
 
-def _mixes(training: Training, c1: npt.ArrayLike, c2: npt.ArrayLike) -> bool:
+def _mixes(training: Training, sequences: int, c1: npt.ArrayLike, c2: npt.ArrayLike) -> bool:
     """Return whether precision="auto" begins in single precision.
 
     The kernels have none for label patterns. With c1 or a small c2 weights grow so large that some
@@ -270,7 +272,7 @@ def _mixes(training: Training, c1: npt.ArrayLike, c2: npt.ArrayLike) -> bool:
     double with c1 = 0.05, 0.95 with c2 = 0.001, 1.03 to 1.7 times its speed with c2 >= 0.01). A few
     sequences take no time anyway.
     """
-    enough = len(training.objective) >= MANY and not training.parameters.patterns
+    enough = sequences >= MANY and not training.parameters.patterns
     return enough and not np.any(c1) and bool(np.all(np.asarray(c2) >= LEAST_C2))
 
 

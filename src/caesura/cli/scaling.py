@@ -1,0 +1,140 @@
+"""Options of commands that work on parts: in processes, or on a cluster."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from caesura import corpora
+from caesura.cli.reading import Reading, read
+from caesura.documents.fitting import AUTO
+from caesura.errors import CaesuraError, InvalidInput, MissingPackage, message
+
+__all__ = ["FilePart", "Scaling", "check_parted", "engine", "expanded"]
+
+CONNECT = 20  # seconds that a scheduler has to answer
+
+
+class Scaling(NamedTuple):
+    """Who works on the files."""
+
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            help="Learn from the files as parts, in a number of processes, or on dask or ray; "
+            "patterns such as 'shards/*.jsonl' are expanded.",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            "--scheduler",
+            help="Address of the Dask scheduler or the Ray cluster; default: one on this machine.",
+        ),
+    ] = None
+    parts_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--parts-folder",
+            help="Folder on a disk for encoded parts, which may be larger than memory.",
+        ),
+    ] = None
+
+    def check_alone(self) -> None:
+        """Raise if there is no executor that the other options are for."""
+        for name, value in (("--scheduler", self.scheduler), ("--parts-folder", self.parts_folder)):
+            if value is not None:
+                expected = "--executor with it"
+                raise InvalidInput(message(name, str(value), expected, "add --executor 2 or dask"))
+
+
+class FilePart:
+    """A file that is read where it is worked on."""
+
+    def __init__(self, path: str, reading: Reading, tokeniser: Any) -> None:
+        self.name, self._reading, self._tokeniser = path, reading, tokeniser
+
+    def __call__(self) -> corpora.Corpus:
+        """Return its documents."""
+        cutter = self._tokeniser or (AUTO if self._reading.align == "strict" else None)
+        corpus = read(self.name, self._reading, tokeniser=cutter)
+        corpus.on_columns = None
+        return corpus
+
+
+def expanded(patterns: list[str]) -> list[str]:
+    """Return the files of some patterns, sorted; a name without wildcards is itself."""
+    found = []
+    for pattern in patterns:
+        some = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
+        if not some:
+            raise InvalidInput(message("TRAIN", pattern, "a file or a pattern of some", "check it"))
+        found += some
+    return found
+
+
+def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
+    """Raise if a model cannot learn from parts, or the data cannot be read in parts."""
+    if not hasattr(model, "fit_parts"):
+        raise InvalidInput(f"--executor: got a {model.kind} model, expected chain or semi")
+    if also or "-" in train:
+        came = "--also" if also else "the standard input"
+        raise InvalidInput(f"--executor: got {came}, expected files as TRAIN; leave it out")
+    if getattr(model, "stream", False):
+        raise InvalidInput("--executor: got --stream, expected one of them; leave one out")
+
+
+@contextmanager
+def engine(scaling: Scaling) -> Iterator[Any]:
+    """Yield what the library takes as executor."""
+    name = scaling.executor or ""
+    if name.isdigit():
+        yield int(name)
+    elif name == "ray":
+        yield _ray(scaling.scheduler)
+    elif name == "dask":
+        with _dask(scaling.scheduler) as client:
+            yield client
+    else:
+        expected = "a number of processes, dask or ray"
+        raise InvalidInput(message("--executor", name, expected, "pass one of them"))
+
+
+def _ray(address: str | None) -> str:
+    if address is not None:
+        try:
+            import ray as imported
+        except ImportError:
+            raise MissingPackage("ray", "ray", "--executor ray") from None
+        ray: Any = imported
+        ray.init(address=address)
+    return "ray"
+
+
+@contextmanager
+def _dask(address: str | None) -> Iterator[Any]:
+    try:
+        import distributed as imported
+    except ImportError:
+        raise MissingPackage("distributed", "dask", "--executor dask") from None
+    distributed: Any = imported
+    if address is None:
+        local = distributed.LocalCluster(threads_per_worker=1, dashboard_address=None)
+        with local as cluster, distributed.Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = distributed.Client(address, timeout=CONNECT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise CaesuraError(
+            f"--scheduler: {address} does not answer within {CONNECT} s ({error}); start it with "
+            "dask scheduler, or correct the address"
+        ) from None
+    with client:
+        yield client

@@ -1,0 +1,200 @@
+"""Executors on this machine: this process, or processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from caesura.errors import CaesuraError
+from caesura.executors.shards import share
+from caesura.executors.tree import Tree
+
+__all__ = ["Here", "Processes"]
+
+DEATHS = 5  # of a worker, one after the other, before it is given up
+
+
+class Here:
+    """Work in this process, one part after the other; the kernels use all threads.
+
+    Examples
+    --------
+    >>> here = Here()
+    >>> handle = here.load(float, ["1", "2", "3"])
+    >>> here.map_reduce(handle, lambda shard, w: shard * w, 10.0)
+    60.0
+    >>> list(here.map(str.upper, ["a", "b"]))
+    ['A', 'B']
+    """
+
+    def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Return the shards."""
+        return [make_shard(part) for part in parts]
+
+    def map_reduce(self, handle: list[Any], function: Callable[[Any, Any], Any], w: Any) -> Any:
+        """Return the sum of ``function(shard, w)`` over all shards."""
+        tree = Tree()
+        for shard in handle:
+            tree.push(function(shard, w))
+        return tree.total()
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``function(item)`` for each item, in order."""
+        return map(function, items)
+
+
+def _serve(connection: Connection) -> None:
+    """Call a function with the arguments that come, and send what it returns, or the error."""
+    function: Any = None
+    while True:
+        try:
+            told, arguments = connection.recv()
+        except EOFError:
+            return
+        try:
+            if told is not None:
+                function = pickle.loads(told)
+                continue
+            answer = True, function(*arguments)
+        except Exception as error:
+            answer = False, error
+        connection.send(answer)
+
+
+class _Worker:
+    """A process that calls a function, and is started again when it dies."""
+
+    def __init__(self) -> None:
+        self._told = b""  # the function
+        self._call: Any = None  # the arguments that it works on
+        self._deaths = 0
+        self._start()
+
+    def _start(self) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def tell(self, function: bytes) -> None:
+        """Let it call this function from now on."""
+        self._told = function
+        self._write(function, None)
+
+    def send(self, *arguments: Any) -> None:
+        """Begin a call."""
+        self._call = arguments
+        self._write(None, arguments)
+
+    def _write(self, *sent: Any) -> None:
+        with contextlib.suppress(OSError):  # it is dead, as `receive` will see
+            self.connection.send(sent)
+
+    def receive(self) -> Any:
+        """Return the result of a call, which is made again when the process dies."""
+        while True:
+            try:
+                good, found = self.connection.recv()
+            except (EOFError, OSError):
+                self._restart()
+                continue
+            self._deaths = 0
+            if good:
+                return found
+            raise found
+
+    def _restart(self) -> None:
+        self._deaths += 1
+        self.close()
+        if self._deaths >= DEATHS:
+            raise CaesuraError(
+                f"executor: a worker process died {DEATHS} times in the same task; look for a lack "
+                "of memory, and use smaller parts or fewer workers"
+            )
+        self._start()
+        self.tell(self._told)
+        self.send(*self._call)
+
+    def close(self) -> None:
+        """End the process."""
+        self.connection.close()
+        self.process.kill()
+        self.process.join()
+
+
+class Processes:
+    """Work in so many processes of this machine.
+
+    Scripts that use it need ``if __name__ == "__main__":``, as everything with processes does.
+
+    Parameters
+    ----------
+    workers : int
+        How many processes.
+
+    Examples
+    --------
+    >>> executor = Processes(2)
+    >>> list(executor.map(abs, [-1, 2, -3]))
+    [1, 2, 3]
+    >>> executor.close()
+    """
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._open: list[_Worker] = []
+        self._free: list[_Worker] = []  # those of them that hold no shards and have no work
+
+    def _taken(self, functions: Sequence[Callable[..., Any]]) -> list[_Worker]:
+        """Return a process for each of some functions."""
+        taken = []
+        for function in functions:
+            if not self._free:
+                self._free.append(_Worker())
+                self._open += self._free
+            taken.append(self._free.pop(0))
+            taken[-1].tell(pickle.dumps(function))
+        return taken
+
+    def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[_Worker]:
+        """Let each process hold some of the shards; it makes them when they are first needed."""
+        return self._taken([held.reduce for held in share(make_shard, parts, self.workers)])
+
+    def map_reduce(self, handle: list[_Worker], function: Callable[[Any, Any], Any], w: Any) -> Any:
+        """Return the sum of ``function(shard, w)`` over all shards."""
+        for worker in handle:
+            worker.send(function, w)
+        tree = Tree()
+        for worker in handle:
+            for value, size in worker.receive():
+                tree.push(value, size)
+        return tree.total()
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``function(item)`` for each item, in order."""
+        waiting = list(enumerate(items))[::-1]
+        n, found = len(waiting), {}
+        workers = self._taken([function] * min(self.workers, n))
+        busy: dict[_Worker, int] = {}  # and the number of the item
+        for k in range(n):
+            while k not in found:
+                for worker in workers:
+                    if waiting and worker not in busy:
+                        busy[worker], item = waiting.pop()
+                        worker.send(item)
+                ready = wait([worker.connection for worker in busy])
+                for worker in [one for one in busy if one.connection in ready]:
+                    found[busy.pop(worker)] = worker.receive()
+            yield found.pop(k)
+        self._free += workers  # where a call has failed, they stay out of use
+
+    def close(self) -> None:
+        """End all processes."""
+        for worker in self._open:
+            worker.close()
+        self._open, self._free = [], []

@@ -1,0 +1,93 @@
+"""Work on a Ray cluster: actors that are started again, and make their shards again."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from caesura.executors.shards import Held, share
+from caesura.executors.tree import Tree
+
+__all__ = ["Ray"]
+
+LOCAL = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: clusters that Ray starts are of this machine only
+
+
+class _Worker:
+    """What an actor does; one that was started again asks for its shards again."""
+
+    def __init__(self) -> None:
+        self._held: Held | None = None
+
+    def reduce(self, held: list[Any], function: Callable[[Any, Any], Any], w: Any) -> Any:
+        if self._held is None:
+            import ray
+
+            self._held = ray.get(held[0])
+        return self._held.reduce(function, w)
+
+
+def _connected() -> Any:
+    """Return Ray, connected to a cluster: to its own, to that of RAY_ADDRESS, or to a new one."""
+    loaded = sys.modules.get("ray")
+    if (loaded is None or not loaded.is_initialized()) and LOCAL not in os.environ:
+        os.environ[LOCAL] = "0"  # else Ray takes an address that other machines reach
+    import ray as engine
+
+    ray: Any = engine
+    if ray.is_initialized():
+        return ray
+    if os.environ.get("RAY_ADDRESS"):
+        ray.init()
+        return ray
+    if loaded is not None:  # it has looked at the environment already
+        constants: Any = importlib.import_module("ray._private.ray_constants")
+        constants.ENABLE_RAY_CLUSTER = False
+    ray.init(
+        _node_ip_address="127.0.0.1",
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
+    return ray
+
+
+def _call(function: Callable[[Any], Any], item: Any) -> Any:
+    return function(item)
+
+
+class Ray:
+    """Work on the Ray cluster that this process is connected to, or on one of this machine.
+
+    A cluster that is started here listens on this machine only.
+    """
+
+    def __init__(self) -> None:
+        ray = self._ray = _connected()
+        self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+    def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+        """Let each actor hold some of the shards; it makes them when they are first needed."""
+        actor = self._ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
+        shares = share(make_shard, parts, self.workers)
+        return [(actor.remote(), [self._ray.put(held)]) for held in shares]
+
+    def map_reduce(self, handle: list[Any], function: Callable[[Any, Any], Any], w: Any) -> Any:
+        """Return the sum of ``function(shard, w)`` over all shards."""
+        sent = self._ray.put(w)
+        tree = Tree()
+        for found in [actor.reduce.remote(held, function, sent) for actor, held in handle]:
+            for value, size in self._ray.get(found):
+                tree.push(value, size)
+        return tree.total()
+
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield ``function(item)`` for each item, in order."""
+        sent = self._ray.put(function)
+        task = self._ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_call)
+        for found in [task.remote(sent, item) for item in items]:
+            yield self._ray.get(found)

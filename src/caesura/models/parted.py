@@ -1,0 +1,281 @@
+"""Learning from a corpus in parts, which may lie on many machines."""
+
+from __future__ import annotations
+
+import os
+import uuid
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura.documents.fitting import AUTO, LEVELS
+from caesura.encoding import Encoder
+from caesura.errors import InvalidInput, message
+from caesura.executors import Executor, Here, opened
+from caesura.features import SegmentFeature
+from caesura.features.dictionary import Text
+from caesura.inference.kernel_calls import threads_of
+from caesura.learning import Progress
+from caesura.learning.progress import Stage
+from caesura.models import parts as work
+from caesura.models.arguments import checked_run
+from caesura.models.compact import PAIRS
+from caesura.models.examples import warn_of_many
+from caesura.models.fitted import Fitted, layout_bounds
+from caesura.models.model import Model
+from caesura.models.patterns import few_enough
+from caesura.models.rules import model_rules
+from caesura.models.streaming import Witnesses, check_features
+from caesura.models.training import Training
+from caesura.models.warm_start import carried, merged
+
+__all__ = ["PartedModel"]
+
+Floats = npt.NDArray[np.float64]
+FEW = 16  # blocks whose evaluations keep memory for the next one
+SHOWN = 3  # failures that an error lists
+Callbacks = Sequence[Callable[[Progress], bool | None]]
+
+
+class PartedObjective:
+    """The objective of all parts, evaluated where they are."""
+
+    streams = True  # its sequences are not at hand one by one
+
+    def __init__(self, executor: Executor, handle: Any, size: int, single: bool = False) -> None:
+        self._executor, self._handle, self._size, self._single = executor, handle, size, single
+        self.told: Callable[[int, int], None] = lambda done, total: None
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __call__(self, w: Floats) -> tuple[float, Floats]:
+        """Return the loss and its gradient."""
+        found = self._executor.map_reduce(self._handle, work.evaluate, (w, self._single))
+        return float(found[0]), found[1]
+
+    def in_single(self) -> PartedObjective:
+        """Return the same objective in single precision."""
+        return PartedObjective(self._executor, self._handle, self._size, True)
+
+
+class PartedModel(Model):
+    """An estimator that learns from parts of a corpus, too."""
+
+    def fit_parts(
+        self,
+        parts: Iterable[Any],
+        executor: Any = None,
+        X_dev: Iterable[Any] | None = None,
+        y_dev: Iterable[Any] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Callbacks = (),
+        folder: str | os.PathLike[str] | None = None,
+    ) -> Self:
+        """Learn from a corpus in parts, in this process, in several, or on a cluster.
+
+        The parts decide the result, not who works on them: weights are the same, bit by bit, for
+        every executor and every number of workers, and when workers die and parts are worked on
+        again.  `fit` on all parts together has the same objective, summed in another order.
+
+        Parameters
+        ----------
+        parts : iterable
+            Each the name of a corpus file that `caesura.corpora.read` takes, documents with
+            segments, a pair ``(X, y)``, or a function without arguments that returns one of these.
+            Workers read the parts, so they must be able to open such files.
+        executor : None, int, Client, "ray" or Executor
+            Who works on the parts: this process with all threads, so many processes, a Dask
+            cluster, the Ray cluster of this process, or an object with the methods of
+            `caesura.scale.Executor`.
+        X_dev, y_dev, checkpoint, callbacks
+            As in `fit`.
+        folder : path, optional
+            Folder on a disk in which encoded parts lie as memory-mapped files, so that they may be
+            larger than memory.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        For the learner lbfgs, and without label patterns.  ``standardise``, and features of your
+        own that learn from the data, learn from the first part.
+
+        Examples
+        --------
+        >>> import caesura
+        >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
+        >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
+        >>> model = caesura.SemiCRF(c2=0.1).fit_parts([(X[:2], y[:2]), (X[2:], y[2:])])
+        >>> model.predict(["9 Low Street York"])[0][1]
+        Segment(start=1, end=3, label='street')
+        """
+        self.check_parameters()
+        self._check_parted()
+        callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
+        numbered = list(enumerate(parts))
+        if not numbered:
+            raise InvalidInput("parts: got none, expected at least one; give labelled sequences")
+        before = self._before if self.warm_start else None
+        with ExitStack() as stack:
+            engine = stack.enter_context(opened(executor))
+            cutter = self._cutter
+            try:
+                self._choose_for(engine, numbered, before)
+                training, objective, seen = self._read_parts(engine, numbered, before, folder)
+                dev = X_dev, y_dev
+                self._fit(training, objective, dev, checkpoint, callbacks, None)
+            except BaseException:
+                self._cutter = cutter
+                raise
+        self._order = () if before is None else self._order
+        self._order = self._first_seen(seen.targets)
+        return self
+
+    def _check_parted(self) -> None:
+        """Raise if parameters need all of the data at once."""
+        if self.learner != "lbfgs":
+            remedy = "take it, or fit with stream=True"
+            raise InvalidInput(message("learner", self.learner, "lbfgs for fit_parts", remedy))
+        if self.order > 1 or self.patterns:
+            name = "order" if self.order > 1 else "patterns"
+            expected = "pairs of labels only in fit_parts"
+            raise InvalidInput(message(name, getattr(self, name), expected, "leave it out"))
+
+    def _choose_for(self, engine: Executor, numbered: Any, before: Fitted | None) -> None:
+        """Take the tokeniser that the spans of all parts need."""
+        if self.tokeniser != AUTO or before is not None:
+            return
+        recipe = self._recipe([], 1)
+        level, reason = max(_results(engine, work.level_of, recipe, numbered), key=lambda x: x[0])
+        self._cutter = LEVELS[level]
+        if level:
+            warnings.warn(
+                f"tokeniser: {LEVELS[level]!r} was chosen, because {reason}; segments count these "
+                f"tokens. Pass tokeniser={LEVELS[level]!r} to say so yourself",
+                stacklevel=4,
+            )
+
+    def _recipe(self, features: Any, threads: int) -> work.Recipe:
+        """Return what workers are told at first."""
+        plain = type(self)(**self.get_params() | {"verbose": False, "warm_start": False})
+        plain._cutter = self._cutter
+        return work.Recipe(uuid.uuid4().hex, plain, features, work.software(), threads)
+
+    def _features_of(self, engine: Executor, numbered: Any, before: Fitted | None) -> Any:
+        """Return the features, with what they learn from the data."""
+        X, y = work.data_of(numbered[0][1])
+        features, chunks = self._declared_for(self._paired(X, y), before)
+        check_features(self, features, "fit_parts")
+        if before is not None:
+            return features
+        own = [one for one in features if isinstance(one, SegmentFeature) and one.learns]
+        if self.standardise or not all(isinstance(one, Text) for one in own):
+            features = self._learnt(features, list(chunks))  # from the first part
+        if not own:
+            return features
+        counts: list[Counter[Any]] = []
+        for some in _results(engine, work.count_texts, self._recipe(features, 1), numbered):
+            counts = [a + b for a, b in zip(counts, some, strict=True)] if counts else some
+        learnt = iter(counts)
+        return [one.of_counts(next(learnt)) if isinstance(one, Text) else one for one in features]
+
+    def _read_parts(
+        self, engine: Executor, numbered: Any, before: Fitted | None, folder: Any
+    ) -> tuple[Training, PartedObjective, Witnesses]:
+        """Read all parts; return what learning needs, and the sequences with new labels."""
+        threads = threads_of(self.n_threads) if isinstance(engine, Here) else 1
+        features = self._features_of(engine, numbered, before)
+        recipe = self._recipe(features, threads)
+        encoder = Encoder(features) if before is None else before.encoder.copy()
+        encoder.keep_first(self.max_attributes)
+        seen, sizes, longest = Witnesses(self.outside), [], 0
+        with Stage("features", len(numbered), self.verbose) as stage:
+            for found in _results(engine, work.survey, recipe, numbered):
+                encoder.absorb(found.attributes)
+                seen.see(0, found.targets, found.lengths)
+                sizes.append((found.sequences, found.tokens))
+                longest = max(longest, found.longest)
+                stage.done(len(sizes))
+        total, tokens = (sum(each) for each in zip(*sizes, strict=True))
+        if not total:
+            raise InvalidInput("parts: got no sequences, expected at least one; give labelled ones")
+        labelling = self.coding.labelling(seen.targets, seen.lengths, before)
+        warn_of_many(len(labelling.structure.states), tokens)
+        bars = self.coding.in_training(labelling.structure)
+        bars = bars._replace(bounds=layout_bounds(bars.bounds, longest))
+        recipe = recipe.renewed(
+            attributes=encoder.state(np.arange(len(encoder), dtype=np.int32)),
+            labelling=labelling,
+            bars=bars,
+            rules=model_rules(self.constraints),
+            folder=None if folder is None else os.fspath(folder),
+            frees=folder is not None or tokens > FEW * work.BLOCK or len(numbered) > FEW,
+        )
+        work.remember(recipe, encoder, None)
+        training, recipe = self._counted(engine, numbered, recipe, encoder, before)
+        handle = engine.load(partial(work.make_shard, recipe), numbered)
+        return training, PartedObjective(engine, handle, total), seen
+
+    def _counted(
+        self,
+        engine: Executor,
+        numbered: Any,
+        recipe: work.Recipe,
+        encoder: Encoder,
+        before: Fitted | None,
+    ) -> tuple[Training, work.Recipe]:
+        """Find out which weights there are."""
+        found = work.merged_pairs(list(_results(engine, work.count, recipe, numbered)))
+        labelling, bars = recipe.labelling, recipe.bars
+        assert labelling is not None
+        assert bars is not None
+        recipe = recipe.renewed(pairs=_chosen(found, len(bars.states), float(self.min_freq)))
+        parameters = work.known_parameters(recipe._replace(rules=type(recipe.rules)()), encoder)
+        structure, near = labelling.structure, before is not None and self.warm_start == "near"
+        w0 = np.zeros(len(parameters))
+        if before is not None:
+            with few_enough():
+                parameters = merged(parameters, before, bars, encoder.attributes)
+            recipe = recipe.renewed(pairs={name: getattr(parameters, name) for name in PAIRS})
+            w0 = carried(parameters, before, structure)
+        parameters = self.coding.with_rules(parameters, labelling, recipe.rules)
+        recipe = recipe.renewed(centre=w0 if near else None)
+        work.remember(recipe, encoder, parameters)
+        none: Any = None  # each block has an objective of its own
+        known = structure, labelling.labels, labelling.scheme
+        return Training(*known, encoder, parameters, none, w0, near, recipe.rules), recipe
+
+
+def _results(engine: Executor, function: Any, recipe: work.Recipe, numbered: Any) -> Any:
+    """Yield what is found in each part; if some fail, name them once the others are done."""
+    failed = []
+    for found in engine.map(partial(work.attempted, function, recipe), numbered):
+        if isinstance(found, work.Failed):
+            failed.append(found)
+        elif not failed:
+            yield found
+    if failed:
+        shown = "; ".join(f"{one.part}: {one.problem}" for one in failed[:SHOWN])
+        more = f"; and {len(failed) - SHOWN} more" * (len(failed) > SHOWN)
+        raise InvalidInput(f"parts: {len(failed)} of {len(numbered)} cannot be read: {shown}{more}")
+
+
+def _chosen(found: work.Pairs, Y: int, least: float) -> dict[str, npt.NDArray[np.int32]]:
+    """Return the pairs that are frequent enough; attributes that are used most come first."""
+    (rows, often), (edges, edge_often), transition, start, end = found
+    totals = np.bincount(rows // Y, often) if len(rows) else np.zeros(0)
+    if least:
+        rows, edges = rows[often >= least], edges[edge_often >= least]
+    order = np.lexsort((rows, -totals[rows // Y])) if len(rows) else np.zeros(0, np.int64)
+    rows = rows[order]
+    arrays = (rows // Y, rows % Y, edges // Y**2, edges % Y**2, transition[0], start[0], end[0])
+    return {name: a.astype(np.int32) for name, a in zip(PAIRS, arrays, strict=True)}

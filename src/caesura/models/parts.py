@@ -1,0 +1,355 @@
+"""A corpus in parts: what is sent to those who work on a part, and what they do.
+
+::
+
+    level_of     part -> the tokeniser that its spans need
+    survey       part -> its attributes and labels       }  merged: all attributes, all states
+    count        part -> attributes seen with labels     }  merged: all weights
+    make_shard   part -> blocks of encoded sequences, which stay where they are
+    evaluate     shard, weights -> loss and gradient     }  added up along a tree
+
+A part is the name of a corpus file, documents with segments, a pair of X and y, or a function that
+returns one of these.  A shard is made anew from its part whenever it is lost.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from caesura import _kernels, corpora
+from caesura.documents import Document
+from caesura.documents.fitting import Fitting
+from caesura.encoding import Encoder
+from caesura.errors import CaesuraError, InvalidInput
+from caesura.executors import total
+from caesura.features.batch import Batch, Words
+from caesura.features.dictionary import Text
+from caesura.models.choosing import look_at
+from caesura.models.compact import PAIRS
+from caesura.models.examples import examples_of
+from caesura.models.fitted import Labelling, Structure
+from caesura.models.margin import set_loss
+from caesura.models.objective import Corpora
+from caesura.models.reading import labelled, paired
+from caesura.models.rules import Rules
+from caesura.models.streaming import Block, Witnesses, blocks
+from caesura.models.targets import Target, known_segments
+from caesura.models.training import Examples, Training, objective_of, parameters_of
+
+if TYPE_CHECKING:
+    from caesura.models.model import Model
+
+__all__ = [
+    "Failed",
+    "Pairs",
+    "Recipe",
+    "Shard",
+    "Survey",
+    "attempted",
+    "chunks_of",
+    "count",
+    "count_texts",
+    "data_of",
+    "evaluate",
+    "known_parameters",
+    "level_of",
+    "make_shard",
+    "merged_pairs",
+    "name_of_part",
+    "remember",
+    "software",
+    "survey",
+]
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Pairs = list[tuple[Longs, Floats]]  # keys of weights, sorted, and how often they were seen
+BLOCK = 250_000  # tokens that are encoded together
+
+
+class Recipe(NamedTuple):
+    """What is sent to workers."""
+
+    key: str  # of what a process remembers of it
+    model: Model  # its parameters; it is not fitted
+    features: Any
+    software: tuple[str, ...]  # of the driver
+    threads: int  # of the kernels, in one evaluation
+    folder: str | None = None  # for memory-mapped files
+    frees: bool = False  # whether evaluations keep no memory for the next one
+    attributes: Mapping[str, npt.NDArray[Any]] | None = None  # all that are known
+    labelling: Labelling | None = None
+    bars: Structure | None = None  # in training
+    pairs: Mapping[str, npt.NDArray[Any]] | None = None  # which weights there are
+    rules: Rules = Rules()
+    centre: Floats | None = None  # where penalties count from
+
+    def renewed(self, **changes: Any) -> Recipe:
+        """Return it with more of it known."""
+        return self._replace(key=uuid.uuid4().hex, **changes)
+
+
+def software() -> tuple[str, ...]:
+    """Return what must be the same on all machines: versions, and the kernels' instructions."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    version = importlib.metadata.version("caesura")
+    return (f"caesura {version}", f"Python {python}", f"{_kernels.name()} kernels")
+
+
+def _check_software(recipe: Recipe) -> None:
+    here = software()
+    if here != recipe.software:
+        raise InvalidInput(
+            f"executor: got a worker with {', '.join(here)}, expected {', '.join(recipe.software)}"
+            ", as on the driver; install the same versions, and set CAESURA_KERNELS=plain "
+            "everywhere if not all machines have AVX2"
+        )
+
+
+class Failed(NamedTuple):
+    """A part that could not be worked on."""
+
+    part: str
+    problem: str
+
+
+def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
+    """Return what some work on a part finds, or why it failed: the others must not."""
+    number, part = numbered
+    try:
+        _check_software(recipe)
+        return work(recipe, part)
+    except Exception as error:
+        said = str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
+        return Failed(name_of_part(number, part), said)
+
+
+def name_of_part(number: int, part: Any) -> str:
+    """Return what errors call a part."""
+    name = part if isinstance(part, str | os.PathLike) else getattr(part, "name", None)
+    return f"parts[{number}]" + (f" ({os.fspath(name)})" if name is not None else "")
+
+
+def data_of(part: Any) -> tuple[Any, Any]:
+    """Return X and y of a part."""
+    if callable(part):
+        part = part()
+    if isinstance(part, str | os.PathLike):
+        return corpora.read(part), None
+    if isinstance(part, tuple) and len(part) == 2 and not isinstance(part[0], Document):
+        return part
+    return part, None
+
+
+def chunks_of(recipe: Recipe, part: Any) -> Iterator[tuple[int, list[Document], list[Target]]]:
+    """Read a part."""
+    cutter = recipe.model.tokeniser_
+    return labelled(paired(*data_of(part), tokeniser=cutter), cutter)
+
+
+def level_of(recipe: Recipe, part: Any) -> tuple[int, str]:
+    """Return the tokeniser that the spans of a part need, and why."""
+    fitting = Fitting()
+    look_at(data_of(part)[0], fitting)
+    return fitting.level, fitting.reason
+
+
+def count_texts(recipe: Recipe, part: Any) -> list[Counter[tuple[str, ...]]]:
+    """Return how often the segments of a part have which text, for features that learn that."""
+    data = list(chunks_of(recipe, part))
+    targets = [target for _, _, some in data for target in some]
+    segments = known_segments(targets, recipe.model.outside)
+    batch = Batch([document for _, some, _ in data for document in some], Words())
+    texts = [feature for feature in recipe.features if isinstance(feature, Text)]
+    return [feature.counts(batch, segments) for feature in texts]
+
+
+class Survey(NamedTuple):
+    """What a part contains."""
+
+    sequences: int
+    tokens: int
+    longest: int
+    attributes: dict[str, npt.NDArray[Any]]
+    targets: list[Target]  # those that say something new about labels
+    lengths: list[int]
+    numbers: list[int]  # of their sequences
+
+
+def survey(recipe: Recipe, part: Any) -> Survey:
+    """Return the attributes and labels of a part."""
+    encoder = Encoder(recipe.features)
+    encoder.keep_first(recipe.model.max_attributes)
+    seen = Witnesses(recipe.model.outside)
+    sequences = tokens = longest = 0
+    for first, documents, targets in chunks_of(recipe, part):
+        encoder.encode(documents, True, None, first)
+        lengths = [*map(len, documents)]
+        seen.see(first, targets, lengths)
+        sequences, tokens = sequences + len(lengths), tokens + sum(lengths)
+        longest = max(longest, *lengths)
+    state = encoder.state(np.arange(len(encoder), dtype=np.int32))
+    return Survey(sequences, tokens, longest, state, seen.targets, seen.lengths, seen.numbers)
+
+
+# ---- what a process remembers --------------------------------------------------------------------
+
+_remembered: dict[str, tuple[Encoder, _kernels.Parameters | None]] = {}
+
+
+def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters | None) -> None:
+    """Keep what was made from a recipe, and nothing of those before it."""
+    _remembered.clear()
+    _remembered[recipe.key] = encoder, parameters
+
+
+def _prepared(recipe: Recipe) -> tuple[Encoder, Any]:
+    """Return the encoder, and the weights where they are known."""
+    if recipe.key not in _remembered:
+        assert recipe.attributes is not None
+        encoder = Encoder(recipe.features)
+        encoder.restore(recipe.attributes)
+        parameters = None if recipe.pairs is None else known_parameters(recipe, encoder)
+        remember(recipe, encoder, parameters)
+        return encoder, parameters
+    return _remembered[recipe.key]
+
+
+def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
+    """Return the weights that a recipe names."""
+    assert recipe.bars is not None
+    assert recipe.labelling is not None
+    assert recipe.pairs is not None
+    parameters = _kernels.Parameters.restore(
+        len(recipe.bars.states),
+        encoder.attributes,
+        *recipe.bars[1:],
+        **{name: recipe.pairs[name] for name in PAIRS},
+        patterns=[],
+        n_plain=0,
+    )
+    return recipe.model.coding.with_rules(parameters, recipe.labelling, recipe.rules)
+
+
+# ---- which weights there are ---------------------------------------------------------------------
+
+
+def _examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
+    assert recipe.labelling is not None
+    weight = np.ones(len(block.targets))
+    some = (block.corpus, block.targets, recipe.labelling, weight, block.first)
+    return examples_of(recipe.model, encoder, *some)
+
+
+def count(recipe: Recipe, part: Any) -> Pairs:
+    """Return which attributes a part has with which labels, and how often."""
+    encoder, _ = _prepared(recipe)
+    found: list[Pairs] = []
+    # what is rare here may be frequent elsewhere
+    everything = type(recipe.model)(**recipe.model.get_params() | {"min_freq": 0.0})
+    for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
+        assert recipe.bars is not None
+        examples = _examples(recipe, encoder, block)
+        found.append(
+            _pairs(parameters_of(everything, recipe.bars, examples, []), len(recipe.bars.states))
+        )
+    return merged_pairs(found)
+
+
+def _pairs(p: _kernels.Parameters, Y: int) -> Pairs:
+    """Return the keys of all weights."""
+    rows = p.attribute.astype(np.int64) * Y + p.label
+    edges = p.edge_attribute.astype(np.int64) * Y * Y + p.edge_pair
+    found: Pairs = []
+    for keys, often in ((rows, p.frequency), (edges, p.edge_frequency)):
+        order = np.argsort(keys)
+        found.append((keys[order], often[order]))
+    for more in (p.transition, p.start, p.end):
+        found.append((np.sort(more).astype(np.int64), np.full(len(more), np.inf)))
+    return found
+
+
+def merged_pairs(many: Sequence[Pairs]) -> Pairs:
+    """Return all keys, and how often they were seen, summed in the order of the parts."""
+    if not many:
+        none = np.zeros(0, np.int64), np.zeros(0)
+        return [none] * 5
+    out: Pairs = []
+    for some in zip(*many, strict=True):
+        keys, places = np.unique(np.concatenate([k for k, _ in some]), return_inverse=True)
+        often = np.bincount(places, np.concatenate([f for _, f in some]), len(keys))
+        out.append((keys, often.astype(np.float64)))
+    return out
+
+
+# ---- the objective -------------------------------------------------------------------------------
+
+
+class Shard:
+    """The encoded sequences of a part.
+
+    It is sent as its description, and made again where it arrives.
+    """
+
+    def __init__(self, recipe: Recipe, numbered: tuple[int, Any]) -> None:
+        self.recipe, self.numbered = recipe, numbered
+        made = list(_blocks(recipe, numbered[1]))
+        self.blocks = [block for block, _ in made]
+        self._bytes = sum(size for _, size in made)
+
+    def __reduce__(self) -> Any:
+        return make_shard, (self.recipe, self.numbered)
+
+    def __sizeof__(self) -> int:
+        return self._bytes  # engines that weigh what to move leave it where it is
+
+
+def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
+    """Yield the objectives of the blocks of a part, and about how many bytes they have."""
+    encoder, parameters = _prepared(recipe)
+    assert recipe.bars is not None
+    assert recipe.labelling is not None
+    for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
+        examples = _examples(recipe, encoder, block)
+        made = objective_of(
+            recipe.model, recipe.labelling, examples, parameters, recipe.bars, recipe.folder
+        )
+        known = recipe.labelling[:3]
+        none: Any = None
+        set_loss(recipe.model, Training(*known, encoder, parameters, made, none))
+        objective = Corpora(made, recipe.threads, centre=recipe.centre, first=block.first)
+        yield objective, 8 * block.corpus.n_attributes
+
+
+def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:
+    """Encode a part."""
+    _check_software(recipe)
+    return Shard(recipe, numbered)
+
+
+def evaluate(shard: Shard, at: tuple[Floats, bool]) -> tuple[float, Floats]:
+    """Return the loss and the gradient of a shard at weights, perhaps in single precision."""
+    w, single = at
+
+    def value(block: Corpora) -> tuple[float, Floats]:
+        found = (block.in_single() if single else block)(w)
+        if shard.recipe.frees:
+            block.release()
+        return found
+
+    try:
+        if not shard.blocks:
+            return 0.0, np.zeros_like(w)
+        loss, gradient = total(map(value, shard.blocks))
+        return float(loss), gradient
+    except InvalidInput as error:
+        raise InvalidInput(f"{name_of_part(*shard.numbered)}: {error}") from None

@@ -1,0 +1,23 @@
+"""Work on many parts at once: processes of this machine, or a Dask or Ray cluster.
+
+Models learn from parts with `fit_parts`; here are the executors, and bulk segmentation.
+"""
+
+from caesura.executors import Executor, Here, Processes, Tree, added, opened, total
+from caesura.scale.batches import SegmentBatches, segment_batches
+from caesura.scale.bulk import Manifest, Part, segment_files
+
+__all__ = [
+    "Executor",
+    "Here",
+    "Manifest",
+    "Part",
+    "Processes",
+    "SegmentBatches",
+    "Tree",
+    "added",
+    "opened",
+    "segment_batches",
+    "segment_files",
+    "total",
+]

@@ -1,0 +1,296 @@
+"""Training on parts: the same bits for every executor, and after workers were killed."""
+
+import contextlib
+import itertools
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import caesura
+from caesura import ChainCRF, InvalidInput, SemiCRF, corpora
+from caesura.demo.citations import citations
+from caesura.errors import CaesuraError
+from caesura.executors import Here, Processes, opened, total
+from caesura.executors.tree import Tree, subtrees
+from caesura.features import word
+from caesura.models import parts as work
+
+FEATURES = [word[0], word[-1], word[0] & word[1]]
+SETTINGS: dict[str, Any] = {"features": FEATURES, "c2": 0.1, "max_iterations": 12}
+
+
+@pytest.fixture(scope="module")
+def documents() -> list[caesura.Document]:
+    return citations(60, seed=3)
+
+
+@pytest.fixture(scope="module")
+def parts(documents: list[caesura.Document]) -> list[list[caesura.Document]]:
+    return [documents[k : k + 13] for k in range(0, 60, 13)]
+
+
+@pytest.fixture(scope="module")
+def expected(parts: list[list[caesura.Document]]) -> SemiCRF:
+    return SemiCRF(**SETTINGS).fit_parts(parts)
+
+
+def same(a: Any, b: Any) -> bool:
+    return bool(a.weights_.tobytes() == b.weights_.tobytes())
+
+
+# -- the tree --------------------------------------------------------------------------------------
+
+
+def by_levels(values: list[float]) -> float:
+    """Add neighbours, level by level."""
+    while len(values) > 1:
+        pairs = [a + b for a, b in zip(values[::2], values[1::2], strict=False)]
+        values = pairs + values[len(values) & ~1 :]
+    return values[0]
+
+
+@given(
+    values=st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40),
+    cuts=st.sets(st.integers(1, 40)),
+)
+def test_totals_do_not_depend_on_who_adds(values: list[float], cuts: set[int]) -> None:
+    n = len(values)
+    bounds = [0, *sorted(cut for cut in cuts if cut < n), n]
+    tree = Tree()
+    for first, last in itertools.pairwise(bounds):
+        for begin, size in subtrees(first, last):
+            tree.push(total(values[begin : begin + size]), size)
+    assert tree.total() == total(values) == by_levels(values)
+
+
+# -- exactness -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [SemiCRF, ChainCRF])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({}, {"min_freq": 2.0}, {"class_weight": {"title": 2.0}}, {"max_attributes": 150}),
+        {"features": None, "c2": 1.0},
+    ],
+)
+def test_parts_have_the_optimum_of_the_whole(
+    kind: Any, settings: dict[str, Any], documents: Any, parts: Any
+) -> None:
+    exact = {"features": FEATURES, "c2": 0.1, "epsilon": 1e-9, "delta": 0.0} | settings
+    whole = kind(**exact).fit(documents)
+    parted = kind(**exact).fit_parts(parts)
+    assert parted.n_features_ == whole.n_features_
+    objective = whole.history_[-1].objective
+    assert parted.history_[-1].objective == pytest.approx(objective, rel=1e-8)
+    assert parted.labels_ == whole.labels_
+    assert parted.predict(documents[:5]) == whole.predict(documents[:5])
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+def test_processes_have_the_same_bits(workers: int, parts: Any, expected: SemiCRF) -> None:
+    assert same(SemiCRF(**SETTINGS).fit_parts(parts, executor=workers), expected)
+
+
+def test_mapped_parts_have_the_same_bits(parts: Any, expected: SemiCRF, tmp_path: Path) -> None:
+    assert same(SemiCRF(**SETTINGS).fit_parts(parts, folder=tmp_path), expected)
+    assert not list(tmp_path.iterdir())
+
+
+def test_own_executor_and_own_parts(documents: Any, parts: Any, expected: SemiCRF) -> None:
+    class Counting(Here):
+        calls = 0
+
+        def map_reduce(self, handle: Any, function: Any, w: Any) -> Any:
+            self.calls += 1
+            return super().map_reduce(handle, function, w)
+
+    mine = Counting()
+    given: list[Any] = [partial(list, part) for part in parts]
+    given[0] = ([d.tokens for d in parts[0]], [list(d.segments) for d in parts[0]])
+    assert same(SemiCRF(**SETTINGS).fit_parts(given, executor=mine), expected)
+    assert mine.calls > 10
+
+
+def test_mixed_precision_and_warm_starts(documents: Any, parts: Any) -> None:
+    mixed = SETTINGS | {"precision": "mixed"}
+    local = SemiCRF(**mixed).fit_parts(parts)
+    remote = SemiCRF(**mixed).fit_parts(parts, executor=2)
+    assert same(local, remote)
+    assert {one.precision for one in local.history_} >= {"single"}
+    for way in (True, "near"):
+        warm: list[SemiCRF] = []
+        for executor in (None, 2):
+            model = SemiCRF(**SETTINGS, warm_start=way).fit_parts(parts[:2])
+            warm.append(model.fit_parts(parts, executor=executor))
+        assert same(*warm)
+
+
+# -- workers that die ------------------------------------------------------------------------------
+
+
+class Kills:
+    """Kill some processes during an iteration."""
+
+    def __init__(self, pids: Any, *iterations: int) -> None:
+        self.pids, self.iterations, self.killed = pids, iterations, 0
+
+    def __call__(self, progress: Any) -> None:
+        if progress.iteration in self.iterations:
+            for pid in self.pids():
+                threading.Timer(0.001, self.kill, (pid,)).start()
+
+    def kill(self, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):  # then it does not count
+            os.kill(pid, signal.SIGKILL)
+            self.killed += 1
+
+
+def test_killed_processes(parts: Any, expected: SemiCRF) -> None:
+    executor = Processes(2)
+
+    def first() -> list[int]:
+        return [executor._open[0].process.pid or 0]
+
+    kills = Kills(first, 3, 7)
+    model = SemiCRF(**SETTINGS).fit_parts(parts, executor=executor, callbacks=[kills])
+    executor.close()
+    assert kills.killed == 2
+    assert same(model, expected)
+
+
+def _dies_once(flag: Path, item: int) -> int:
+    if item == 3 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item * item
+
+
+def _dies(item: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_map_goes_on_after_a_death(tmp_path: Path) -> None:
+    with opened(2) as executor:
+        found = list(executor.map(partial(_dies_once, tmp_path / "flag"), range(8)))
+    assert found == [k * k for k in range(8)]
+
+
+def test_a_task_that_kills_its_workers_is_given_up() -> None:
+    with opened(1) as executor, pytest.raises(CaesuraError, match="died 5 times"):
+        list(executor.map(_dies, [0]))
+
+
+def test_the_driver_goes_on_from_its_checkpoint(
+    parts: Any, expected: SemiCRF, tmp_path: Path
+) -> None:
+    def stop(progress: Any) -> None:
+        if progress.iteration == 5:
+            raise KeyboardInterrupt
+
+    place = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        SemiCRF(**SETTINGS).fit_parts(parts, checkpoint=place, callbacks=[stop])
+    assert same(SemiCRF(**SETTINGS).fit_parts(parts, 2, checkpoint=place), expected)
+
+
+# -- Dask ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    import distributed as dask
+
+    distributed: Any = dask
+
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    local = distributed.LocalCluster(**settings, silence_logs=50)
+    with local as cluster, distributed.Client(cluster) as made:
+        yield made
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_has_the_same_bits_and_survives_kills(
+    parts: Any, expected: SemiCRF, client: Any
+) -> None:
+    def one() -> list[int]:
+        return list(client.run(os.getpid).values())[:1]
+
+    def every() -> list[int]:
+        return list(client.run(os.getpid).values())
+
+    assert same(SemiCRF(**SETTINGS).fit_parts(parts, executor=client), expected)
+    for kills in (Kills(one, 3, 7), Kills(every, 5)):
+        model = SemiCRF(**SETTINGS).fit_parts(parts, executor=client, callbacks=[kills])
+        assert kills.killed == 2
+        assert same(model, expected)
+
+
+# -- Ray -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_ray_has_the_same_bits_and_survives_kills(parts: Any, expected: SemiCRF) -> None:
+    import psutil
+    import ray
+
+    def actor() -> list[int]:
+        mine = psutil.Process().children(recursive=True)
+        return [one.pid for one in mine if "_Worker" in " ".join(one.cmdline())][:1]
+
+    kills = Kills(actor, 3, 7)
+    try:
+        model = SemiCRF(**SETTINGS).fit_parts(parts, executor="ray", callbacks=[kills])
+        mine = psutil.Process().children(recursive=True)
+        found = [one for process in mine for one in process.net_connections("tcp")]
+    finally:
+        ray.shutdown()
+    assert kills.killed == 2
+    assert same(model, expected)
+    heard = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
+    assert heard
+    assert heard <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
+# -- what is wrong ---------------------------------------------------------------------------------
+
+
+def test_bad_parts_are_named_and_others_finish(parts: Any, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    corpora.write_jsonl(good, parts[0])
+    bad.write_text("{no json\n")
+    with pytest.raises(InvalidInput, match=r"2 of 3 .*parts\[1\] .*bad\.jsonl.*parts\[2\]"):
+        SemiCRF(**SETTINGS).fit_parts([good, bad, tmp_path / "none.jsonl"])
+
+
+def test_other_software_is_named(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = [("caesura 9", "Python 3.11", "plain kernels")]
+    here = work.software
+
+    def other() -> tuple[str, ...]:
+        return made.pop() if made else here()
+
+    monkeypatch.setattr(work, "software", other)
+    with pytest.raises(InvalidInput, match=r"expected caesura 9, .*CAESURA_KERNELS=plain"):
+        SemiCRF(**SETTINGS | {"tokeniser": "words"}).fit_parts(parts)
+
+
+def test_what_parts_cannot_do() -> None:
+    with pytest.raises(InvalidInput, match="parts: got none"):
+        SemiCRF().fit_parts([])
+    with pytest.raises(InvalidInput, match=r"learner: got 'sgd', expected lbfgs for fit_parts"):
+        SemiCRF(learner="sgd").fit_parts([["a"]])
+    with pytest.raises(InvalidInput, match="order: got 2, expected pairs of labels only"):
+        SemiCRF(order=2).fit_parts([["a"]])
+    with pytest.raises(InvalidInput, match="executor: got 'spark', expected None, a number"):
+        SemiCRF().fit_parts([["a"]], executor="spark")
+    with pytest.raises(InvalidInput, match="executor: got 0"):
+        SemiCRF().fit_parts([["a"]], executor=0)

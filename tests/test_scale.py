@@ -1,0 +1,159 @@
+"""Bulk segmentation: nothing lost, nothing twice, whatever dies."""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from caesura import InvalidInput, SemiCRF, corpora, scale
+from caesura.demo import addresses
+from caesura.executors import Processes
+from caesura.features import word
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("model") / "addresses.model"
+    settings: dict[str, Any] = {"features": [word[0], word[-1]], "max_iterations": 8}
+    SemiCRF(**settings).fit(addresses(40, seed=1)).save(place)
+    return place
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    texts = [document.text or "" for document in addresses(600, seed=5)]
+    made = []
+    for k in range(6):
+        path = tmp_path / f"in{k}.txt"
+        path.write_text("".join(f"{text}\n" for text in texts[100 * k : 100 * (k + 1)]))
+        made.append(path)
+    return made
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the parts without what says when they were made."""
+    found = sorted(folder.glob("*.jsonl"))
+    return {path.name: path.read_bytes() for path in found}
+
+
+@pytest.mark.parametrize("executor", [None, 2])
+def test_parts_are_made_once(model: Path, files: list[Path], tmp_path: Path, executor: Any) -> None:
+    out = tmp_path / "out"
+    first = scale.segment_files(model, files, out, executor=executor)
+    assert first.sequences == 600
+    assert not first.failed
+    rows = [document for path in files for document in corpora.read(out / f"{path.name}.jsonl")]
+    texts = [line for path in files for line in path.read_text().splitlines()]
+    assert [row.text for row in rows] == texts
+    said = json.loads((out / "manifest.json").read_text())
+    assert said["sequences"] == 600
+    assert said["segments"] == sum(len(row.segments or ()) for row in rows) > 600
+    before = {path: path.stat().st_mtime_ns for path in out.glob("*.jsonl")}
+    again = scale.segment_files(model, files, out, executor=executor)
+    assert all(part.skipped for part in again.parts)
+    assert before == {path: path.stat().st_mtime_ns for path in out.glob("*.jsonl")}
+    files[2].write_text("1 New Street York\n")
+    third = scale.segment_files(model, files, out, executor=executor)
+    assert [part.skipped for part in third.parts] == [True, True, False, True, True, True]
+    assert third.sequences == 501
+
+
+def test_bad_records_and_bad_files(model: Path, tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    rows = [json.dumps({"text": f"{k} High Street York"}) for k in range(40)]
+    good.write_text("\n".join(rows) + "\n")
+    bad.write_text("\n".join([*rows[:3], "{no json", *rows[3:5], *['["x"]'] * 25]) + "\n")
+    names = [good, bad, tmp_path / "none.jsonl"]
+    made = scale.segment_files(model, names, tmp_path / "out")
+    assert [part.sequences for part in made.parts] == [40, 5, 0]
+    assert [part.quarantined for part in made.parts] == [0, 26, 0]
+    assert [part.input for part in made.failed] == [str(names[2])]
+    assert "No such file" in (made.failed[0].failure or "")
+    kept = (tmp_path / "out" / "bad.jsonl.jsonl.bad.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in kept]
+    assert len(found) == 26
+    assert (found[0]["line"], found[0]["record"]) == (4, "{no json")
+    assert "line 4" in found[0]["error"]
+    bad.write_text("\n".join(rows[:5]) + "\n")
+    names[2].write_text(rows[0] + "\n")
+    mended = scale.segment_files(model, names, tmp_path / "out")
+    assert (mended.sequences, mended.failed) == (46, ())
+    assert not (tmp_path / "out" / "bad.jsonl.jsonl.bad.jsonl").exists()
+
+
+def test_killed_workers_lose_and_double_nothing(
+    model: Path, files: list[Path], tmp_path: Path
+) -> None:
+    for path in files:
+        path.write_text(path.read_text() * 40)
+    scale.segment_files(model, files, tmp_path / "expected")
+    executor, out, killed = Processes(2), tmp_path / "out", []
+
+    def kill() -> None:
+        while not (out.exists() and any(out.glob("*.jsonl"))):
+            time.sleep(0.001)
+        for worker in executor._open:  # in the middle of their next parts
+            os.kill(worker.process.pid or 0, signal.SIGKILL)
+            killed.append(len(content(out)))
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    made = scale.segment_files(model, files, out, executor=executor)
+    killer.join()
+    assert len(killed) == 2
+    assert max(killed) < len(files)
+    assert not made.failed
+    assert content(out) == content(tmp_path / "expected")
+
+
+def test_what_is_wrong(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="paths: got none"):
+        scale.segment_files(model, [], tmp_path)
+    with pytest.raises(InvalidInput, match="expected files with different names"):
+        scale.segment_files(model, ["a/x.txt", "b/x.txt"], tmp_path)
+    with pytest.raises(InvalidInput, match="to: got 'doc'"):
+        scale.segment_files(model, ["x.txt"], tmp_path, to="doc")
+
+
+# -- batches ---------------------------------------------------------------------------------------
+
+
+def test_batches_of_every_kind(model: Path) -> None:
+    import pandas as pd
+
+    add = scale.segment_batches(str(model))
+    text = "12 High Street Leeds"
+    table = pa.table({"id": [1, 2], "text": [text, None]})
+    found = add(table)
+    assert found.column_names == ["id", "text", "segments"]
+    rows = found.column("segments").to_pylist()
+    assert rows[1] is None
+    assert rows[0]
+    assert all(text[one["start"] : one["end"]] == one["text"] for one in rows[0])
+    [batch] = table.to_batches()
+    assert add(batch).column("segments").to_pylist() == rows
+    assert [one.column("segments").to_pylist() for one in add(iter([batch, batch]))] == [rows, rows]
+    frame = add(pd.DataFrame({"text": [text, None]}))
+    assert frame["segments"].tolist() == rows
+    assert add(table.slice(0, 0)).num_rows == 0
+    with pytest.raises(InvalidInput, match="text: got 'title', expected one of the columns"):
+        scale.segment_batches(str(model), text="title")(table)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dask_partitions(model: Path) -> None:
+    import dask.dataframe as frames
+    import pandas as pd
+
+    frame = pd.DataFrame({"text": ["12 High Street Leeds", "7 Park Lane York"] * 3})
+    add = scale.segment_batches(str(model))
+    meta = frame.assign(segments=[[]] * 6).iloc[:0]
+    dd: Any = frames
+    found = dd.from_pandas(frame, npartitions=2).map_partitions(add, meta=meta)
+    assert found.compute(scheduler="sync")["segments"].map(len).min() > 0
