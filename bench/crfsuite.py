@@ -30,7 +30,6 @@ import caesura
 from caesura.compat import Tagger
 from caesura.features import attributes
 from caesura.learning import LBFGS, SGD, minimise
-from caesura.models.fitted import Fitted
 from caesura.models.training import Corpora, Training
 
 Bags = list[list[list[str]]]
@@ -371,6 +370,8 @@ def predictions(
     fitted = model._known
     w = weights_of(path, fitted)  # type: ignore[arg-type]
     mapped = caesura.ChainCRF(**OPTIONS)
+    from caesura.models.fitted import Fitted  # builds.py reads this file with old builds, too
+
     mapped._fitted = Fitted.of(fitted[:3], fitted.encoder, fitted.parameters, w, fitted.rules)
     same = mapped.predict_tags(X, scheme=None)
     tokens = sum(map(len, y))
