@@ -33,15 +33,21 @@ from caesura.neural import NeuralSegmenter, segmenter
 
 WIDTH = {"wnut17": 8, "ncbi_disease": 10}  # longest segment, but for the chain
 SIZE = 384  # of the vectors
+SUM, ENDS = {"representation": "sum"}, {"representation": "sum_ends"}  # of segments
 MODELS: dict[str, dict[str, Any]] = {
     "chain": {"model": "chain"},
-    "semi-CRF": {"model": "semi", "outside_length": None},
-    "semi-CRF, unit null": {"model": "semi"},
-    "filtered": {"model": "filtered"},
-    "filtered, no global loss": {"model": "filtered", "global_loss": False},
-    "filtered, no transitions": {"model": "filtered", "transitions": False},
+    "semi-CRF": {"model": "semi", "outside_length": None} | SUM,
+    "semi-CRF, unit null": {"model": "semi"} | SUM,
+    "filtered": {"model": "filtered"} | SUM,
+    "filtered, no global loss": {"model": "filtered", "global_loss": False} | SUM,
+    "filtered, no transitions": {"model": "filtered", "transitions": False} | SUM,
+    "semi-CRF, ends": {"model": "semi", "outside_length": None} | ENDS,
+    "semi-CRF, unit null, ends": {"model": "semi"} | ENDS,
+    "filtered, ends": {"model": "filtered"} | ENDS,
+    "filtered, no global loss, ends": {"model": "filtered", "global_loss": False} | ENDS,
+    "filtered, no transitions, ends": {"model": "filtered", "transitions": False} | ENDS,
 }
-TABLE = list(MODELS)[:5]
+TABLE = list(MODELS)
 COMMON: dict[str, Any] = {
     "word_size": 0,
     "character_size": 0,
@@ -95,6 +101,7 @@ def fitting(documents: Documents, longest: int) -> Documents:
 
 def plan(name: str) -> list[dict[str, Any]]:
     """Return the runs of a part: task, regime, model and seed of each."""
+    both = ("chain", "semi-CRF, unit null, ends")
     every = {
         "frozen": [*product((0, 1, 2), ("wnut17", "ncbi_disease"), MODELS)],
         "tuned": [
@@ -102,10 +109,8 @@ def plan(name: str) -> list[dict[str, Any]]:
             *product((1, 2), ("wnut17",), TABLE),
         ],
         "features": [*product((0,), ("wnut17", "ncbi_disease"), ("chain", "semi-CRF, unit null"))],
-        "joint": [*product((0,), ("ncbi_disease", "wnut17"), ("chain", "semi-CRF, unit null"))],
-        "joint tuned": [
-            *product((0,), ("ncbi_disease", "wnut17"), ("chain", "semi-CRF, unit null"))
-        ],
+        "joint": [*product((0,), ("ncbi_disease", "wnut17"), both)],
+        "joint tuned": [*product((0,), ("ncbi_disease", "wnut17"), both)],
     }
     return [
         {"task": task, "regime": name, "model": model, "seed": seed}

@@ -32,6 +32,10 @@ LONG = {
         p = caesura.Potentials(20_000, 3, max_length=20_000)
         ask = lambda: caesura.marginals(p, method="bounded")
     """,
+    "chain": """
+        p = caesura.Potentials(10_000, 1000, max_length=1)
+        ask = lambda: caesura.marginals(p)
+    """,
     "many": """
         p = [caesura.Potentials(4000, 20, max_length=4000) for _ in range(40)]
         ask = lambda: caesura.log_partition(p, method="bounded", n_threads=2)

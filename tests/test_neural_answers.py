@@ -142,7 +142,8 @@ def test_a_filtered_model_keeps_rules(wide: NeuralSegmenter, rules: dict[str, An
 def wide() -> NeuralSegmenter:
     """Return a filtered model whose filter is drawn, so that it keeps spans of both labels."""
     some = [features.word, features.word[-1]]
-    model = NeuralSegmenter("filtered", features=some, max_length=3, **SMALL).fit(X, Y)
+    chosen: dict[str, Any] = {"representation": "sum", "max_length": 3} | SMALL
+    model = NeuralSegmenter("filtered", features=some, **chosen).fit(X, Y)
     layer: Any = model.fitted_network().head.layer
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():

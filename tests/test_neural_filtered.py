@@ -411,6 +411,24 @@ def test_sums_by_prefix_sums_and_maxima_equal_the_direct_ones() -> None:
                 assert torch.allclose(found[:, t, k], ask(states[:, t : t + k + 1], 1))
 
 
+def test_sums_with_ends_equal_the_direct_ones() -> None:
+    torch.manual_seed(0)
+    made, T, K = FilteredSemiCRF(3, 2, 4, "sum_ends").double(), 6, 4
+    states, spans = torch.randn(2, T, 3, dtype=torch.float64), made.representation
+    vectors, (local, path) = spans(states), made.span_scores(states)
+    scored = made.scored(states)
+    assert torch.allclose(scored[0], local)
+    for t, k in np.ndindex(T, K):
+        if t + k < T:
+            first, last = spans.first(states[:, t]), spans.last(states[:, t + k])
+            own = states[:, t : t + k + 1].sum(1) + first + last + spans.width.weight[k]
+            assert torch.allclose(vectors[:, t, k], own)
+            assert torch.allclose(local[:, t, k], made.local(own))
+            assert torch.allclose(path[:, t, k], made.path(own))
+            rows = np.array([(b, t, t + k + 1, y) for b in range(2) for y in range(2)])
+            assert torch.allclose(scored[1].at(rows).reshape(2, 2), made.path(own))
+
+
 def test_mean_and_shared_convolutions_equal_the_direct_ones() -> None:
     torch.manual_seed(0)
     states = torch.randn(1, 5, 3)

@@ -292,6 +292,14 @@ def test_marginals_entropy_and_paths_equal_the_reference(case: Case, data: Any) 
             assert found.shape == case.scores.shape
             for b, (n, m) in enumerate(zip(case.lengths, reference, strict=True)):
                 assert close(found[b, :n].detach().numpy(), m.tokens, case.near)
+        if case.kind == "semi":
+            for b, (n, m) in enumerate(zip(case.lengths, reference, strict=True)):
+                for t, k, y in np.ndindex(*found.shape[1:]):
+                    own = m.segment(t, t + k + 1, y) if t + k < n else 0.0
+                    assert close(found[b, t, k, y].item(), own, case.near)
+        if case.kind == "overlapping":
+            for b, (n, m) in enumerate(zip(case.lengths, reference, strict=True)):
+                assert close(found.tokens[b, :n].detach().numpy(), m.tokens, case.near)
         if case.kind == "overlapping" and "spans" in case.parts:
             places = case.parts["spans"][0].tolist()
             expected = [reference[b].segment(s, e, y) for b, s, e, y in places]
@@ -382,6 +390,14 @@ def test_shapes_on_the_meta_device() -> None:
         assert found.device.type == "meta"
         (grad,) = torch.autograd.grad(found.sum(), scores)
         assert grad.shape == scores.shape
+        gold = [[(t, t + 1, 0) for t in range(n)] for n in (5, 2)]
+        assert layer(scores, [5, 2], gold).shape == ()
+        likely = layer.marginals(scores, [5, 2])
+        assert getattr(likely, "tokens", likely).shape == scores.shape
+        assert layer.entropy(scores, [5, 2], {"boundaries": [1]}).shape == (2,)
+        for question in (layer.decode, layer.n_best, layer.sample):
+            with pytest.raises(InvalidInput, match="scores: got 'the device meta'"):
+                question(scores, [5, 2])
 
 
 def test_half_precision_is_widened() -> None:

@@ -188,7 +188,6 @@ void caesura::bind_graph(nb::module_& m) {
       .def("__init__", &make_graph, "length"_a, "n_labels"_a, "rule"_a, "spans"_a, "scores"_a,
            "transition"_a, "start"_a, "end"_a, "arcs"_a, "arc_scores"_a)
       .def_prop_ro("broken_arc", &OwnedSpanGraph::broken_arc)
-      .def_prop_ro("invalid_score", &OwnedSpanGraph::invalid_score)
       .def("score", &OwnedSpanGraph::score, "path"_a)
       .def("log_partition",
            [](const OwnedSpanGraph& self) {

@@ -147,9 +147,7 @@ void bind_learning(nb::module_& m) {
 
   nb::class_<Design>(m, "Design", "A corpus with the places of its weights.")
       .def("__len__", &Design::n_sequences)
-      .def_prop_ro("n_rows", [](const Design& self) { return self.dense_ptr.size() - 1; })
-      .def_prop_ro("n_items",
-                   [](const Design& self) { return self.dense.size() + self.sparse.size(); });
+      .def_prop_ro("n_rows", [](const Design& self) { return self.dense_ptr.size() - 1; });
 
   nb::class_<Parameters>(m, "Parameters", "Which attribute has a weight with which label.")
       .def(nb::new_([](const Corpus& corpus, const Gold& gold, int n_labels, Extractor& attributes,
@@ -275,12 +273,6 @@ void bind_learning(nb::module_& m) {
           "patterns", [](const Parameters& self) { return self.layout()->patterns; },
           "Label sequences; the first n_plain have a weight of their own.")
       .def_prop_ro("n_plain", [](const Parameters& self) { return self.layout()->n_plain; })
-      .def_prop_ro(
-          "row_patterns",
-          [](const Parameters& self) {
-            return given(std::vector<std::int32_t>(self.layout()->row_patterns));
-          },
-          nb::rv_policy::automatic)
       .def_prop_ro("n_states",
                    [](const Parameters& self) {
                      return self.layout()->program == nullptr ? self.layout()->Y

@@ -334,7 +334,6 @@ void bind_learners(nb::module_& m) {
           "model"_a, "sums"_a, "date"_a, "updates"_a, "Goes on from where another run was.")
       .def_ro("updates", &SpanPerceptron::updates)
       .def_ro("early", &SpanPerceptron::early)
-      .def_ro("violations", &SpanPerceptron::violations)
       .def_rw("keep_log", &SpanPerceptron::keep_log)
       .def_prop_ro(
           "log",

@@ -16,6 +16,7 @@
 
 #include <cmath>
 
+#include "base/interrupt.hpp"
 #include "infer/arcs_back.hpp"
 #include "lattice/semirings.hpp"
 
@@ -185,6 +186,7 @@ struct GraphForward {
     // it, and all spans that stop there begin at earlier gates.
     int next = 1;
     for (int k = 0; k <= g.S; ++k) {
+      if ((k + 1) % 64 == 0) check_interrupt();
       for (; next < g.high[k]; ++next) close(next);
       open(k);
     }
@@ -393,6 +395,7 @@ struct GraphBackward {
     // The order of GraphForward::run, backwards: a gate before the stops that it opened after.
     int next = g.K;
     for (int k = g.S; k >= 0; --k) {
+      if ((k + 1) % 64 == 0) check_interrupt();
       open(k);
       const int before = k == 0 ? 1 : g.high[k - 1];
       for (; next >= before; --next) close(next);

@@ -19,6 +19,7 @@ __attribute__((always_inline)) inline void panel_product(const Panel& panel, con
   for (int b = 0; b < B; ++b) even[b] = odd[b] = vec{};
   const real* columns = m + panel.begin * W;
   int k = 0;
+  // All rows, two at a time: even[j] += x[i] m[i][j],  odd[j] += x[i + 1] m[i + 1][j].
   for (; panel.dense && k + 2 <= panel.count; k += 2, columns += 2 * stride) {
     const vec xi = splat(x[k]), xj = splat(x[k + 1]);
     for (int b = 0; b < B; ++b) {
@@ -41,10 +42,13 @@ __attribute__((always_inline)) inline void panel_product(const Panel& panel, con
     const vec xi = splat(x[i]);
     for (int b = 0; b < B; ++b) even[b] += xi * load(columns + i * stride + b * W);
   }
+  // y[j] = even[j] + odd[j]
   for (int b = 0; b < B; ++b) store(y + (panel.begin + b) * W, even[b] + odd[b]);
 }
 
-// Calls use(the width as a constant), so that the vectors of a panel are held in registers.
+// Calls use(the width as a constant), so that the vectors of a panel are held in registers.  Six
+// vectors with two sums each are what the sixteen registers of AVX2 have room for; wider matrices
+// are several panels.
 template <class Use>
 inline void with_width(int width, Use use) {
   switch (width) {
@@ -126,6 +130,7 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
     const int i = panel.sources[k], j = k + 1 < panel.count ? panel.sources[k + 1] : i;
     vec first[B], second[B];
     for (int b = 0; b < B; ++b) first[b] = second[b] = vec{};
+    // first[j] += left[t][i] right[t][j],  second[j] += left[t][i'] right[t][j],  i' the next row
     for (int t = 0; t < count; ++t) {
       const real* l = left + static_cast<std::ptrdiff_t>(t) * stride;
       const real* r = right + static_cast<std::ptrdiff_t>(t) * stride + panel.begin * W;
@@ -144,7 +149,10 @@ inline void panel_outer(const Panel& panel, const real* left, const real* right,
   }
 }
 
-// The same over all panels of a matrix.
+// The same over all panels of a matrix: the expected transitions of a sequence, where left[t] is
+// the row of the way forward before a boundary and right[t] that of the way back after it.  left,
+// right: [count][stride], out: [stride][stride].  It costs O(count Y^2), as the sweeps do, but the
+// sums stay in registers over all tokens.
 inline void outer(const Panel* panels, int n_panels, const real* left, const real* right, int count,
                   int stride, real* out) {
   for (int p = 0; p < n_panels; ++p) {

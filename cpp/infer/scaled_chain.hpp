@@ -29,6 +29,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/interrupt.hpp"
 #include "base/vector.hpp"
 #include "base/workspace.hpp"
 #include "infer/matrix_panels.hpp"
@@ -102,6 +103,7 @@ struct RowExps {
   bool all(int T, Scores scores, real* x, Total* log_z) const {
     bool near = true;  // the rows so far were: where a label is forbidden, most are not
     for (int t = 0; t < T; ++t, x += n) {
+      if ((t + 1) % kPatience == 0) check_interrupt();
       const real* row = scores(t);
       real most = row[0];
       near = near && near_exp(row, most, x);
@@ -163,6 +165,7 @@ class ScaledChain {
     edge = edges;
     ScaledRow up;
     for (int t = 0; t < T; ++t) {  // of a, only this row and the one before
+      if ((t + 1) % kPatience == 0) check_interrupt();
       real* now = row(a, t & 1);
       if (t > 0) product(w.panels, w.n_panels, row(a, ~t & 1), matrix(t), n, now);
       if (!up.advance(t > 0 ? now : w.first, row(x, t), n, now, &scale[t])) return false;
@@ -245,6 +248,7 @@ class ScaledChain {
     if (!up.advance(w.first, x, n, a, &scale[0])) return false;
     for (int t = 1; t < T; ++t) {
       const int u = T - t;  // b[u - 1] from b[u]
+      if (t % kPatience == 0) check_interrupt();
       if (!down.advance(row(b, u), row(x, u), n, below, &unused)) return false;
       if (edge == nullptr) {
         two_products({w.panels, row(a, t - 1), w.transition, row(a, t)},
@@ -289,6 +293,7 @@ class ScaledChain {
   template <class Put>
   bool probabilities(real weight, Put put) const {
     for (int t = 0; t < T; ++t) {
+      if ((t + 1) % kPatience == 0) check_interrupt();
       real *forward = row(a, t), *back = row(b, t), *token = row(x, t);
       vec total = vec{};
       for (int q = 0; q < n; q += W) total += load(forward + q) * load(back + q);

@@ -206,6 +206,7 @@ double Walk::log_arc(int t, int p, int q) const {
   return tables_.alpha[row + p] + transition(t, p, q) - total;
 }
 
+// The four words of the state from one seed, which may be 0: the generator needs words that differ.
 Random::Random(std::uint64_t seed) {
   for (std::uint64_t& word : state_) {  // splitmix64
     seed += 0x9e3779b97f4a7c15;
@@ -216,6 +217,8 @@ Random::Random(std::uint64_t seed) {
   }
 }
 
+// xoshiro256** (Blackman and Vigna): the same numbers on every machine, unlike the distributions of
+// the standard library.
 std::uint64_t Random::next() {
   auto rotate = [](std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); };
   const std::uint64_t result = rotate(state_[1] * 5, 7) * 9;
@@ -274,6 +277,7 @@ std::size_t tables_size(const Lattice& g) {
   return size;
 }
 
+// The tables one after the other in memory of tables_size(g) numbers.
 Tables tables_in(const Lattice& g, double* memory) {
   Tables tables;
   tables.alpha = memory;
@@ -293,6 +297,7 @@ void SegmentCount::check(std::int64_t answers) const {
   if (total_ + kSegmentsPerAnswer * answers > kMostSegments) throw std::overflow_error("segments");
 }
 
+// From the end back to the start, each term of a node with probability exp(term - node).
 std::vector<LabelledSegment> sample_one(const Walk& walk, Random& random) {
   return segments_of(walk.lattice(), sample_path(walk, random));
 }

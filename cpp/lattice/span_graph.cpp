@@ -135,19 +135,6 @@ void OwnedSpanGraph::fill_view() {
   g.labels.order = g.labels.rank = identity_.data();
 }
 
-std::string OwnedSpanGraph::invalid_score() const {
-  auto any_bad = [](const std::vector<double>& values) {
-    return std::any_of(values.begin(), values.end(), bad_score);
-  };
-  if (std::any_of(spans_.begin(), spans_.end(), [](const Span& s) { return bad_score(s.score); })) {
-    return "scores";
-  }
-  if (any_bad(transition_)) return "transition";
-  if (any_bad(start_)) return "start";
-  if (any_bad(end_)) return "end";
-  return any_bad(arc_score_) ? "arc_scores" : "";
-}
-
 double OwnedSpanGraph::arc(int from, int to) const {
   double score = transition_[spans_[from].label * Y_ + spans_[to].label];
   for (int a = arc_ptr_[to]; a < arc_ptr_[to + 1]; ++a) {

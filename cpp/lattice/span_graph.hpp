@@ -106,8 +106,6 @@ class OwnedSpanGraph {
 
   // The first arc that breaks the rule, or -1.
   int broken_arc() const { return broken_arc_; }
-  // Where a score is NaN, +inf or too large: the name of the array, else an empty string.
-  std::string invalid_score() const;
   // The score of a path of spans, by place in the input; -inf if it is not a path.
   double score(const std::vector<std::int32_t>& path) const;
 

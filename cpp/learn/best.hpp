@@ -107,6 +107,7 @@ class Best {
     // Invariant at the top of the loop: hat[s], start[s] and previous[s] are known for s < e, and
     // `open` holds the segments that joined before e.
     for (int e = 1; e <= T; ++e) {
+      if (e % kPatience == 0) check_interrupt();
       if (alphas != nullptr) alpha = row(alphas, e);
       step(e);
       if (e < T && known.boundary != nullptr) restrict_boundary(e);

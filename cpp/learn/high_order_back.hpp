@@ -252,6 +252,7 @@ void HighOrder<kByState>::row_counts(real* stops, vec weight, Gradient<real>& gr
   real* gathered = reals(work, static_cast<std::size_t>(ring) * width);
   fill(gathered, static_cast<std::ptrdiff_t>(ring) * width, 0);
   for (int e = T; e >= 1; --e) {
+    if (e % kPatience == 0) check_interrupt();
     std::memcpy(ended, row(stops, e), sizeof(real) * width);
     std::memcpy(covering, row(cover, e), sizeof(real) * width);
     // By rising start, so that `ended` and `covering` hold the starts up to s when the sites of s
@@ -332,6 +333,7 @@ void HighOrder<kByState>::backward(real* weight, Gradient<real>& gradient) {
   // end e comes to it, and then segments from e - 1 are whole, so that ratio[e - 1] and back[e - 1]
   // follow.  Rows of `back` are a ring of `kept` rows, which all ends that are still read fit into.
   for (int e = T; e >= 1; --e) {
+    if (e % kPatience == 0) check_interrupt();
     end_at(e, share, back_at(back, e));
     for (int s = spans.reach[e]; s > spans.reach[e - 1]; --s) ahead(s, back);
     end_back(e, back, row(stops, e));

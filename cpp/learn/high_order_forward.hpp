@@ -126,6 +126,7 @@ void HighOrder<kByState>::forward(real* rows, real* entries, double* log_z) {
   // gains -> alpha[e], going[e] -> hat[e].  The mass of alpha[e] + going[e] is divided out by the
   // gain of the next token (carry), and comes back with ln Z.
   for (int e = 1; e <= T; ++e) {
+    if (e % kPatience == 0) check_interrupt();
     gain_step(e);
     const vec total = state_step(e);
     finish(e, log_z);
@@ -265,8 +266,10 @@ vec HighOrder<kByState>::state_step(int e) {
       add_products(states(hat, s) + first, of(row(joined, s), y), m, younger);
     }
   }
+  // alpha[e] = 0 in the lanes whose boundary e is barred: no segment ends there.
   const vec passes = without(e, kBarred);
   for (int q = 0; grow != gain && q < n * W; q += W) store(alpha + q, load(alpha + q) * passes);
+  // mass = sum over q of alpha[e][q] + going[e][q]; the second part has been added above.
   for (int y = 0; y < h.Y; ++y) {
     const real *a = alpha + h.first[y] * W, *end = alpha + h.last[y] * W;
     for (; a != end; a += W) total += load(a);
@@ -332,6 +335,8 @@ void HighOrder<kByState>::enter(int e) {
   const real *gained = w.entry, *own = entry == nullptr
                                            ? nullptr
                                            : entry + static_cast<std::ptrdiff_t>(e) * n_classes * W;
+  // hat[e][q] *= exp(the patterns that are complete in q) exp(the attributes of the boundary e that
+  // go with the class of q)
   for (int k = 0; k < count; ++k) {
     const int q = rising[k];
     vec value = load(to + q * W) * splat(gained[q]);
@@ -350,6 +355,8 @@ void HighOrder<kByState>::finish(int e, double* log_z) {
   for (int y = 0; y < h.Y; ++y) {
     for (int q = h.first[y]; q < h.last[y]; ++q) total += load(alpha + q * W) * splat(w.ending[q]);
   }
+  // A mass of 0 leaves NaN: nothing is possible, or all is out of range, and the general sweeps
+  // know which.
   for (int b = 0; b < W; ++b) {
     if (lengths[b] != e) continue;
     last_mass[b] = total[b];

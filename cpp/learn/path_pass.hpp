@@ -104,7 +104,7 @@ class PathPass : public SparseWeights {
   void change(std::int64_t place, double x);
 
   static constexpr int kSteps = 10;     // between the paths of a sequence at one time
-  static constexpr int kPasses = 100;   // of settling, at most
+  static constexpr int kPasses = 5;     // of settling, at most
   static constexpr double kLeft = 0.3;  // of what a pass has found, the share that may be left
 
   PathRule rule_;

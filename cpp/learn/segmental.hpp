@@ -261,6 +261,7 @@ inline bool Segmental::sweep() {
   // Invariant at the top of the loop: hat[s], open[s] and step[s] are known for s < e, and row s of
   // live is live[s, e - 1] for the starts from low[e] to e - 2.
   for (int e = 1; e <= T; ++e) {
+    if (e % kPatience == 0) check_interrupt();
     real* a = row(alpha, e);
     real* o = w.has_open ? row(open, e) : nullptr;
     if (!is_short(e))

@@ -318,6 +318,7 @@ inline void Segmental::backward(real weight, Gradient<real>& gradient, const Ask
   fill(open_back, n, 0);
   start_back(weight, gradient, back);
   for (int e = T; e >= 1; --e) {
+    if (e % kPatience == 0) check_interrupt();
     // No segment ends at a barred boundary, and none is open beyond a forced one.  The sweep
     // forward has cleared alpha and open in the same places.
     if (e < T && barred(e)) fill(back, n, 0);

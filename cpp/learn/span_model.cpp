@@ -67,7 +67,6 @@ void SpanPerceptron::learn(int i, Incremental* own) {
     const bool whole = against.boundary == keys_.T;
     ++updates;
     early += !whole;
-    violations += std::max(0.0, against.violation);
     add(right, same, whole, sample_weight_[i], own, i);
     add(found, same, whole, -sample_weight_[i], own, i);
   }

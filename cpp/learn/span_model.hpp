@@ -105,7 +105,6 @@ class SpanPerceptron {
   void resume(std::vector<double> sums, double date, std::int64_t updates);
 
   std::int64_t updates = 0, early = 0;
-  double violations = 0.0;
   std::vector<Step> log;  // of the last run, where it was asked for
   bool keep_log = false;
 

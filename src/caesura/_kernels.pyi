@@ -168,9 +168,6 @@ class Corpus:
     def __len__(self) -> int: ...
 
     @property
-    def n_attributes(self) -> int: ...
-
-    @property
     def lengths(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
     def row_attributes(self, i: int) -> tuple:
@@ -443,9 +440,6 @@ class SpanPerceptron:
     def early(self) -> int: ...
 
     @property
-    def violations(self) -> float: ...
-
-    @property
     def keep_log(self) -> bool: ...
 
     @keep_log.setter
@@ -530,9 +524,6 @@ class SpanGraph:
     @property
     def broken_arc(self) -> int: ...
 
-    @property
-    def invalid_score(self) -> str: ...
-
     def score(self, path: Sequence[int]) -> float: ...
 
     def log_partition(self) -> float: ...
@@ -564,9 +555,6 @@ class Design:
 
     @property
     def n_rows(self) -> int: ...
-
-    @property
-    def n_items(self) -> int: ...
 
 class Parameters:
     """Which attribute has a weight with which label."""
@@ -611,9 +599,6 @@ class Parameters:
 
     @property
     def n_plain(self) -> int: ...
-
-    @property
-    def row_patterns(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
 
     @property
     def n_states(self) -> int: ...

@@ -91,8 +91,8 @@ TEXTS = {
     "--character-size": "Set the size of character embeddings. Default: 25.",
     "--shape-size": "Set the size of embeddings of word shapes. Default: 10.",
     "--dropout": "Drop entries of vectors in training with this probability. Default: 0.3.",
-    "--representation": "Choose how vectors of segments are made: sum, max, endpoints, marker, "
-    "query, mlp, conv, conv_share, conv_max, conv_mean or conv_sum. Default: sum.",
+    "--representation": "Choose how vectors of segments are made: sum, sum_ends, max, endpoints, "
+    "marker, query, mlp, conv, conv_share, conv_max, conv_mean or conv_sum. Default: sum_ends.",
     "--hybrid": "Train a chain together with the model and weight its loss by this. Default: 0.",
     "--transitions": "Learn scores of label transitions. Default: yes.",
     "--null-weight": "Weight spans without a label by this in the loss of a filter. Default: 0.4.",

@@ -180,7 +180,6 @@ def named_as(names: Mapping[str, str]) -> Iterator[None]:
     try:
         yield
     except InvalidInput as error:
-        name, colon, said = str(error).partition(":")
-        if name not in names:
+        if error.argument is None or error.argument not in names:
             raise
-        raise InvalidInput(f"{names[name]}{colon}{said}") from None
+        raise error.changed(argument=names[error.argument]) from None

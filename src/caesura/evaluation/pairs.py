@@ -58,7 +58,7 @@ def _inside(
     try:
         return drop_outside(in_order(items, length), outside)
     except InvalidInput as error:
-        raise InvalidInput(name + str(error).removeprefix("segments")) from None
+        raise error.changed(place=name + error.item) from None
 
 
 def listed(name: str, sequences: Sequences) -> list[Iterable[tuple[int, int, str]]]:

@@ -159,5 +159,5 @@ def _cutter(tokenise: Tokenise) -> Callable[[str], Sequence[str]]:
     try:
         spans = Tokeniser.of(tokenise).spans
     except InvalidInput as error:
-        raise InvalidInput(str(error).replace("tokeniser:", "tokenise:", 1)) from None
+        raise error.changed(argument="tokenise") from None
     return lambda text: [text[start:end] for start, end in spans(text)]

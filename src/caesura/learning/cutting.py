@@ -4,9 +4,11 @@
 
     F(w) = c2 |w|^2 + R(w),   R(w) = max over all choices of a path for each sequence of a + g . w
 
-Each iteration finds the choice that is the maximum at the weights of now: one more plane below R.
-The weights that minimise ``c2 |w|^2 + max over the planes so far`` come from a quadratic program
-with a variable for each plane, whose value bounds F from below.
+Each iteration finds the choice that is the maximum at some weights: one more plane below R.  The
+weights that minimise ``c2 |w|^2 + max over the planes so far`` come from a quadratic program with a
+variable for each plane, whose value bounds F from below.  They jump about as long as there are few
+planes, so the next plane is that of weights halfway between the best ones so far and these, as in
+OCAS (Franc and Sonnenburg 2008).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from caesura.learning.objectives import evaluate, weights
 __all__ = ["CutState", "CuttingPlane", "HingeObjective"]
 
 Floats = npt.NDArray[np.float64]
+NEW = 0.5  # share of what solves the program in the next weights; the best so far have the rest
 IDLE = 20  # iterations after which a plane that is not needed is dropped
 RIDGES = (1e-10, 1e-14, 1e-6)  # added to the diagonal of ones: planes may be almost parallel
 TINY = 1e-9  # of the longest plane; shorter ones have no slope
@@ -101,7 +104,7 @@ class CuttingPlane:
     ...         return 1
     ...     def maximum(self, w):
     ...         return abs(w[0] - 3.0), np.sign(w - 3.0)
-    >>> optimiser = CuttingPlane(Distance(), c2=0.25, delta=1e-6)
+    >>> optimiser = CuttingPlane(Distance(), c2=0.25, delta=1e-9)
     >>> state = optimiser.start([0.0])
     >>> while not state.status:
     ...     state = optimiser.step(state)
@@ -156,11 +159,12 @@ class CuttingPlane:
         if state.status:
             return state
         n = len(state.w)
-        value, gradient = evaluate(self.objective.maximum(state.w), n)
-        objective = value + float((self._penalty(n) * state.w) @ state.w)
+        w = state.best + NEW * (state.w - state.best)
+        value, gradient = evaluate(self.objective.maximum(w), n)
+        objective = value + float((self._penalty(n) * w) @ w)
         if objective < state.objective:
-            state = state._replace(best=state.w, objective=objective)
-        state = self._with_plane(state, gradient.copy(), value - float(gradient @ state.w))
+            state = state._replace(best=w, objective=objective)
+        state = self._with_plane(state, gradient.copy(), value - float(gradient @ w))
         shares = self._solve(state.gram, state.offsets)
         sums = np.zeros(n)
         for plane, share in zip(state.planes, shares.tolist(), strict=True):

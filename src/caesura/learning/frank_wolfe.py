@@ -30,6 +30,8 @@ class FrankWolfe(Perceptron):
         Penalty, for all parameters or for each; above 0.
     delta : float
         Stop when the gap is below this share of the objective.
+    max_iterations : int
+        Maximum number of passes.
     **settings
         As for `Perceptron`.  It always starts from zero, since not every weight vector is that of
         a point of the dual; what is found does not depend on the start.
@@ -50,9 +52,10 @@ class FrankWolfe(Perceptron):
         c2: npt.ArrayLike = 1.0,
         *,
         delta: float = 1e-3,
+        max_iterations: int = 300,
         **settings: Any,
     ) -> None:
-        super().__init__(objective, delta=delta, **settings)
+        super().__init__(objective, delta=delta, max_iterations=max_iterations, **settings)
         self.c2 = c2
         self._c2: Floats | None = None
 

@@ -150,7 +150,7 @@ class FilteredSemiCRF(KeptAnswers):
         tuple of tensor and PathScores
         """
         states, vectors = self._masked(states, lengths), None
-        if self.representation.kind == "sum":
+        if self.representation.linear:
             local = self.representation.projected(states, self.local)
         else:
             vectors = self.representation(states)

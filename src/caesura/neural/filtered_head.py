@@ -19,7 +19,7 @@ from caesura.neural.filtered import FilteredSemiCRF
 from caesura.neural.filtered_marginals import FilteredMarginals
 from caesura.neural.heads import Gold, Head, Ranked, Target
 from caesura.neural.kept_graphs import Graphs
-from caesura.neural.lattice import barred_segments, summed
+from caesura.neural.lattice import barred_segments, spread
 from caesura.neural.path_scores import PathScores
 from caesura.neural.structure import Structure, constraints_of, with_rules
 from caesura.neural.targets import known_segments
@@ -41,14 +41,14 @@ class FilteredHead(Head):
     def __init__(self, size: int, labels: Sequence[str], outside: str, **options: Any) -> None:
         super().__init__(labels, outside)
         self.layer = FilteredSemiCRF(size, len(labels), **options)
-        self.n_scores = 1 + 2 * len(labels)  # local scores, null first, and global ones
+        self.n_scores = 3 * (1 + 2 * len(labels))  # local scores, null first, and global ones
         self._sizes: list[tuple[int, int]] = []  # of the graphs of training sequences
 
     def scores(
         self, states: Tensor, lengths: Any, extra: Tensor | None
     ) -> tuple[Tensor, PathScores]:
         """Return the local scores of spans, and the global ones of those that are asked for."""
-        own = None if extra is None else summed(extra, self.layer.max_width)
+        own = None if extra is None else spread(extra, self.layer.max_width)
         return self.layer.scored(states, lengths, own)
 
     def loss(

@@ -24,7 +24,7 @@ from caesura.models.rules import Rules, told_of
 from caesura.models.schemes import bars_of, tag_set
 from caesura.models.tag_rules import constrain_tags
 from caesura.models.targets import known_labels
-from caesura.neural.lattice import summed
+from caesura.neural.lattice import spread
 from caesura.neural.layers import ChainCRFLayer, OverlappingSemiCRFLayer, SemiCRFLayer
 from caesura.neural.potentials import potentials_of
 from caesura.neural.segmental_layer import SegmentalLayer
@@ -49,7 +49,8 @@ class Head(nn.Module):
         self.outside = outside
         self.labels = [outside, *labels]
         self.index = {label: i for i, label in enumerate(self.labels)}
-        self.n_scores = len(self.labels)  # scores of a token that `extra` has
+        # `extra` has so many scores of a token: as any one of a segment, as its first and its last
+        self.n_scores, self.feature_parts = 3 * len(self.labels), 3
 
 
 class LayerHead(Head):
@@ -200,7 +201,7 @@ class ChainHead(LayerHead):
         super().__init__(labels, outside)
         self.states = ["O", *(f"{letter}-{label}" for label in labels for letter in "BIES")]
         self.number = {tag: i for i, tag in enumerate(self.states)}
-        self.n_scores = len(self.states)
+        self.n_scores, self.feature_parts = len(self.states), 1
         self.out = nn.Linear(size, len(self.states))
         self.layer = ChainCRFLayer(len(self.states), order, transitions=transitions)
         self.layer.forbid(*bars_of(self.states, SCHEME, outside))
@@ -315,7 +316,7 @@ class SemiHead(LayerHead):
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of segments."""
         scores = self.spans.projected(states, self.out)
-        return (scores if extra is None else scores + summed(extra, scores.shape[2])), {}
+        return (scores if extra is None else scores + spread(extra, scores.shape[2])), {}
 
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
@@ -360,9 +361,9 @@ class OverlappingHead(LayerHead):
         self, states: Tensor, extra: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the scores of tokens, and of starts and ends."""
-        tokens, starts, ends = self.out(states).chunk(3, -1)
-        parts = {"starts": starts, "ends": ends}
-        return (tokens if extra is None else tokens + extra), parts
+        scores = self.out(states) if extra is None else self.out(states) + extra
+        tokens, starts, ends = scores.chunk(3, -1)
+        return tokens, {"starts": starts, "ends": ends}
 
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold

@@ -31,6 +31,8 @@ __all__ = [
     "log_partition",
     "logsum",
     "marginals",
+    "shifted",
+    "spread",
     "summed",
 ]
 
@@ -130,8 +132,7 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
     if "starts" in scores:
         total = total + clean("starts")[:, :, None]
     if "ends" in scores:
-        padded = torch.nn.functional.pad(clean("ends"), (0, 0, 0, L))
-        total = total + torch.stack([padded[:, k : k + T] for k in range(L)], 2)
+        total = total + shifted(clean("ends"), L)
     if "span_scores" in scores and structure.spans is not None:
         b, s, e, y = (torch.from_numpy(c).to(given.device) for c in structure.spans.T.copy())
         usable = torch.from_numpy(structure.spans[:, 2] - structure.spans[:, 1] <= L)
@@ -167,6 +168,13 @@ def _outside(structure: Structure, L: int) -> Any:
     return ends >= structure.lengths[:, None, None]
 
 
+def shifted(x: Tensor, L: int) -> Tensor:
+    """Return x[t + l] at [t, l], which is zero beyond the end: what segments end with."""
+    T = x.shape[1]
+    padded = torch.nn.functional.pad(x, (0, 0, 0, L))
+    return torch.stack([padded[:, k : k + T] for k in range(L)], 2)
+
+
 def summed(tokens: Tensor, L: int) -> Tensor:
     """Return the sums over the tokens of all segments; nothing is ever subtracted."""
     T = tokens.shape[1]
@@ -175,6 +183,15 @@ def summed(tokens: Tensor, L: int) -> Tensor:
     for length in range(1, L):
         sums.append(sums[-1] + padded[:, length : length + T])
     return torch.stack(sums, 2)
+
+
+def spread(scores: Tensor, L: int) -> Tensor:
+    """Return the scores of segments, (B, T, L, n), from those of tokens, (B, T, 3 n).
+
+    The first n are of every token of a segment, the next of its first one and the rest of its last.
+    """
+    tokens, starts, ends = scores.chunk(3, -1)
+    return summed(tokens, L) + starts[:, :, None] + shifted(ends, L)
 
 
 def barred_segments(structure: Structure, L: int) -> Any:

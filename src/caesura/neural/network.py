@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -14,7 +15,7 @@ from caesura.encoding import Encoder
 from caesura.errors import InvalidInput, message
 from caesura.features import SegmentFeature, declared, preset
 from caesura.models.estimator import Features
-from caesura.neural.embeddings import TokenEncoder
+from caesura.neural.embeddings import TokenEncoder, mask_of
 from caesura.neural.heads import ChainHead, Head, Target
 
 __all__ = ["Given", "Network", "answers", "check_device", "threads", "token_features"]
@@ -101,10 +102,14 @@ class Network(nn.Module):
     def _feature_scores(
         self, documents: Sequence[Document], lengths: Sequence[int], states: Tensor
     ) -> Tensor:
-        """Return the sums of the weights of the features that fire at each token, (B, T, Y)."""
+        """Return the sums of the weights of the features that fire at each token, (B, T, Y).
+
+        All tokens of a batch are looked up at once: the gradient of each look-up is as large as the
+        table of weights.
+        """
         assert self.features is not None
         corpus = self.features.encode(list(documents), False)
-        out = states.new_zeros(*states.shape[:2], self.head.n_scores)
+        counts, found, factors = [], [], []
         for b, n in enumerate(lengths):
             if not n:
                 continue
@@ -115,11 +120,18 @@ class Network(nn.Module):
                     "features: got features of segments, places or edges, expected features of "
                     "tokens, such as word or suffix(3); leave out the others"
                 )
-            if len(attributes):
-                index = torch.tensor(attributes, dtype=torch.int64, device=out.device)
-                offsets = torch.tensor(ptr[:-1], dtype=torch.int64, device=out.device)
-                factors = torch.tensor(values, dtype=out.dtype, device=out.device)
-                out[b, :n] = self.weights(index, offsets, per_sample_weights=factors)
+            counts.append(np.diff(ptr))
+            found.append(attributes)
+            factors.append(values)
+        out = states.new_zeros(*states.shape[:2], self.head.n_scores)
+        if not counts:
+            return out
+        index = torch.from_numpy(np.concatenate(found).astype(np.int64)).to(out.device)
+        ends = np.cumsum(np.concatenate(counts), dtype=np.int64)
+        offsets = torch.from_numpy(np.concatenate([[0], ends[:-1]])).to(out.device)
+        each = torch.from_numpy(np.concatenate(factors)).to(out)
+        inside = mask_of(lengths, states.shape[1]).to(out.device)
+        out[inside] = self.weights(index, offsets, per_sample_weights=each)
         return out
 
     def loss(

@@ -24,7 +24,7 @@ class PathScores:
     linear : torch.nn.Linear
         From vectors of spans to scores of labels, or to one score for all.
     vectors : tensor of shape (B, T, K, H), optional
-        Vectors of spans; not needed where they are sums.
+        Vectors of spans; not needed where they are linear functions of the tokens' vectors.
     extra : tensor of shape (B, T, K, Y), optional
         Further scores, which are added.
 
@@ -47,10 +47,10 @@ class PathScores:
         extra: Tensor | None = None,
     ) -> None:
         self.linear, self.vectors, self.extra = linear, vectors, extra
-        if vectors is None:  # sums before each boundary, (B, T + 1, Y)
-            assert representation.kind == "sum"
-            tokens = functional.linear(states, linear.weight)
-            self.before = functional.pad(tokens.cumsum(1), (0, 0, 1, 0))
+        if vectors is None:
+            self.shared = representation.shared(states, linear)
+            # sums before each boundary, (B, T + 1, Y)
+            self.before = functional.pad(self.shared.tokens.cumsum(1), (0, 0, 1, 0))
 
     def at(self, rows: Ints) -> Tensor:
         """Return the scores of rows (sequence, start, end, label), (n,)."""
@@ -58,7 +58,11 @@ class PathScores:
         b, s, e, y = torch.from_numpy(rows.T.copy()).to(device)
         column = y if self.linear.out_features > 1 else torch.zeros_like(y)
         if self.vectors is None:
-            own = self.before[b, e, column] - self.before[b, s, column] + self.linear.bias[column]
+            _, starts, ends, widths = self.shared
+            own = self.before[b, e, column] - self.before[b, s, column]
+            own = own + widths[e - s - 1, column]
+            if starts is not None and ends is not None:
+                own = own + starts[b, s, column] + ends[b, e - 1, column]
         else:
             all_labels: Tensor = self.linear(self.vectors[b, s, e - s - 1])
             own = all_labels.gather(1, column[:, None])[:, 0]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from caesura.documents import Document
@@ -27,12 +28,15 @@ class _Features:
 
     def __init__(self, network: Network, document: Document) -> None:
         self.fired: list[list[tuple[str, float, int]]] = [[] for _ in document.tokens]
+        self.weights: list[npt.NDArray[np.float64]] = []
         if network.features is None or not len(document):
             return
         corpus = network.features.encode([document], False)
         ptr, ids, values, *_ = corpus.row_attributes(0)
         names = network.features.names(ids.tolist())
-        self.weights = network.weights.weight.detach().cpu().double().numpy()
+        weights = network.weights.weight.detach().cpu().double().numpy()
+        head: Any = network.head
+        self.weights = np.split(weights, head.feature_parts, 1)
         for t in range(len(document)):
             self.fired[t] = [
                 (names[k], float(values[k]), int(ids[k])) for k in range(ptr[t], ptr[t + 1])
@@ -40,9 +44,13 @@ class _Features:
 
     def of(self, start: int, end: int, column: int, shown: str) -> Added:
         """Yield what the features of some tokens add for a label."""
-        for t in range(start, end):
-            for name, value, attribute in self.fired[t]:
-                yield name, shown, value * float(self.weights[attribute, column])
+        places = (range(start, end), range(start, start + 1), range(end - 1, end))
+        for place, prefix, weights in zip(
+            places, ("", "first:", "last:"), self.weights, strict=False
+        ):
+            for t in place:
+                for name, value, attribute in self.fired[t]:
+                    yield prefix + name, shown, value * float(weights[attribute, column])
 
 
 class NetworkReasons(PathReasons):

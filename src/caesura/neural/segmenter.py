@@ -165,7 +165,7 @@ class NeuralSegmenter(Answers):
         features: Any = None,
         order: int = 1,
         max_length: int | str = "observed",
-        representation: str = "sum",
+        representation: str = "sum_ends",
         hybrid: float = 0.0,
         transitions: bool = True,
         null_weight: float = 0.4,

@@ -6,7 +6,7 @@ some value; whoever reads them knows the lengths.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -14,13 +14,23 @@ from torch.nn import functional
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
+from caesura.neural.lattice import shifted
 
-__all__ = ["REPRESENTATIONS", "SpanRepresentation"]
+__all__ = ["REPRESENTATIONS", "SharedScores", "SpanRepresentation"]
 
 REPRESENTATIONS = (
-    *("sum", "endpoints", "marker", "query", "mlp", "max"),
+    *("sum", "sum_ends", "endpoints", "marker", "query", "mlp", "max"),
     *("conv", "conv_max", "conv_mean", "conv_sum", "conv_share"),
 )
+
+
+class SharedScores(NamedTuple):
+    """Scores of tokens and widths that add up to the scores of spans."""
+
+    tokens: Tensor  #: (B, T, n) of each token of a span
+    starts: Tensor | None  #: (B, T, n) of its first token
+    ends: Tensor | None  #: (B, T, n) of its last token
+    widths: Tensor  #: (K, n) of its width
 
 
 class SpanRepresentation(nn.Module):
@@ -29,7 +39,9 @@ class SpanRepresentation(nn.Module):
     Parameters
     ----------
     kind : str
-        "sum" adds the vectors of the tokens; "max" takes their largest entries; "endpoints"
+        "sum" adds the vectors of the tokens; "sum_ends" adds projections of the first and the last
+        token and a vector of the width to this sum, so that spans can be told from their parts as
+        by the tags of a chain; "max" takes their largest entries; "endpoints"
         combines the first and the last token and a vector of the width; "marker" combines
         projections of the first and the last; "query" multiplies the first by a learned vector of
         the width; "mlp" computes all widths from the first token; "conv" has a convolution for
@@ -60,7 +72,10 @@ class SpanRepresentation(nn.Module):
             )
         H, K = whole("size", size, 1), whole("max_width", max_width, 1)
         self.kind, self.size, self.max_width = kind, H, K
-        if kind == "endpoints":
+        if kind == "sum_ends":
+            self.first, self.last = nn.Linear(H, H, bias=False), nn.Linear(H, H, bias=False)
+            self.width = nn.Embedding(K, H)
+        elif kind == "endpoints":
             self.width = nn.Embedding(K, H)
             self.out = _mlp(3 * H, H, dropout)
         elif kind == "marker":
@@ -93,13 +108,47 @@ class SpanRepresentation(nn.Module):
         -------
         tensor of shape (B, T, K, H)
         """
+        if self.kind == "sum_ends":
+            first, last = self.first(states), self.last(states)
+            ends = first[:, :, None] + shifted(last, self.max_width)
+            total: Tensor = self._sum(states) + ends + self.width.weight
+            return total
         found: Tensor = getattr(self, f"_{self.kind.partition('_')[0]}")(states)
         return found
+
+    @property
+    def linear(self) -> bool:
+        """Whether vectors of spans are linear functions of the vectors of tokens."""
+        return self.kind in ("sum", "sum_ends")
+
+    def shared(self, states: Tensor, linear: nn.Linear) -> SharedScores:
+        """Return what a linear function of the vectors of spans is the sum of.
+
+        Parameters
+        ----------
+        states : tensor of shape (B, T, H)
+            See `forward`.
+        linear : torch.nn.Linear
+            From H numbers to n.
+
+        Returns
+        -------
+        SharedScores
+        """
+        assert self.linear
+        tokens = functional.linear(states, linear.weight)
+        if self.kind == "sum":
+            widths = linear.bias.expand(self.max_width, -1)
+            return SharedScores(tokens, None, None, widths)
+        starts, ends = (
+            functional.linear(states, linear.weight @ x.weight) for x in (self.first, self.last)
+        )
+        return SharedScores(tokens, starts, ends, linear(self.width.weight))
 
     def projected(self, states: Tensor, linear: nn.Linear) -> Tensor:
         """Return a linear function of the vectors of spans, (B, T, K, n).
 
-        That of a sum of tokens is the sum of that of the tokens, which are far fewer than spans.
+        Where these are sums, so is it, of what is computed for tokens, which are far fewer.
 
         Parameters
         ----------
@@ -112,22 +161,20 @@ class SpanRepresentation(nn.Module):
         -------
         tensor of shape (B, T, K, n)
         """
-        if self.kind != "sum":
+        if not self.linear:
             found: Tensor = linear(self(states))
             return found
-        return self._sum(functional.linear(states, linear.weight)) + linear.bias
-
-    def _shifted(self, x: Tensor) -> Tensor:
-        """Return x[t + k] at [t, k]; zeros beyond the end."""
-        T, K = x.shape[1], self.max_width
-        padded = functional.pad(x, (0, 0, 0, K - 1))
-        return torch.stack([padded[:, k : k + T] for k in range(K)], 2)
+        tokens, starts, ends, widths = self.shared(states, linear)
+        total = self._sum(tokens) + widths
+        if starts is None or ends is None:
+            return total
+        return total + starts[:, :, None] + shifted(ends, self.max_width)
 
     def _sum(self, states: Tensor) -> Tensor:
         """Differences of prefix sums: sum of [t, t + k + 1) = before[t + k + 1] - before[t]."""
         before = functional.pad(states.cumsum(1), (0, 0, 1, 0))  # (B, T + 1, H)
         last = before[:, -1:].expand(-1, self.max_width, -1)
-        after = self._shifted(torch.cat([before[:, 1:], last], 1))[:, : states.shape[1]]
+        after = shifted(torch.cat([before[:, 1:], last], 1), self.max_width)[:, : states.shape[1]]
         return after - before[:, :-1, None]
 
     def _max(self, states: Tensor) -> Tensor:
@@ -139,12 +186,12 @@ class SpanRepresentation(nn.Module):
         return torch.stack(found, 2)
 
     def _endpoints(self, states: Tensor) -> Tensor:
-        last = self._shifted(states)
+        last = shifted(states, self.max_width)
         first = states[:, :, None].expand_as(last)
         return self._out(torch.cat([first, last, self.width.weight.expand_as(last)], -1))
 
     def _marker(self, states: Tensor) -> Tensor:
-        last = self._shifted(self.last(states))
+        last = shifted(self.last(states), self.max_width)
         first = self.first(states)[:, :, None].expand_as(last)
         return self._out(torch.cat([first, last], -1).relu())
 

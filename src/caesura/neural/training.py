@@ -231,6 +231,7 @@ def _optimiser(network: Network, schedule: Schedule) -> torch.optim.Optimizer:
         [group for group in groups if group["params"]],
         lr=schedule.rate,
         weight_decay=schedule.weight_decay,
+        fused=trained[0].device.type == "cpu" or None,  # a step in one pass over the weights
     )
 
 
