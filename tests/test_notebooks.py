@@ -194,7 +194,7 @@ def test_only_the_first_are_shown(model: SemiCRF) -> None:
 
 def test_records(model: SemiCRF) -> None:
     records = model.extract(X)
-    assert shown(records).text.startswith(f"3 records number {EVIL} town")
+    assert shown(records).text.startswith(f"3 records {EVIL} number town")
     page = shown(records[0])
     whole = records[0].probability
     assert page.text.startswith(f"Record, probability {whole:.3f}")

@@ -165,9 +165,10 @@ def test_worst_sequences_gold_beside_predicted() -> None:
 
 def test_one_colour_for_one_label_throughout() -> None:
     page = full_page()
-    shades = set(re.findall(r'color:(#\w+)">LOC</b>', page))
-    assert len(shades) == 1
-    assert shades.isdisjoint(re.findall(r'color:(#\w+)">PER</b>', page))
+    found = re.findall(r'title="(LOC|PER) [^"]*" style="background:(#\w{6})', page)
+    shades = {label: {shade for one, shade in found if one == label} for label in ("LOC", "PER")}
+    assert len(shades["LOC"]) == len(shades["PER"]) == 1
+    assert shades["LOC"] != shades["PER"]
 
 
 def test_a_page_without_mistakes_and_one_without_anything() -> None:
