@@ -32,6 +32,7 @@ MODULES = {
         "[Records](records.md), [match and link](linking.md), [uncertain rows](uncertain-rows.md), "
         "[tables from lists](tables-from-lists.md)",
     ),
+    "caesura.server": ("Models over HTTP", "[A server](server.md)"),
     "caesura.compat": ("For users of CRFsuite's wrappers", "[Models](models.md)"),
 }
 HEAD = """# All names

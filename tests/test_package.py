@@ -22,7 +22,7 @@ SOURCE = ROOT / "src" / "caesura"
 LINE = [
     *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
     *("constraints", "potentials", "inference", "encoding", "evaluation", "normalisers"),
-    *("extraction", "learning", "models", "neural", "compat", "records", "demo", "cli"),
+    *("extraction", "learning", "models", "neural", "compat", "records", "demo", "server", "cli"),
     "__main__",
 ]
 PARTS = sorted(

@@ -29,6 +29,7 @@ COMMANDS = {
     "convert": "Read sequences in one format, and write them in another.",
     "tune": "Try settings by cross-validation, and write down the best.",
     "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
+    "serve": "Serve models over HTTP, with a page to try them.",
     "table": "Extend a table by rows that are found in the lists of pages.",
     "demo": "Learn to cut references into fields, and load new ones into a database.",
 }
