@@ -30,6 +30,7 @@ COMMANDS = {
     "tune": "Try settings by cross-validation, and write down the best.",
     "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
     "serve": "Serve models over HTTP, with a page to try them.",
+    "label": "Label texts in the browser, with a model that learns meanwhile.",
     "table": "Extend a table by rows that are found in the lists of pages.",
     "demo": "Learn to cut references into fields, and load new ones into a database.",
 }

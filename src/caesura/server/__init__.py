@@ -3,7 +3,7 @@
 ::
 
     limits -> work, registry -> answers, bodies -> metrics, guard -> requests, openapi -> api -> app
-    journal, edits -> project -> ordering, teaching -> label_api -> label_app
+    journal, edits -> project, suggestions -> teaching -> label_api
 
 ``caesura serve`` and ``caesura label`` run them; see the pages "A server" and "Labelling" of the
 documentation.  All of it needs the extra ``server``.
@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.errors import MissingPackage
 from caesura.server.limits import Limits
+from caesura.server.project import read_labels
 from caesura.server.registry import Models, model_names
 
 if TYPE_CHECKING:
     from caesura.server.app import application
 
-__all__ = ["Limits", "Models", "application", "model_names"]
+__all__ = ["Limits", "Models", "application", "model_names", "read_labels"]
 
 _LATER = {"application": "app"}
 
