@@ -185,7 +185,8 @@ def _column(
     T, y, log_z = p.length, p.label_index(label), m.log_partition
     absent = math.exp(log_partition_of(p, {label: ()}) - log_z)
     expected = float(m.starts[y] + m.transitions[:, y].sum())  # number of segments
-    if y in p.parts.constraints.once or expected - (1.0 - absent) < SURE:
+    several = any(len(spans) > 1 for spans in listed.values(label))
+    if y in p.parts.constraints.once or (not several and expected - (1.0 - absent) < SURE):
         column = _listed({(): absent, **single})
         return column._replace(slack=column.other * math.log(T * (T + 1) / 2 + 1))
     values: dict[Spans, float] = {(): absent}
