@@ -104,9 +104,7 @@ class Labelling:
 
     def text(self, body: Plain) -> Plain:
         """Return a text with what is fixed and what the model suggests."""
-        i = body.get("text")
-        if type(i) is not int:
-            raise InvalidInput(message("text", i, "the number of a text", "send one"))
+        i = _number(body)
         state, document = self.project.state(i), self.project.documents[i]
         text, tokens, reached = document.text or "", [], 0
         for start, end in document.offsets or ():
@@ -126,8 +124,7 @@ class Labelling:
     def act(self, body: Plain) -> Plain:
         """Change what is known about a text, and return what the model now says."""
         self.owner.check(body.get("session"))
-        before = self.text(body)
-        self.project.act(before["text"], body.get("ops"), body.get("revision", -1))
+        self.project.act(_number(body), body.get("ops"), body.get("revision", -1))
         self.teacher.nudge()
         return self.text(body)
 
@@ -172,6 +169,14 @@ class Labelling:
                 rows.append({"text": i, "status": now, "preview": text[:PREVIEW]})
             count += 1
         return {"rows": rows, "count": count}
+
+
+def _number(body: Plain) -> int:
+    """Return the number of the text that a request is about."""
+    i = body.get("text")
+    if type(i) is not int:
+        raise InvalidInput(message("text", i, "the number of a text", "send one"))
+    return i
 
 
 def label_application(

@@ -25,6 +25,7 @@ __all__ = ["Teacher", "contradictions"]
 HELD_OUT = 5  # every fifth text tests the model, and is never learnt from
 SCORED = 200  # texts whose entropy is computed between two looks at what has changed
 MOST_WARNINGS = 50
+EXPORT = 1.0  # seconds between two files of labels
 LOG = logging.getLogger("caesura.server")
 
 
@@ -54,6 +55,7 @@ class Teacher:
         self._scored = 0  # version of the model that they are from
         self._learnt = -1  # examples that the last model has seen
         self._asked = self._stop = False
+        self._exported = -EXPORT
         self._wake = threading.Condition()
         rank = random.Random(0)
         self._order = list(range(len(project.documents)))
@@ -109,12 +111,13 @@ class Teacher:
         while True:
             with self._wake:
                 if not self._asked and not self._stop:
-                    self._wake.wait(None if self._idle() else 0.02)
+                    self._wake.wait(self._pause())
                 asked, self._asked = self._asked, False
                 stop = self._stop
             try:
-                if self.project.changed:
+                if self.project.changed and (stop or time.monotonic() > self._exported + EXPORT):
                     self.project.export()
+                    self._exported = time.monotonic()
                 if stop:
                     return
                 if asked or self._due():
@@ -127,9 +130,11 @@ class Teacher:
                 if stop:
                     return
 
-    def _idle(self) -> bool:
-        scored = self.model is None or self._scored == self.version
-        return scored and not self.project.changed and not self._due()
+    def _pause(self) -> float | None:
+        """Return the seconds until there is something to do; None: until something changes."""
+        if self._due() or (self.model is not None and self._scored != self.version):
+            return 0.02
+        return EXPORT if self.project.changed else None
 
     def _examples(self) -> tuple[list[int], list[int]]:
         """Return the texts to learn from, and those to test with."""
