@@ -23,6 +23,7 @@ from starlette.testclient import TestClient
 
 import caesura
 from caesura.server import Limits, Models, application
+from caesura.server.running import listening
 
 LOCAL = "http://127.0.0.1"
 
@@ -364,6 +365,12 @@ def _slow_client(url: str) -> None:
     with socket.create_connection((host, int(port))) as slow:
         slow.sendall(b"POST /segment HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Le")
         assert httpx.get(f"{url}/health").status_code == 200
+
+
+def test_small_answers_are_sent_at_once() -> None:
+    """asyncio sets TCP_NODELAY only where the protocol is given; else answers wait 40 ms."""
+    with listening("127.0.0.1", 0) as made:
+        assert made.proto == socket.IPPROTO_TCP
 
 
 def test_many_clients_at_once(tmp_path: Path, model_file: Path) -> None:
