@@ -229,8 +229,8 @@ def person(decode: bool, gold: list[Document], folder: Path) -> int:
     teacher = Teacher(project, every=5)
     actions = 0
     while (i := teacher.next(None)) is not None:
-        truth = [tuple(segment) for segment in gold[i].segments or ()]
-        shown = [tuple(one)[:3] for one in _shown(teacher.model, texts[i], State())]
+        truth = [(s.start, s.end, s.label) for s in gold[i].segments or ()]
+        shown = _shown(teacher.model, texts[i], State())
         fixed: list[tuple[int, int, str]] = []
         while shown != truth:
             wrong = next(one for one in truth if one not in shown)
@@ -238,7 +238,7 @@ def person(decode: bool, gold: list[Document], folder: Path) -> int:
             actions += 1
             state = State(segments=tuple(caesura.Segment(*one) for one in sorted(fixed)))
             if decode:
-                shown = [tuple(one)[:3] for one in _shown(teacher.model, texts[i], state)]
+                shown = _shown(teacher.model, texts[i], state)
             else:  # only what the correction covers gives way
                 kept = [s for s in shown if s[1] <= wrong[0] or wrong[1] <= s[0]]
                 shown = sorted([*kept, wrong])
