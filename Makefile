@@ -12,7 +12,7 @@ MODULES := $(shell find src -name '*.py' | sort)
 # pip's editable install knows the modules that were there when it was made.
 NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-all setup lint types docs bench sanitize stubs browser clean
+.PHONY: demo test test-all setup lint types docs bench sanitize stubs browser wheel clean
 
 demo: $(VENV)/.installed-$(NAMES) $(VENV)/.stored
 	$(VENV)/bin/caesura demo
@@ -66,12 +66,19 @@ types: $(VENV)/.tested $(VENV)/.installed-$(NAMES)
 stubs: $(VENV)/.installed-$(NAMES)
 	$(PYTHON) -m nanobind.stubgen -m caesura._kernels -o src/caesura/_kernels.pyi
 
-docs: $(VENV)/.documented
-	$(VENV)/bin/mkdocs build --strict
+docs: $(VENV)/.documented $(VENV)/.installed-$(NAMES) $(VENV)/.tested
+	$(PYTHON) -m sphinx -q -W --keep-going -b html docs site
 
 bench: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 	$(PIP) install --group bench
 	$(PYTHON) bench/run.py
+
+# A wheel for the Python at hand, checked and tried; make wheel BUILD=python3.12 TRY=python3.13 builds
+# one for the stable ABI, which 3.12 and all later versions can use.
+BUILD := $(PYTHON)
+wheel: $(VENV)/.built
+	$(PIP) install --group wheel
+	$(PYTHON) tools/wheel.py --build $(BUILD) $(if $(TRY),--try $(TRY))
 
 # The kernels' own tests: memory and undefined behaviour for both instruction sets, then threads.
 sanitize: build/memory/passed build/threads/passed
@@ -99,4 +106,4 @@ browser: | $(VENV)/.made
 	  echo "no axe-core from npm: the tests of accessibility will be skipped"
 
 clean:
-	rm -rf $(VENV) build site
+	rm -rf $(VENV) build dist site

@@ -60,7 +60,8 @@ def test_clone(kind: Any) -> None:
     model = kind(chosen, c2=0.3, class_weight={"town": 2.0}, penalties={"transitions": 0.1})
     twin = clone(model.fit(X, Y))
     assert twin.get_params().keys() == model.get_params().keys()
-    assert repr(twin) == repr(model)
+    assert repr(model) == f"<fitted {twin!r}: 3 labels, {len(model.weights_)} weights>"
+    assert repr(twin).startswith(f"{kind.__name__}(features=[lower[0], ")
     assert not twin.__sklearn_is_fitted__()
     check_is_fitted(model)
     assert np.array_equal(twin.fit(X, Y)._known.w, model._known.w)

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -20,10 +21,10 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "caesura"
 # Each part imports only parts before it; `render` comes before what shows itself with it.
 LINE = [
-    *("errors", "segments", "render", "checks", "documents", "corpora", "persistence", "features"),
-    *("constraints", "potentials", "inference", "encoding", "evaluation", "normalisers"),
-    *("extraction", "learning", "models", "neural", "compat", "records", "demo", "server", "cli"),
-    "__main__",
+    *("errors", "segments", "render", "notebooks", "checks", "documents", "corpora"),
+    *("persistence", "features", "constraints", "potentials", "inference", "encoding"),
+    *("evaluation", "normalisers", "extraction", "learning", "models", "neural", "compat"),
+    *("spacy", "records", "demo", "server", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
@@ -32,7 +33,7 @@ PARTS = sorted(
 FOLDERS = [part for part in PARTS if (SOURCE / part).is_dir()]
 HEAVY = {
     *("duckdb", "joblib", "matplotlib", "pandas", "pyarrow", "pycrfsuite", "rapidfuzz", "rich"),
-    *("safetensors", "scipy", "sklearn", "sqlalchemy", "torch", "typer"),
+    *("safetensors", "scipy", "sklearn", "spacy", "sqlalchemy", "torch", "typer"),
 }
 
 
@@ -89,6 +90,12 @@ def test_public_names() -> None:
         "to_tags",
         "viterbi",
     ]
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert caesura.__version__ == project["version"]
+    assert run("-m", "caesura", "--version") == f"caesura {project['version']}\n"
 
 
 @pytest.mark.parametrize("name", caesura.__all__)
@@ -262,6 +269,7 @@ def test_pages_point_to_files_that_exist() -> None:
 def test_no_module_reads_private_fields_of_the_classes_of_another() -> None:
     """What a module takes from an object without defining it itself is public."""
     of_others = {"_kernels", "_replace", "_asdict", "_fields", "_make", "_field_defaults", "_exit"}
+    of_others |= {"_"}  # where spaCy keeps attributes of its users
     found = []
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -292,3 +300,25 @@ def test_no_module_imports_private_names_of_another() -> None:
         if alias.name.startswith("_") and alias.name not in ("_kernels", "__version__")
     ]
     assert found == []
+
+
+def sections(page: str) -> dict[str, str]:
+    """Return the sections of a page, by the anchors of their headings."""
+    parts = re.split(r"^#+ (.+)$", page, flags=re.MULTILINE)
+    slug = (re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in parts[1::2])
+    return dict(zip(slug, parts[2::2], strict=True))
+
+
+def test_figures_of_the_readme_stand_in_the_benchmarks() -> None:
+    """Whatever the README measures is a link to the section that has the same figures."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = sections((ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
+    links = re.findall(r"\[([^\]]+)\]\(docs/benchmarks\.md#([^)]+)\)", readme)
+    assert len(links) >= 6
+    for text, anchor in links:
+        figures = re.findall(r"\d[\d,.]*\d|\d", text.replace("F1", ""))
+        there = set(re.findall(r"\d[\d,.]*\d|\d", measured[anchor]))
+        assert figures, text
+        assert set(figures) <= there, f"{text}: {set(figures) - there}"
+    peers = next(line for line in readme.splitlines() if line.startswith("| Measured beside it"))
+    assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 4

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bind/bindings.hpp"
+#include "bind/stable_abi.hpp"
 #include "encode/interner.hpp"
 
 namespace caesura {
@@ -27,21 +28,14 @@ constexpr int kDeepest = 64;  // dicts inside each other; deeper ones are left t
 
 // Appends a string as UTF-8.  A lone surrogate becomes three bytes, as with "surrogatepass".
 inline void append_utf8(PyObject* o, std::string& out) {
-  if (!PyUnicode_IS_COMPACT(o)) {  // an instance of a subclass
-    nb::object bytes = nb::steal(PyUnicode_AsEncodedString(o, "utf-8", "surrogatepass"));
-    if (!bytes.is_valid()) throw nb::python_error();
-    out.append(PyBytes_AS_STRING(bytes.ptr()), PyBytes_GET_SIZE(bytes.ptr()));
+  std::string_view plain;
+  if (ascii_text(o, plain)) {
+    out += plain;
     return;
   }
-  const Py_ssize_t size = PyUnicode_GET_LENGTH(o);
-  const void* data = PyUnicode_DATA(o);
-  if (PyUnicode_IS_ASCII(o)) {
-    out.append(static_cast<const char*>(data), size);
-    return;
-  }
-  const auto kind = PyUnicode_KIND(o);
-  for (Py_ssize_t k = 0; k < size; ++k) {
-    const Py_UCS4 c = PyUnicode_READ(kind, data, k);
+  const HeldText text = view_of(o);
+  for (std::int64_t k = 0; k < text.size; ++k) {
+    const char32_t c = code_at(text, k);
     const auto tail = [&](int shift) { return static_cast<char>(0x80 | (c >> shift & 0x3f)); };
     if (c < 0x80) {
       out += static_cast<char>(c);
@@ -83,19 +77,18 @@ inline bool is_numpy_number(PyObject* o) {
     return found;
   }();
   PyTypeObject* type = Py_TYPE(o);
-  if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE)) return false;  // a class of a user
+  if (is_heap_type(type)) return false;  // a class of a user
   return std::any_of(types, types + 3,
                      [type](PyTypeObject* one) { return PyType_IsSubtype(type, one) != 0; });
 }
 
 // Reads a finite number; false if the value is none or has a conversion of its own.
 inline bool read_number(PyObject* o, double& number) {
-  const PyNumberMethods* methods = Py_TYPE(o)->tp_as_number;
-  const auto converted = methods == nullptr ? nullptr : methods->nb_float;
+  void* const converted = float_slot(Py_TYPE(o));
   if (converted == nullptr) return false;
-  if (converted == PyFloat_Type.tp_as_number->nb_float) {
+  if (converted == float_slot(&PyFloat_Type)) {
     number = PyFloat_AS_DOUBLE(o);
-  } else if (converted == PyLong_Type.tp_as_number->nb_float) {
+  } else if (converted == float_slot(&PyLong_Type)) {
     number = PyLong_AsDouble(o);
   } else if (is_numpy_number(o)) {
     number = PyFloat_AsDouble(o);
@@ -121,8 +114,13 @@ class BagReader {
   // Reads token t of sequence i; the strings of the list `later` are read soon.
   void read(PyObject* bag, std::size_t i, Py_ssize_t t, PyObject* later = nullptr) {
     first_ = count_;
-    later_ = later != nullptr && PyList_CheckExact(later) ? PySequence_Fast_ITEMS(later) : nullptr;
-    later_end_ = later_ == nullptr ? nullptr : later_ + PyList_GET_SIZE(later);
+    later_ = later_end_ = nullptr;
+#ifndef Py_LIMITED_API
+    if (later != nullptr && PyList_CheckExact(later)) {
+      later_ = fast_items(later);
+      later_end_ = later_ + PyList_GET_SIZE(later);
+    }
+#endif
     if (collect(bag, 0)) return;
     prefix_.clear();
     use_earlier();
@@ -162,13 +160,8 @@ class BagReader {
     if (count_ == names_.size()) grow();
     names_[count_++] = name;
   }
-  static bool is_plain(PyObject* o) {
-    return PyUnicode_CheckExact(o) && PyUnicode_IS_COMPACT_ASCII(o);
-  }
-  Name plain_name(PyObject* o, double value) const {
-    const char* data = reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(o));
-    const auto size = static_cast<std::size_t>(PyUnicode_GET_LENGTH(o));
-    return {data, 0, size, hashed(data, size), value};
+  Name plain_name(std::string_view text, double value) const {
+    return {text.data(), 0, text.size(), hashed(text.data(), text.size()), value};
   }
   void add(std::size_t from, double value) {
     const std::size_t size = text_.size() - from;
@@ -195,16 +188,15 @@ class BagReader {
     if (PyList_CheckExact(o) || PyTuple_CheckExact(o)) return strings(o);
     if (PyDict_CheckExact(o)) return dict(o, depth);
     if (PyAnySet_CheckExact(o)) return set(o);
-    if (PyODict_CheckExact(o)) {  // its order is not that of the dict below it
+    if (is_ordered_dict(o)) {  // its order is not that of the dict below it
       if (!has_plain_keys(o)) return false;
       nb::object copy = nb::steal(PyDict_New());
       if (!copy.is_valid() || PyDict_Update(copy.ptr(), o) != 0) throw nb::python_error();
       return dict(copy.ptr(), depth);
     }
-    const PyTypeObject* type = Py_TYPE(o);  // such as defaultdict and Counter
-    return PyDict_Check(o) && type->tp_iter == PyDict_Type.tp_iter &&
-           type->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript &&
-           dict(o, depth);
+    PyTypeObject* type = Py_TYPE(o);  // such as defaultdict and Counter
+    return PyDict_Check(o) && iter_slot(type) == iter_slot(&PyDict_Type) &&
+           item_slot(type) == item_slot(&PyDict_Type) && dict(o, depth);
   }
 
   // Whether copying a dict runs no Python code: other keys may have hashes of their own.
@@ -219,7 +211,7 @@ class BagReader {
 
   bool strings(PyObject* list) {
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(list);
-    PyObject** items = PySequence_Fast_ITEMS(list);
+    const FastItems items = fast_items(list);
     Py_ssize_t k = 0;
     if (prefix_.empty()) k = plain_strings(items, count);
     for (; k < count; ++k) {
@@ -230,13 +222,14 @@ class BagReader {
 
   // Adds plain ASCII strings, as nearly all are, up to the first that is none, and returns how many
   // there were.
-  Py_ssize_t plain_strings(PyObject** items, Py_ssize_t count) {
+  Py_ssize_t plain_strings(const FastItems& items, Py_ssize_t count) {
     while (names_.size() < count_ + static_cast<std::size_t>(count)) grow();
     Name* out = names_.data() + count_;
     Py_ssize_t k = 0;
-    for (; k < count && is_plain(items[k]); ++k) {
+    std::string_view text;
+    for (; k < count && ascii_text(items[k], text); ++k) {
       expect_later();
-      *out++ = plain_name(items[k], 1.0);
+      *out++ = plain_name(text, 1.0);
     }
     count_ += static_cast<std::size_t>(k);
     return k;
@@ -290,8 +283,9 @@ class BagReader {
   }
 
   bool leaf(PyObject* o, double value = 1.0) {
-    if (prefix_.empty() && is_plain(o)) {
-      push(plain_name(o, value));
+    std::string_view text;
+    if (prefix_.empty() && ascii_text(o, text)) {
+      push(plain_name(text, value));
       return true;
     }
     const std::size_t from = text_.size();

@@ -78,12 +78,10 @@ class NameLookup {
 // it are asked for, the items of a list after that, and a list still farther.
 constexpr Py_ssize_t kStringsAhead = 3, kItemsAhead = 5, kListAhead = 7;
 
-void expect(PyObject** tokens, Py_ssize_t left) {
+void expect(const FastItems& tokens, Py_ssize_t left) {
   if (left > kListAhead) __builtin_prefetch(tokens[kListAhead]);
   if (left <= kItemsAhead || !PyList_CheckExact(tokens[kItemsAhead])) return;
-  const char* items = reinterpret_cast<const char*>(PySequence_Fast_ITEMS(tokens[kItemsAhead]));
-  for (Py_ssize_t k = 0; k < PyList_GET_SIZE(tokens[kItemsAhead]); k += 8)
-    __builtin_prefetch(items + k * static_cast<Py_ssize_t>(sizeof(PyObject*)));
+  prefetch_items(tokens[kItemsAhead]);
 }
 
 // Reads each token of a sequence, and calls use() after it.
@@ -92,7 +90,7 @@ void for_each_token(nb::handle sequence, std::size_t i, BagReader& token, const 
   nb::object list = nb::steal(PySequence_Fast(sequence.ptr(), "expected a list of tokens"));
   if (!list.is_valid()) throw nb::python_error();
   for (Py_ssize_t t = 0; t < PySequence_Fast_GET_SIZE(list.ptr()); ++t) {
-    PyObject** tokens = PySequence_Fast_ITEMS(list.ptr()) + t;
+    const FastItems tokens = fast_items(list.ptr()) + t;
     const Py_ssize_t left = PySequence_Fast_GET_SIZE(list.ptr()) - t;
     expect(tokens, left);
     const nb::object bag = nb::borrow(tokens[0]);
@@ -135,7 +133,7 @@ std::tuple<Array<std::int64_t>, Array<std::int64_t>, Array<std::int32_t>, MaybeD
 bool are_bags(nb::list sequences) {
   for (nb::handle sequence : sequences) {
     if (!PyList_CheckExact(sequence.ptr()) || PyList_GET_SIZE(sequence.ptr()) == 0) return false;
-    PyObject** tokens = PySequence_Fast_ITEMS(sequence.ptr());
+    const FastItems tokens = fast_items(sequence.ptr());
     const Py_ssize_t length = PyList_GET_SIZE(sequence.ptr());
     for (Py_ssize_t t = 0; t < length; ++t) {
       if (!PyList_CheckExact(tokens[t]) && !PyDict_CheckExact(tokens[t])) return false;

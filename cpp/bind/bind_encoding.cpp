@@ -11,6 +11,7 @@
 #include <string>
 
 #include "bind/bindings.hpp"
+#include "bind/stable_abi.hpp"
 #include "encode/corpus.hpp"
 #include "encode/interner.hpp"
 #include "encode/segments.hpp"
@@ -30,11 +31,7 @@ namespace {
 class Text {
  public:
   explicit Text(PyObject* o) {
-    if (PyUnicode_IS_COMPACT_ASCII(o)) {
-      view = {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(o)),
-              static_cast<std::size_t>(PyUnicode_GET_LENGTH(o))};
-      return;
-    }
+    if (ascii_text(o, view)) return;
     held_ = nb::steal<nb::object>(PyUnicode_AsEncodedString(o, "utf-8", "surrogatepass"));
     if (!held_.is_valid()) throw nb::python_error();
     view = {PyBytes_AS_STRING(held_.ptr()),

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bind/bindings.hpp"
+#include "bind/stable_abi.hpp"
 #include "encode/segments.hpp"
 
 namespace nb = nanobind;

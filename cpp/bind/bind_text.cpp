@@ -12,6 +12,7 @@
 #include <string>
 
 #include "bind/bindings.hpp"
+#include "bind/stable_abi.hpp"
 #include "encode/types.hpp"
 
 namespace nb = nanobind;
@@ -23,20 +24,9 @@ namespace {
 // -- strings
 // ----------------------------------------------------------------------------------------
 
-TextView view_of(nb::handle text) {
-  PyObject* o = text.ptr();
-  if (!PyUnicode_Check(o)) throw nb::type_error("expected a string");
-#if PY_VERSION_HEX < 0x030c0000
-  if (PyUnicode_READY(o) != 0) throw nb::python_error();
-#endif
-  return {PyUnicode_DATA(o), PyUnicode_GET_LENGTH(o), static_cast<std::uint8_t>(PyUnicode_KIND(o)),
-          PyUnicode_IS_ASCII(o) != 0};
-}
-
 void append_codes(nb::handle text, std::vector<char32_t>& out) {
-  const TextView view = view_of(text);
-  for (std::int64_t k = 0; k < view.size; ++k)
-    out.push_back(PyUnicode_READ(view.width, view.data, k));
+  const HeldText view = view_of(text);
+  for (std::int64_t k = 0; k < view.size; ++k) out.push_back(code_at(view, k));
 }
 
 // Names in the order of an enumeration of the kernels.
@@ -87,8 +77,7 @@ std::shared_ptr<Characters> make_characters(nb::callable read, nb::callable norm
       [read = std::move(read)](int number) { return read_page(read, number); },
       [normalise = std::move(normalise)](const std::vector<char32_t>& word) {
         const nb::gil_scoped_acquire held;
-        const nb::object text = nb::steal(PyUnicode_FromKindAndData(
-            PyUnicode_4BYTE_KIND, word.data(), static_cast<Py_ssize_t>(word.size())));
+        const nb::object text = string_of(word);
         std::vector<char32_t> out;
         append_codes(nb::object(normalise(text)), out);
         return out;
@@ -97,7 +86,7 @@ std::shared_ptr<Characters> make_characters(nb::callable read, nb::callable norm
 
 std::vector<std::pair<std::int64_t, std::int64_t>> spans(const Characters& self, nb::str text,
                                                          const std::string& tokeniser) {
-  const TextView view = view_of(text);
+  const HeldText view = view_of(text);
   const Tokeniser how = tokeniser_named(tokeniser);
   std::vector<std::pair<std::int64_t, std::int64_t>> out;
   auto emit = [&out](std::int64_t start, std::int64_t end) { out.emplace_back(start, end); };
@@ -140,12 +129,12 @@ std::shared_ptr<TokenBatch> read_texts(TokenTypes& self, nb::sequence texts,
                                        const std::string& tokeniser) {
   const Tokeniser how = tokeniser_named(tokeniser);
   const nb::tuple held(texts);
-  std::vector<TextView> views;
+  std::vector<HeldText> views;
   views.reserve(held.size());
   for (nb::handle text : held) views.push_back(view_of(text));
   auto out = std::make_shared<TokenBatch>();
   const Released release;
-  for (const TextView& view : views) self.add_text(view, how, *out);
+  for (const HeldText& view : views) self.add_text(view, how, *out);
   return out;
 }
 
@@ -157,7 +146,7 @@ std::shared_ptr<TokenBatch> read_tokens(TokenTypes& self, nb::sequence sequences
     if (!tokens.is_valid()) throw nb::python_error();
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(tokens.ptr());
     for (Py_ssize_t t = 0; t < size; ++t)
-      self.add_token(view_of(PySequence_Fast_GET_ITEM(tokens.ptr(), t)), *out);
+      self.add_token(view_of(fast_items(tokens.ptr())[t]), *out);
     out->end_sequence();
   }
   return out;

@@ -6,6 +6,7 @@
 #include <initializer_list>
 
 #include "bind/bindings.hpp"
+#include "bind/stable_abi.hpp"
 #include "infer/answers.hpp"
 
 namespace caesura {
@@ -14,7 +15,7 @@ namespace caesura {
 inline nanobind::object named_tuple(nanobind::handle kind,
                                     std::initializer_list<PyObject*> fields) {
   auto* type = reinterpret_cast<PyTypeObject*>(kind.ptr());
-  PyObject* made = type->tp_alloc(type, static_cast<Py_ssize_t>(fields.size()));
+  PyObject* made = alloc_slot(type)(type, static_cast<Py_ssize_t>(fields.size()));
   if (made == nullptr) throw nanobind::python_error();
   Py_ssize_t k = 0;
   for (PyObject* field : fields) PyTuple_SET_ITEM(made, k++, field);  // takes the reference

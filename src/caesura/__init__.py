@@ -80,8 +80,8 @@ __all__ = [
 
 _PARTS = (
     *("compat", "corpora", "demo", "documents", "evaluation", "extraction", "features"),
-    *("inference", "models", "neural", "normalisers", "potentials", "records", "render"),
-    *("segments", "server"),
+    *("inference", "models", "neural", "normalisers", "notebooks", "potentials", "records"),
+    *("render", "segments", "server", "spacy"),
 )
 _INFERENCE = (
     *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),
@@ -99,6 +99,8 @@ _LATER = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name in _PARTS:
         return import_module(f"caesura.{name}")
     if name not in _LATER:
@@ -107,5 +109,15 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+def _version() -> str:
+    """Return the version of the installed package, which pyproject.toml gives it."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("caesura")
+    except PackageNotFoundError:  # run from its sources
+        return "unknown"
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_PARTS})
+    return sorted({*globals(), *__all__, *_PARTS, "__version__"})

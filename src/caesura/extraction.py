@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from caesura.documents import Document
 from caesura.documents.document import has_no_words
-from caesura.errors import InvalidInput, MissingPackage
+from caesura.errors import InvalidInput, MissingPackage, counted
 from caesura.normalisers import Normaliser
+from caesura.notebooks import MOST_SHOWN, bar, card, label_names, more, passage, table
 
 if TYPE_CHECKING:
     import pandas
@@ -108,6 +109,31 @@ class Record(Mapping[str, tuple[Value, ...]]):
         found = ", ".join(f"{label}={value.value!r}" for label, value in self.fields)
         return f"Record({found})"
 
+    def _repr_html_(self) -> str:
+        """Show the text with its fields in colour, and their values, in a notebook."""
+        rows = [("label", "value", "probability")]
+        bars = ["<td></td>"]
+        for label, one in self.fields:
+            chance = "" if one.probability is None else f"{one.probability:.3f}"
+            rows.append((label, "" if one.value is None else str(one.value), chance))
+            bars.append(bar(one.probability or 0.0))
+        whole = self.probability
+        title = "Record" if whole is None else f"Record, probability {whole:.3f}"
+        return card(title, self.as_passage(), table("", rows, bars) if self.fields else "")
+
+    def as_passage(self) -> str:
+        """Return the text with its fields in colour, as a piece of a page.
+
+        Examples
+        --------
+        >>> town = Value("Leeds", 3, 8, 0.9, "Leeds")
+        >>> "&amp;" in Record("At Leeds & York", [("town", town)], ["town"]).as_passage()
+        True
+        """
+        spans = [(one.start, one.end, label) for label, one in self.fields]
+        chances = [one.probability for _, one in self.fields]
+        return passage(self.text, spans, chances, sorted(self._labels))
+
     def first(self, label: str) -> Value | None:
         """Return the first value of a label, or None if there is none.
 
@@ -160,6 +186,12 @@ class Records(list[Record]):
         super().__init__(records)
         self.labels = list(labels)
         self.index: Any = None  # of the DataFrame of pandas that the texts are from
+
+    def _repr_html_(self) -> str:
+        """Show the first texts with their fields in colour in a notebook."""
+        shown = [record.as_passage() for record in self[:MOST_SHOWN]]
+        title = counted(len(self), "record")
+        return card(title, label_names(sorted(self.labels)), *shown, more(len(self)))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the records as plain data: nothing is left out, and JSON can hold it."""

@@ -1,9 +1,9 @@
-"""Segments for people: in colour in a terminal, as a table, as HTML in a notebook.
+"""Return segments as strings for people: coloured text, a table, or HTML for a notebook.
 
-The functions return strings; the caller prints them.  Each takes segments in order, with or without
-gaps, or a path that inference answered, which brings its tokens and exact probabilities along:
-
+Parameters
+----------
 segments : list of (start, end, label), or Path
+    In order, with or without gaps.  A path brings its tokens and exact probabilities along.
 tokens : sequence of str, optional
     The text of the tokens; their numbers are shown where there is none.
 probabilities : sequence of float, optional
@@ -221,7 +221,7 @@ def html(
             if piece.colour is not None:
                 shade = piece.colour[1]
                 style = f"background:{shade}2b;border-bottom:2px solid {shade};"
-                words += f' <b style="font-size:75%;color:{shade}">{markup.escape(piece.label)}</b>'
+                words += f' <b style="font-size:75%">{markup.escape(piece.label)}</b>'
             style += "border-radius:3px;padding:2px 4px"
             if note := next(remarks, ""):
                 style += ";outline:1px dashed"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
+import caesura
 from caesura.cli.command import command
 from caesura.cli.output import Wrong, fail, silence
 
@@ -19,24 +21,45 @@ __all__ = ["COMMANDS", "app", "main"]
 # In the order of --help, with what it says; each is a function of this name in a module of this
 # name, which is imported when the command is called.
 COMMANDS = {
-    "train": "Learn from labelled sequences, and write a model.",
-    "segment": "Cut sequences into labelled segments.",
-    "load": "Segment strings and write them as rows of a table, in a database or Parquet files.",
-    "evaluate": "Count right segments: precision, recall and F1, over all and by label.",
-    "compare": "Compare two systems on the same sequences, by approximate randomisation.",
-    "inspect": "Show what is in a model: labels, features, size, the largest weights, lengths.",
-    "explain": "Say which features made each segment win, against the best answer without it.",
-    "convert": "Read sequences in one format, and write them in another.",
-    "tune": "Try settings by cross-validation, and write down the best.",
-    "learning-curve": "Train on more and more of the data, chain beside semi-CRF; show the scores.",
-    "serve": "Serve models over HTTP, with a page to try them.",
+    "train": "Train a model on labelled sequences.",
+    "segment": "Split sequences into labelled segments.",
+    "load": "Segment strings and write them as rows to a database or to Parquet files.",
+    "evaluate": "Compute precision, recall and F1 of segments, in total and by label.",
+    "compare": "Test whether two systems differ in F1, by approximate randomisation.",
+    "inspect": "Show the labels, features, size and largest weights of a model.",
+    "explain": "Show which features led to each segment, against the best answer without it.",
+    "convert": "Convert labelled sequences from one format to another.",
+    "tune": "Search for the best settings by cross-validation.",
+    "learning-curve": "Show how scores grow with the amount of training data.",
     "label": "Label texts in the browser, with a model that learns meanwhile.",
-    "table": "Extend a table by rows that are found in the lists of pages.",
-    "demo": "Learn to cut references into fields, and load new ones into a database.",
+    "serve": "Serve models over HTTP, with a page to try them.",
+    "table": "Extend a table with rows found in the lists of web pages.",
+    "demo": "Train on references, segment new ones and load them into a database.",
 }
 
 
-class Program(TyperGroup):
+class _PlainHelp:
+    """A mixin for commands whose help shows no types of Python and no braces."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options and arguments."""
+        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", True):  # arguments have none; their names say enough
+                option.display_type_rich = lambda ctx: ""
+        return found
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the arguments of the usage line: ``TRAIN...`` in place of ``{TRAIN...}...``."""
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [re.sub(r"\.{4,}", "...", re.sub(r"[{}]", "", one)).upper() for one in pieces]
+
+
+class OneCommand(_PlainHelp, TyperCommand):
+    """A command of the program."""
+
+
+class Program(_PlainHelp, TyperGroup):
     """A group of commands that says in one line what is wrong with how it was called.
 
     Of each command it knows no more than a line, until it is called.
@@ -94,7 +117,7 @@ SETTINGS: Any = {"context_settings": {"help_option_names": ["-h", "--help"]}}
 app = typer.Typer(
     name="caesura",
     cls=Program,
-    help="Cut sequences into labelled segments: learn from examples, then cut what is new.",
+    help="Split sequences into labelled segments: train on examples, then segment new text.",
     epilog="Example: caesura train train.jsonl --dev dev.jsonl -o my.model",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -105,19 +128,17 @@ app = typer.Typer(
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            sys.stdout.write(f"caesura {version('caesura')}\n")
-        except PackageNotFoundError:  # run from its sources
-            sys.stdout.write("caesura, not installed\n")
+        sys.stdout.write(f"caesura {caesura.__version__}\n")
         raise typer.Exit
 
 
 @app.callback()
 def _program(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     pass
@@ -132,7 +153,7 @@ def _imported(name: str) -> Any:
         run = command(f"caesura {name}")(run)
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich", **SETTINGS)
     lines = ["Example:", *run.example.split("\n")]
-    alone.command(name, epilog="\n\n".join(lines))(run)
+    alone.command(name, cls=OneCommand, epilog="\n\n".join(lines))(run)
     return typer.main.get_command(alone)
 
 

@@ -14,7 +14,7 @@ from caesura.cli.reading import Reading
 
 __all__ = ["compare"]
 
-Named = Annotated[str, typer.Argument(help="Predicted segments, or a model.")]
+PREDICTED = "Read predicted segments from this file, or a model that predicts them."
 
 
 @command(
@@ -22,16 +22,20 @@ Named = Annotated[str, typer.Argument(help="Predicted segments, or a model.")]
     "caesura compare gold.conll old.conll new.conll --rounds 99999 --json"
 )
 def compare(
-    gold: Annotated[str, typer.Argument(metavar="GOLD", help="Labelled sequences.")],
-    a: Named,
-    b: Named,
-    rounds: Annotated[int, typer.Option(min=1, help="Number of randomisation rounds.")] = 9999,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
+    gold: Annotated[
+        str, typer.Argument(metavar="GOLD", help="Read labelled sequences from this file.")
+    ],
+    a: Annotated[str, typer.Argument(metavar="A", help=PREDICTED)],
+    b: Annotated[str, typer.Argument(metavar="B", help=PREDICTED)],
+    rounds: Annotated[
+        int, typer.Option(min=1, help="Set the number of randomisation rounds.")
+    ] = 9999,
+    seed: Annotated[int, typer.Option(min=0, help="Set the random seed.")] = 0,
     reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
     trust: Trust = False,
     json: Json = False,
 ) -> None:
-    """Compare two systems on the same sequences, by approximate randomisation.
+    """Test whether two systems differ in F1, by approximate randomisation.
 
     The p-value is the chance of a difference in F1 at least as large, if the systems were equally
     good: (c + 1) / (rounds + 1), where c rounds of random swaps had one.

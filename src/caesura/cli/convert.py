@@ -27,25 +27,39 @@ CARRYING = ("csv", "parquet", "xlsx")  # forms that have a place for other colum
     "caesura convert addresses.xml addresses.conll --scheme BIOES"
 )
 def convert(
-    input: Annotated[str, typer.Argument(metavar="IN", help="What to read; - is stdin.")],
-    output: Annotated[str, typer.Argument(metavar="OUT", help="What to write; - is stdout.")],
+    input: Annotated[
+        str, typer.Argument(metavar="IN", help="Read this file; - is the standard input.")
+    ],
+    output: Annotated[
+        str, typer.Argument(metavar="OUT", help="Write this file; - is the standard output.")
+    ],
     to: Annotated[
         str | None,
         typer.Option(
-            "--to", "-t", help="Format of OUT: conll, jsonl, csv, parquet, xlsx, xml, brat or text."
+            "--to",
+            "-t",
+            help="Write OUT in this format: conll, jsonl, csv, parquet, xlsx, xml, brat or text."
+            " Default: guessed from its name.",
         ),
     ] = None,
     scheme: Annotated[
-        str | None, typer.Option(help="Tags in CoNLL columns: BIO, BIOES, BCEU, BMES ...")
+        str | None,
+        typer.Option(
+            help="Write CoNLL tags in this scheme: BIO, BIOES, BCEU, BMES or another. Default: BIO."
+        ),
     ] = None,
     form: Annotated[
-        str | None, typer.Option(help="JSON lines with tokens, or text with spans of characters.")
+        str | None,
+        typer.Option(
+            help="Write JSON lines with tokens (tokens) or with a text and spans of its "
+            "characters (text). Default: text where it is known."
+        ),
     ] = None,
     quiet: Quiet = False,
     reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
     json: Json = False,
 ) -> None:
-    """Read sequences in one format, and write them in another.
+    """Convert labelled sequences from one format to another.
 
     The formats are those that the names of the files tell, unless --format and --to do.
     """

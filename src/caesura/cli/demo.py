@@ -52,17 +52,22 @@ class Outcome(NamedTuple):
 
 
 def demo(
-    n: Annotated[int, typer.Option("--n", "-n", help="References to learn from.")] = 400,
-    seed: Annotated[int, typer.Option("--seed", help="Of all that is drawn.")] = 0,
+    n: Annotated[int, typer.Option("--n", "-n", help="Train on this many references.")] = 400,
+    seed: Annotated[
+        int, typer.Option("--seed", help="Set the seed of the random number generator.")
+    ] = 0,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Folder for the data, the model and the rows.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="Write the data, the model and the rows into this folder."
+        ),
     ] = Path("caesura-demo"),
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but scores.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the scores.")] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")
+        bool, typer.Option("--json", help="Print only JSON to the standard output.")
     ] = False,
 ) -> None:
-    """Learn to cut references into fields, and load new ones into a database.
+    """Train on references, segment new ones and load them into a database.
 
     The data is made here, from facts about real publications in seventeen citation styles. The test
     has other publications, and three styles that the training data does not have.

@@ -31,48 +31,67 @@ class Showing(NamedTuple):
 
     details: Annotated[
         bool,
-        typer.Option("--details", help="Kinds of error, confused labels, partial matches."),
+        typer.Option("--details", help="Show kinds of error, confused labels and partial matches."),
     ] = False
     worst: Annotated[
         int,
-        typer.Option("--worst", "-w", min=0, help="Show the N sequences with most mistakes."),
+        typer.Option("--worst", "-w", min=0, help="Show the N sequences with the most errors."),
     ] = 0
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="LABEL", help="Count this label only; repeat."),
+        typer.Option(
+            "--only",
+            metavar="LABEL",
+            help="Count only this label. Can be repeated. Default: all labels.",
+        ),
     ] = None
     beta: Annotated[
         float,
-        typer.Option(help="Show F-beta, too: recall counts BETA times as much as precision."),
+        typer.Option(
+            help="Show F-beta too, in which recall counts BETA times as much as precision."
+        ),
     ] = 1.0
     average: Annotated[
         list[str] | None,
         typer.Option(
             "--average",
             metavar="NAME",
-            help=f"Averages to show, all by default: {', '.join(AVERAGES)}; repeat.",
+            help=f"Show this average: {', '.join(AVERAGES)}. Can be repeated. Default: all.",
         ),
     ] = None
     side_by_side: Annotated[
         bool,
         typer.Option(
             "--side-by-side",
-            help="GOLD has gold and predicted tags in its last two columns: the default for one "
-            "file.",
+            help="Read gold and predicted tags from the last two columns of GOLD, as is done for"
+            " a single file.",
         ),
     ] = False
     confidence: Annotated[
-        float | None, typer.Option(help="Intervals by resampling, as 0.95.", show_default=False)
+        float | None,
+        typer.Option(
+            help="Show confidence intervals at this level, such as 0.95, by resampling. Default:"
+            " none.",
+            show_default=False,
+        ),
     ] = None
     train: Annotated[
         str | None,
-        typer.Option(help="Training data: recall of segments that are in it, and of new ones."),
+        typer.Option(
+            help="Show the recall of segments that occur in this training data, and of new ones."
+            " Default: none."
+        ),
     ] = None
     html: Annotated[
-        Path | None, typer.Option(help="Write a page with plots and the worst sequences.")
+        Path | None,
+        typer.Option(
+            help="Write a page with plots and the worst sequences to this file. Default: none."
+        ),
     ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the resampling.")] = 0
-    threads: Annotated[int | None, typer.Option(help="Threads of a model.")] = None
+    seed: Annotated[int, typer.Option(min=0, help="Set the random seed of the resampling.")] = 0
+    threads: Annotated[
+        int | None, typer.Option(help="Use this many threads for a model. Default: all cores.")
+    ] = None
     trust: Trust = False
     quiet: Quiet = False
 
@@ -87,19 +106,23 @@ def evaluate(
         str,
         typer.Argument(
             metavar="GOLD",
-            help="Labelled sequences (or a model, then GOLD); alone, a file with gold and "
-            "predicted tags in its last two columns, as conlleval reads it.",
+            help="Read labelled sequences (or a model, then GOLD) from this file; without "
+            "PREDICTED, it has gold and predicted tags in its last two columns, as for "
+            "conlleval.",
         ),
     ],
     second: Annotated[
         str | None,
-        typer.Argument(metavar="PREDICTED", help="The same with predicted segments, or a model."),
+        typer.Argument(
+            metavar="PREDICTED",
+            help="Read the same sequences with predicted segments, or a model that predicts them.",
+        ),
     ] = None,
     showing: Showing = Showing(),  # noqa: B008 - a frozen tuple
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Count right segments: precision, recall and F1, over all and by label.
+    """Compute precision, recall and F1 of segments, in total and by label.
 
     A segment is right if its start, its end and its label are, as conlleval and seqeval count.
     """

@@ -23,18 +23,27 @@ __all__ = ["explain"]
 @command("caesura explain citations.model 'Sarawagi, S. and Cohen, W. (2004). Semi-CRFs. NIPS.'")
 def explain(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="A text; - reads stdin.")],
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="Explain this text; - reads the standard input.")
+    ],
     label: Annotated[
-        str | None, typer.Option("--label", "-l", help="Only segments with this label.")
+        str | None,
+        typer.Option(
+            "--label", "-l", help="Explain only segments with this label. Default: all labels."
+        ),
     ] = None,
-    reasons: Annotated[int, typer.Option("--reasons", "-r", min=0, help="Features to show.")] = 8,
+    reasons: Annotated[
+        int,
+        typer.Option("--reasons", "-r", min=0, help="Show this many features for each segment."),
+    ] = 8,
     tokeniser: Annotated[
-        str | None, typer.Option(help="How to cut the text; else as the model does.")
+        str | None,
+        typer.Option(help="Split the text into tokens in this way. Default: as the model does."),
     ] = None,
     trust: Trust = False,
     json: Json = False,
 ) -> None:
-    """Say which features made each segment win, against the best answer without it."""
+    """Show which features led to each segment, against the best answer without it."""
     loaded = load_model(model, trust=trust)
     if text == "-":
         text = typer.get_text_stream("stdin").read()

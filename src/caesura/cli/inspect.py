@@ -33,9 +33,12 @@ class Family(NamedTuple):
 @command("caesura inspect citations.model --top 20 --label author")
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
-    top: Annotated[int, typer.Option("--top", "-n", min=0, help="Largest weights to show.")] = 10,
+    top: Annotated[
+        int, typer.Option("--top", "-n", min=0, help="Show this many of the largest weights.")
+    ] = 10,
     label: Annotated[
-        str | None, typer.Option("--label", "-l", help="Only weights of this label.")
+        str | None,
+        typer.Option("--label", "-l", help="Show only weights of this label. Default: all labels."),
     ] = None,
     features: Annotated[
         bool, typer.Option("--features", help="Show every declared feature.")
@@ -43,7 +46,7 @@ def inspect(
     trust: Trust = False,
     json: Json = False,
 ) -> None:
-    """Show what is in a model: labels, features, size, the largest weights, lengths."""
+    """Show the labels, features, size and largest weights of a model."""
     loaded = load_model(model, trust=trust)
     if loaded.kind == "neural":
         inspect_neural(loaded, model, _changed(loaded), top, label, json)

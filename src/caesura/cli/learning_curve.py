@@ -36,16 +36,27 @@ class Curve(NamedTuple):
 
     test: Annotated[
         str | None,
-        typer.Option("--test", "--dev", "-d", help="Test data; else a fifth of TRAIN is held out."),
+        typer.Option(
+            "--test",
+            "--dev",
+            "-d",
+            help="Score on this test data. Default: a fifth of TRAIN, which is held out.",
+        ),
     ] = None
     sizes: Annotated[
         str | None,
-        typer.Option(help="Numbers of sequences, as 10,50,100; else a sixteenth, an eighth ..."),
+        typer.Option(
+            help="Train on these numbers of sequences, as 10,50,100. Default: a sixteenth of the"
+            " data, an eighth and so on."
+        ),
     ] = None
-    models: Annotated[str, typer.Option(help="Kinds of model to compare.")] = "semi,chain"
-    repeats: Annotated[int, typer.Option(min=1, help="Random orders to average over.")] = 1
+    models: Annotated[str, typer.Option(help="Compare these kinds of model.")] = "semi,chain"
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Average over this many random orders of the data.")
+    ] = 1
     png: Annotated[
-        Path | None, typer.Option(help="Draw the curves into this file, with matplotlib.")
+        Path | None,
+        typer.Option(help="Draw the curves into this file (needs matplotlib). Default: none."),
     ] = None
     quiet: Quiet = False
 
@@ -64,13 +75,15 @@ class Point(NamedTuple):
     "caesura learning-curve train.conll --sizes 50,100,500 --models semi --repeats 3 --json"
 )
 def learning_curve(
-    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Labelled sequences.")],
+    train: Annotated[
+        str, typer.Argument(metavar="TRAIN", help="Read labelled sequences from this file.")
+    ],
     curve: Curve = Curve(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Train on more and more of the data, chain beside semi-CRF; show the scores.
+    """Show how scores grow with the amount of training data.
 
     A curve that still rises at its end says that more labelled data would help.
     """

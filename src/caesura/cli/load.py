@@ -41,20 +41,22 @@ class Target(NamedTuple):
         str,
         typer.Option(
             "--into",
-            help="File of DuckDB (.duckdb) or SQLite (.db, .sqlite), folder of Parquet files "
-            "(.parquet), or URL of a database, such as postgresql://user@host/database.",
+            help="Write to this DuckDB file (.duckdb), SQLite file (.db, .sqlite), folder of "
+            "Parquet files (.parquet) or database URL, such as "
+            "postgresql://user@host/database.",
         ),
     ]
     table: Annotated[
-        str, typer.Option("--table", help="Name of the table; created if it does not exist.")
+        str,
+        typer.Option("--table", help="Write to this table, which is created if it does not exist."),
     ] = "records"
     replace: Annotated[
         bool,
-        typer.Option("--replace", help="Delete the rows of this input, and load it again."),
+        typer.Option("--replace", help="Delete the rows of this input and load it again."),
     ] = False
     wait: Annotated[
         float,
-        typer.Option("--wait", min=0, help="Seconds to wait for a database that is locked."),
+        typer.Option("--wait", min=0, help="Wait this many seconds for a database that is locked."),
     ] = 10.0
 
 
@@ -63,33 +65,49 @@ class Input(NamedTuple):
 
     text_column: Annotated[
         str | None,
-        typer.Option("--text-column", help="Column with the text; else the one that clearly is."),
+        typer.Option(
+            "--text-column",
+            help="Name the column with the text. Default: guessed, if one column clearly is the "
+            "text.",
+        ),
     ] = None
     id_column: Annotated[
         str | None,
-        typer.Option("--id-column", help="Column that identifies records; else their numbers do."),
+        typer.Option(
+            "--id-column",
+            help="Name the column that identifies records. Default: their numbers identify them.",
+        ),
     ] = None
     carry: Annotated[
         str | None,
-        typer.Option("--carry", help="Other columns to keep, as id,price; default: all of them."),
+        typer.Option(
+            "--carry", help="Keep these other columns, as id,price. Default: all of them."
+        ),
     ] = None
     split: Annotated[
         Literal["auto", "lines", "paragraphs", "none"],
-        typer.Option("--split", help="How a string with several records is split; auto: lists."),
+        typer.Option(
+            "--split", help="Choose how a string with several records is split; auto splits lists."
+        ),
     ] = "auto"
     format: Annotated[
         Literal["text", "csv", "jsonl", "parquet", "xlsx"] | None,
-        typer.Option("--format", "-f", help="Format of INPUT, if its name does not tell."),
+        typer.Option(
+            "--format", "-f", help="Read INPUT in this format. Default: guessed from its name."
+        ),
     ] = None
     encoding: Annotated[
-        str, typer.Option("--encoding", help="Encoding of INPUT.", show_default=True)
+        str, typer.Option("--encoding", help="Read INPUT in this encoding.", show_default=True)
     ] = "utf-8"
     skip_errors: Annotated[
-        bool, typer.Option("--skip-errors", help="Leave out what cannot be read, and count it.")
+        bool,
+        typer.Option("--skip-errors", help="Skip records that cannot be read, and say how many."),
     ] = False
     source_name: Annotated[
         str | None,
-        typer.Option("--source-name", help="Name of the input in the table; default: its path."),
+        typer.Option(
+            "--source-name", help="Store this name of the input in the table. Default: its path."
+        ),
     ] = None
 
 
@@ -98,31 +116,38 @@ class Work(NamedTuple):
 
     threshold: Annotated[
         float,
-        typer.Option(help="Rows with a field below this probability are marked for review."),
+        typer.Option(help="Mark rows with a field below this probability for review."),
     ] = 0.9
     verbatim: Annotated[
         bool,
-        typer.Option("--verbatim", help="Add a column LABEL_text with the text as it was."),
+        typer.Option("--verbatim", help="Add columns LABEL_text with the text as it was written."),
     ] = False
     known: Annotated[
         list[str] | None,
         typer.Option(
             "--known",
             metavar="LABEL=TABLE.COLUMN",
-            help="Values that the database has already, to help the segmentation: of a table of "
-            "--into, or LABEL=FILE:COLUMN, LABEL=DATABASE:TABLE.COLUMN. The model must be trained "
-            "with --known. Fields of rows that need no review are added as they arrive. "
-            "Repeatable.",
+            help="Use values that the database already has to help the segmentation: of a table "
+            "of --into, or LABEL=FILE:COLUMN, or LABEL=DATABASE:TABLE.COLUMN. The model "
+            "must be trained with --known. Fields of rows that need no review are added as "
+            "they arrive. Can be repeated. Default: none.",
         ),
     ] = None
     constraints: Annotated[
         Path | None,
-        typer.Option(help="What every answer must keep: a JSON or TOML file."),
+        typer.Option(
+            help="Predict under the constraints in this JSON or TOML file. Default: none."
+        ),
     ] = None
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="Records in one transaction.", show_default=True)
+        int,
+        typer.Option(
+            "--batch", min=1, help="Write this many records in one transaction.", show_default=True
+        ),
     ] = 5000
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores where not given.")] = None
+    threads: Annotated[
+        int | None, typer.Option(help="Use this many threads. Default: all cores.")
+    ] = None
     trust: Trust = False
     quiet: Quiet = False
 
@@ -136,14 +161,18 @@ def load(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
     input: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="Text (a record on each line), CSV, JSON lines, ..."),
+        typer.Argument(
+            metavar="INPUT",
+            help="Read this file: text with a record on each line, CSV, JSON lines or another "
+            "format.",
+        ),
     ],
     target: Target,
     given: Input = Input(),  # noqa: B008 - a frozen tuple
     work: Work = Work(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Segment strings and write them as rows of a table, in a database or Parquet files.
+    """Segment strings and write them as rows to a database or to Parquet files.
 
     A load may be stopped at any moment and started again: it goes on where it was, and no row is
     lost or written twice.

@@ -13,7 +13,12 @@ from caesura.errors import InvalidInput, message
 __all__ = ["Trust", "is_model", "load_model"]
 
 Trust = Annotated[
-    bool, typer.Option("--trust", help="Import the Python functions that the model file names.")
+    bool,
+    typer.Option(
+        "--trust",
+        help="Import the Python functions that the model file names; do this only for files "
+        "that you trust.",
+    ),
 ]
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
 

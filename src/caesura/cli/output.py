@@ -36,7 +36,7 @@ __all__ = [
     "written",
 ]
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on stdout.")]
+Json = Annotated[bool, typer.Option("--json", help="Print only JSON to the standard output.")]
 Wrong: type[Exception] = typer.BadParameter.__mro__[2]  # above all errors of usage
 WIDE = 1000  # columns where no terminal breaks lines
 DEBUG = "CAESURA_DEBUG"

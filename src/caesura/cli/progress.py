@@ -15,7 +15,7 @@ __all__ = ["Quiet", "Ticker", "hush", "listed", "showing"]
 
 D = TypeVar("D")  # a document
 
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress.")]
 
 
 @contextlib.contextmanager

@@ -54,63 +54,79 @@ class Reading(NamedTuple):
         _option(
             "--format",
             "-f",
-            help="Format of the input: conll, jsonl, csv, parquet, xlsx, xml, brat or text; else "
-            "its name tells.",
+            help="Read the input in this format: conll, jsonl, csv, parquet, xlsx, xml, brat or "
+            "text. Default: guessed from the name of the file.",
         ),
     ] = None
     tokeniser: Annotated[
         str | None,
         _option(
             "--tokeniser",
-            help="How text becomes tokens: words, parts (of words), characters, whitespace or "
-            "regex:PATTERN. auto: to learn, the coarsest of the first three that no span cuts.",
+            help="Choose how text is split into tokens: words, parts (of words), characters, "
+            "whitespace or regex:PATTERN. Default: auto, which takes the coarsest of the "
+            "first three whose tokens no labelled span cuts, or that of the model.",
             autocompletion=lambda: list(TOKENISERS),
         ),
     ] = None
     align: Annotated[
         Literal["strict", "expand", "contract"],
-        _option("--align", help="What to do with spans that cut a token: refuse, widen, narrow."),
+        _option(
+            "--align",
+            help="Choose what happens to spans that begin or end inside a token: strict refuses "
+            "them, expand takes the whole token, contract leaves it out.",
+        ),
     ] = "strict"
     skip_errors: Annotated[
-        bool, _option("--skip-errors", help="Leave out what cannot be read, and count it.")
+        bool, _option("--skip-errors", help="Skip records that cannot be read, and say how many.")
     ] = False
     encoding: Annotated[
-        str | None, _option("--encoding", help="Encoding of the input, if it is not UTF-8.")
+        str | None, _option("--encoding", help="Read the input in this encoding. Default: UTF-8.")
     ] = None
     text_column: Annotated[
         str | None,
         _option(
             "--text-column",
-            help="Column of a table, or key of JSON lines, with the text; none: the cells of "
-            "labels, joined. Guessed if one column clearly is the text.",
+            help="Name the column of a table, or the key of JSON lines, that holds the text; "
+            "none joins the cells of labels. Default: guessed, if one column clearly is the"
+            " text.",
         ),
     ] = None
     labels: Annotated[
         str | None,
         _option(
             "--labels",
-            help="Columns of a table, or keys of JSON lines, that are labels, as brand,model; else "
-            "those whose cells stand in the text. Other columns are carried along.",
+            help="Name the columns of a table, or the keys of JSON lines, that are labels, as "
+            "brand,model; other columns are kept. Default: those whose cells occur in the "
+            "text.",
         ),
     ] = None
     delimiter: Annotated[
         str | None,
-        _option("--delimiter", help="What stands between cells: , ; | or tab; else it is found."),
+        _option(
+            "--delimiter", help="Separate cells by this character: , ; | or tab. Default: guessed."
+        ),
     ] = None
     columns: Annotated[
         str | None,
-        _option("--columns", help="Columns of CoNLL files in order, as token,pos,tag; _: none."),
+        _option(
+            "--columns",
+            help="Name the columns of CoNLL files in order, as token,pos,tag; _ skips one. "
+            "Default: guessed.",
+        ),
     ] = None
     tag_scheme: Annotated[
         str | None,
-        _option("--tag-scheme", help="Scheme of the tags in CoNLL files; else it is found."),
+        _option(
+            "--tag-scheme", help="Read the tags of CoNLL files in this scheme. Default: guessed."
+        ),
     ] = None
     repair: Annotated[
         Literal["error", "repair", "drop"],
         _option(
             "--repair",
-            help="Ill-formed tags in CoNLL files: error, repair (read as conlleval does) or drop "
-            "(left out, as by seqeval's strict mode).",
+            help="Choose what happens to ill-formed tags in CoNLL files: error refuses them, "
+            "repair reads them as conlleval does, drop skips them as seqeval's strict mode "
+            "does.",
         ),
     ] = "error"
 

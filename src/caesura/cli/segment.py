@@ -36,7 +36,12 @@ from caesura.segments import to_tags
 __all__ = ["segment"]
 
 CARRYING = ("csv", "parquet", "xlsx")  # formats whose columns are known once reading begins
-Scheme = Annotated[str, typer.Option(help="Tags in CoNLL columns: BIO, BIOES, BCEU, BMES ...")]
+Scheme = Annotated[
+    str,
+    typer.Option(
+        help="Write CoNLL tags in this scheme: BIO, BIOES, BCEU, BMES or another. Default: BIO."
+    ),
+]
 
 
 class Asking(NamedTuple):
@@ -44,41 +49,62 @@ class Asking(NamedTuple):
 
     to: Annotated[
         Literal["jsonl", "conll", "csv", "tsv", "parquet", "xlsx", "text", "html"] | None,
-        typer.Option("--to", "-t", help="Form of the output; else the name of the file tells."),
+        typer.Option(
+            "--to",
+            "-t",
+            help="Write the output in this format. Default: guessed from the name of the file.",
+        ),
     ] = None
     probabilities: Annotated[
         bool, typer.Option("--probabilities", "-p", help="Write the probability of each segment.")
     ] = False
     normalise: Annotated[
         bool,
-        typer.Option("--normalise", help="Write normalised values of fields into tables."),
+        typer.Option("--normalise", help="Write normalised values of fields to tables."),
     ] = False
     n_best: Annotated[
-        int | None, typer.Option("--n-best", "-n", help="Write the N best answers to each.")
+        int | None,
+        typer.Option(
+            "--n-best",
+            "-n",
+            help="Write the N best answers for each sequence. Default: the best one.",
+        ),
     ] = None
     threshold: Annotated[
         float | None,
-        typer.Option(help="Sequences with a segment below this probability go to the review file."),
+        typer.Option(
+            help="Write sequences with a segment below this probability to the review file "
+            "instead. Default: none."
+        ),
     ] = None
     review: Annotated[
         Path | None,
         typer.Option(
-            help="The review file: .csv, .tsv, .xlsx, .parquet or .jsonl; default OUTPUT with "
-            ".review.csv at its end."
+            help="Write sequences for review to this file: .csv, .tsv, .xlsx, .parquet or "
+            ".jsonl. Default: OUTPUT.review.csv."
         ),
     ] = None
     constraints: Annotated[
         Path | None,
-        typer.Option(help="What answers must keep: JSON or TOML for all, JSON lines for each."),
+        typer.Option(
+            help="Predict under the constraints in this file: JSON or TOML for all sequences, "
+            "JSON lines for each. Default: none."
+        ),
     ] = None
     outside_bias: Annotated[
-        float | None, typer.Option(help="Raise for precision, lower for recall.")
+        float | None,
+        typer.Option(
+            help="Add this to the score of text outside segments: a positive number raises "
+            "precision, a negative one recall. Default: that of the model."
+        ),
     ] = None
     scheme: Scheme = "BIO"
     batch: Annotated[
-        int, typer.Option("--batch", min=1, help="Sequences to hold in memory at a time.")
+        int, typer.Option("--batch", min=1, help="Keep this many sequences in memory at a time.")
     ] = 1000
-    threads: Annotated[int | None, typer.Option(help="Threads; all cores where not given.")] = None
+    threads: Annotated[
+        int | None, typer.Option(help="Use this many threads. Default: all cores.")
+    ] = None
     trust: Trust = False
     quiet: Quiet = False
 
@@ -93,16 +119,19 @@ def segment(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="What caesura train wrote.")],
     input: Annotated[
         str,
-        typer.Argument(metavar="INPUT", help="Text, a sequence on each line, or any corpus."),
+        typer.Argument(
+            metavar="INPUT",
+            help="Read this file: text with a sequence on each line, or any corpus.",
+        ),
     ] = "-",
     output: Annotated[
-        str, typer.Option("--output", "-o", help="File to write; - is the standard output.")
+        str, typer.Option("--output", "-o", help="Write to this file; - is the standard output.")
     ] = "-",
     asking: Asking = Asking(),  # noqa: B008 - a frozen tuple
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Cut sequences into labelled segments.
+    """Split sequences into labelled segments.
 
     Reads and writes as it goes, so that files may be larger than memory; files are put in their
     places once all are complete. Other columns of the input are carried through unchanged. JSON

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from caesura.learning.learners import LEARNERS, learners_with
+from caesura.cli.setting_texts import TEXTS
+from caesura.learning.learners import LEARNERS
 
 __all__ = ["Settings"]
 
@@ -25,21 +26,18 @@ def _presets() -> list[str]:
     return list(PRESETS)
 
 
-def _option(panel: str, *names: str, help: str, **more: Any) -> Any:
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
+def _option(panel: str, *names: str, **more: Any) -> Any:
+    more = {"help": TEXTS.get(names[0])} | more
+    return typer.Option(*names, rich_help_panel=panel, show_default=False, **more)
 
 
 class Settings(NamedTuple):
     """Everything that can be chosen about a model and how it learns; None is the default."""
 
-    config: Annotated[
-        Path | None, _option(MODEL, "--config", "-c", help="TOML file with any of these choices.")
-    ] = None
+    config: Annotated[Path | None, _option(MODEL, "--config", "-c")] = None
     model: Annotated[
         Literal["semi", "chain", "neural"] | None,
-        _option(
-            MODEL, "--model", "-m", help="Whole segments (semi, the default), tokens or neural."
-        ),
+        _option(MODEL, "--model", "-m"),
     ] = None
     preset: Annotated[
         str | None,
@@ -47,7 +45,6 @@ class Settings(NamedTuple):
             MODEL,
             "--preset",
             "-p",
-            help="Features: citations, addresses, ner, chunking, words or generic.",
             autocompletion=_presets,
         ),
     ] = None
@@ -57,32 +54,27 @@ class Settings(NamedTuple):
             MODEL,
             "--gazetteer",
             "-g",
-            help="List of names, one on a line. Repeatable.",
             metavar="FILE",
         ),
     ] = None
     order: Annotated[
         int | None,
-        _option(MODEL, "--order", help="Labels before a segment's own that count, default 1."),
+        _option(MODEL, "--order"),
     ] = None
     patterns: Annotated[
         list[str] | None,
         _option(
             MODEL,
             "--patterns",
-            help="Label patterns with weights: grow selects them. Repeatable.",
             metavar="grow or A>B>C",
         ),
     ] = None
-    pattern_min_freq: Annotated[
-        float | None, _option(WEIGHTS, "--pattern-min-freq", help="Rarer patterns have no weight.")
-    ] = None
+    pattern_min_freq: Annotated[float | None, _option(WEIGHTS, "--pattern-min-freq")] = None
     max_length: Annotated[
         list[str] | None,
         _option(
             MODEL,
             "--max-length",
-            help="Longest segment; observed: that of the data. Repeatable.",
             metavar="N or LABEL=N",
         ),
     ] = None
@@ -91,33 +83,30 @@ class Settings(NamedTuple):
         _option(
             MODEL,
             "--same-label-adjacent",
-            help="Whether two adjacent segments may carry one label.",
         ),
     ] = None
-    outside: Annotated[
-        str | None, _option(MODEL, "--outside", help="Label of text outside segments.")
-    ] = None
+    outside: Annotated[str | None, _option(MODEL, "--outside")] = None
     outside_length: Annotated[
         Literal["1", "none"] | None,
-        _option(MODEL, "--outside-length", help="Text outside: one token each, or whole runs."),
+        _option(MODEL, "--outside-length"),
     ] = None
     outside_bias: Annotated[
         float | None,
-        _option(MODEL, "--outside-bias", help="Raise for precision, lower for recall."),
+        _option(MODEL, "--outside-bias"),
     ] = None
-    scheme: Annotated[
-        str | None, _option(MODEL, "--scheme", help="Tags of a chain: BIO, BIOES, BCEU or none.")
-    ] = None
+    scheme: Annotated[str | None, _option(MODEL, "--scheme")] = None
     forbid_invalid: Annotated[
         Literal["predict", "always", "never"] | None,
-        _option(MODEL, "--forbid-invalid", help="When a chain rules out impossible tags."),
+        _option(MODEL, "--forbid-invalid"),
     ] = None
     learner: Annotated[
         LearnerName | None,
         _option(
             LEARNING,
             "--learner",
-            help="; ".join(f"{name}: {one.summary}" for name, one in LEARNERS.items()) + ".",
+            help="Choose how weights are learnt. "
+            + "; ".join(f"{name}: {one.summary}" for name, one in LEARNERS.items())
+            + ". Default: lbfgs.",
         ),
     ] = None
     loss: Annotated[
@@ -125,8 +114,6 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--loss",
-            help="Loss of learners with a margin: wrong tokens, wrong segments, or any difference; "
-            "log is for eg.",
         ),
     ] = None
     pa_type: Annotated[
@@ -134,21 +121,16 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--pa-type",
-            help="Variant of the learner pa: 0, 1 (default) or 2.",
             min=0,
             max=2,
         ),
     ] = None
-    pa_c: Annotated[
-        float | None, _option(LEARNING, "--pa-c", help="Largest step of pa, default 1.")
-    ] = None
+    pa_c: Annotated[float | None, _option(LEARNING, "--pa-c")] = None
     pa_error_sensitive: Annotated[
         Switch | None,
         _option(
             LEARNING,
             "--pa-error-sensitive",
-            help="Whether the margin of pa without --loss is the square root of the number of "
-            "wrong tokens (yes, the default) or 1 (no).",
         ),
     ] = None
     average: Annotated[
@@ -156,24 +138,18 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--average",
-            help="Whether sgd, perceptron and pa end with the average of their weights (yes, the "
-            "default) or with the last ones (no).",
         ),
     ] = None
     arow_variance: Annotated[
         float | None,
-        _option(LEARNING, "--arow-variance", help="Initial variance of arow, default 1."),
+        _option(LEARNING, "--arow-variance"),
     ] = None
-    arow_r: Annotated[
-        float | None, _option(LEARNING, "--arow-r", help="Regularisation of arow, default 1.")
-    ] = None
+    arow_r: Annotated[float | None, _option(LEARNING, "--arow-r")] = None
     beam: Annotated[
         int | None,
         _option(
             LEARNING,
             "--beam",
-            help="Size of the agenda of beam search, with --learner perceptron; exact without it. "
-            "The preset words then looks at whole words and the word before.",
         ),
     ] = None
     update: Annotated[
@@ -181,60 +157,43 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--update",
-            help="Which prefix a perceptron with a beam learns from: where the right answer is "
-            "worst off (max-violation, the default), where it leaves the agenda, or the whole.",
         ),
     ] = None
-    c1: Annotated[float | None, _option(LEARNING, "--c1", help="Penalty on |w|, default 0.")] = None
-    c2: Annotated[float | None, _option(LEARNING, "--c2", help="Penalty on w², default 1.")] = None
+    c1: Annotated[float | None, _option(LEARNING, "--c1")] = None
+    c2: Annotated[float | None, _option(LEARNING, "--c2")] = None
     penalty: Annotated[
         list[str] | None,
-        _option(
-            LEARNING, "--penalty", help="Of one feature, also C1,C2. Repeatable.", metavar="NAME=C2"
-        ),
+        _option(LEARNING, "--penalty", metavar="NAME=C2"),
     ] = None
     class_weight: Annotated[
         list[str] | None,
         _option(
             LEARNING,
             "--class-weight",
-            help="How much a label counts. Repeatable.",
             metavar="LABEL=N",
         ),
     ] = None
-    max_iterations: Annotated[
-        int | None, _option(LEARNING, "--max-iterations", help="Most iterations, or passes.")
-    ] = None
+    max_iterations: Annotated[int | None, _option(LEARNING, "--max-iterations")] = None
     patience: Annotated[
         int | None,
-        _option(LEARNING, "--patience", help="Iterations without a better dev score to the end."),
+        _option(LEARNING, "--patience"),
     ] = None
     precision: Annotated[
         Literal["auto", "double", "mixed"] | None,
         _option(
             LEARNING,
             "--precision",
-            help="mixed begins in single precision, which is faster; auto chooses (the default).",
         ),
     ] = None
-    memory: Annotated[
-        int | None, _option(LEARNING, "--memory", help="Of L-BFGS: steps it remembers.")
-    ] = None
-    epsilon: Annotated[
-        float | None, _option(LEARNING, "--epsilon", help="Of L-BFGS: gradient at which to end.")
-    ] = None
-    period: Annotated[
-        int | None, _option(LEARNING, "--period", help="Iterations to look back.")
-    ] = None
-    delta: Annotated[
-        float | None, _option(LEARNING, "--delta", help="Gain over them to go on, as a share.")
-    ] = None
+    memory: Annotated[int | None, _option(LEARNING, "--memory")] = None
+    epsilon: Annotated[float | None, _option(LEARNING, "--epsilon")] = None
+    period: Annotated[int | None, _option(LEARNING, "--period")] = None
+    delta: Annotated[float | None, _option(LEARNING, "--delta")] = None
     batch_size: Annotated[
         int | None,
         _option(
             LEARNING,
             "--batch-size",
-            help=f"Sequences in a step of {', '.join(learners_with('mini_batches'))} and neural.",
         ),
     ] = None
     stream: Annotated[
@@ -242,8 +201,6 @@ class Settings(NamedTuple):
         _option(
             LEARNING,
             "--stream",
-            help="Read the file anew for each pass, and never all of it into memory; with "
-            f"{', '.join(learners_with('online'))}.",
         ),
     ] = None
     max_attributes: Annotated[
@@ -251,26 +208,20 @@ class Settings(NamedTuple):
         _option(
             WEIGHTS,
             "--max-attributes",
-            help="Keep only so many attributes, the first that come; later ones are left out.",
         ),
     ] = None
     standardise: Annotated[
         bool | None,
-        _option(MODEL, "--standardise", help="Give dense columns mean 0 and standard deviation 1."),
+        _option(MODEL, "--standardise"),
     ] = None
-    seed: Annotated[int | None, _option(LEARNING, "--seed", help="Of all that is drawn.")] = None
-    threads: Annotated[
-        int | None, _option(LEARNING, "--threads", help="Threads; all cores where not given.")
-    ] = None
-    min_freq: Annotated[
-        float | None, _option(WEIGHTS, "--min-freq", help="Rarer pairs have no weight.")
-    ] = None
+    seed: Annotated[int | None, _option(LEARNING, "--seed")] = None
+    threads: Annotated[int | None, _option(LEARNING, "--threads")] = None
+    min_freq: Annotated[float | None, _option(WEIGHTS, "--min-freq")] = None
     all_possible_states: Annotated[
         Switch | None,
         _option(
             WEIGHTS,
             "--all-possible-states",
-            help="Weights for pairs of attribute and label that are not in the data.",
         ),
     ] = None
     all_possible_transitions: Annotated[
@@ -278,7 +229,6 @@ class Settings(NamedTuple):
         _option(
             WEIGHTS,
             "--all-possible-transitions",
-            help="Weights for pairs of labels that are not in the data.",
         ),
     ] = None
     boundary_weights: Annotated[
@@ -286,7 +236,6 @@ class Settings(NamedTuple):
         _option(
             WEIGHTS,
             "--boundary-weights",
-            help="Weights for the first and the last label.",
         ),
     ] = None
     network: Annotated[
@@ -294,107 +243,92 @@ class Settings(NamedTuple):
         _option(
             NETWORK,
             "--network",
-            help="A chain over tags (default), a semi-CRF with vectors of segments, one without a "
-            "bound on lengths, or a filtered semi-CRF.",
         ),
     ] = None
     transformer: Annotated[
         str | None,
-        _option(NETWORK, "--transformer", help="Name or folder of a Hugging Face transformer."),
+        _option(NETWORK, "--transformer"),
     ] = None
     frozen: Annotated[
         Switch | None,
-        _option(NETWORK, "--frozen", help="Whether the transformer stays as it is; default no."),
+        _option(NETWORK, "--frozen"),
     ] = None
     vectors: Annotated[
         Path | None,
-        _option(NETWORK, "--vectors", help="Static vectors: a word and its numbers on each line."),
+        _option(NETWORK, "--vectors"),
     ] = None
     context: Annotated[
         Literal["lstm", "cnn", "none"] | None,
-        _option(NETWORK, "--context", help="What connects the vectors of tokens, default lstm."),
+        _option(NETWORK, "--context"),
     ] = None
     hidden: Annotated[
         int | None,
-        _option(NETWORK, "--hidden", help="Size of the context in each direction, default 100."),
+        _option(NETWORK, "--hidden"),
     ] = None
     word_size: Annotated[
         int | None,
-        _option(NETWORK, "--word-size", help="Size of word embeddings, default 50; 0 for none."),
+        _option(NETWORK, "--word-size"),
     ] = None
     characters: Annotated[
         Literal["cnn", "lstm", "none"] | None,
-        _option(NETWORK, "--characters", help="How characters make a vector, default cnn."),
+        _option(NETWORK, "--characters"),
     ] = None
     character_size: Annotated[
         int | None,
-        _option(NETWORK, "--character-size", help="Size of character embeddings, default 25."),
+        _option(NETWORK, "--character-size"),
     ] = None
     shape_size: Annotated[
         int | None,
-        _option(NETWORK, "--shape-size", help="Size of embeddings of word shapes, default 10."),
+        _option(NETWORK, "--shape-size"),
     ] = None
     dropout: Annotated[
         float | None,
-        _option(NETWORK, "--dropout", help="Probability of dropping an entry, default 0.3."),
+        _option(NETWORK, "--dropout"),
     ] = None
     representation: Annotated[
         str | None,
         _option(
             NETWORK,
             "--representation",
-            help="Vectors of segments: sum (default), max, endpoints, marker, query, mlp, conv, "
-            "conv_share, conv_max, conv_mean or conv_sum.",
         ),
     ] = None
     hybrid: Annotated[
         float | None,
-        _option(NETWORK, "--hybrid", help="Weight of the loss of a chain beside it, default 0."),
+        _option(NETWORK, "--hybrid"),
     ] = None
     transitions: Annotated[
         Switch | None,
-        _option(NETWORK, "--transitions", help="Whether label transitions are learned, yes."),
+        _option(NETWORK, "--transitions"),
     ] = None
     null_weight: Annotated[
         float | None,
         _option(
             NETWORK,
             "--null-weight",
-            help="Weight of spans without a label in the loss of a filter, default 0.4.",
         ),
     ] = None
     global_loss: Annotated[
         Switch | None,
-        _option(NETWORK, "--global-loss", help="Whether a filtered model learns paths, yes."),
+        _option(NETWORK, "--global-loss"),
     ] = None
     one_score: Annotated[
         Switch | None,
-        _option(NETWORK, "--one-score", help="Whether a path scores spans without labels, no."),
+        _option(NETWORK, "--one-score"),
     ] = None
     decoder: Annotated[
         Literal["global", "greedy", "mean"] | None,
-        _option(NETWORK, "--decoder", help="How a filtered model chooses among kept spans."),
+        _option(NETWORK, "--decoder"),
     ] = None
-    epochs: Annotated[
-        int | None, _option(NETWORK, "--epochs", help="Passes over the data, default 20.")
-    ] = None
-    rate: Annotated[
-        float | None, _option(NETWORK, "--rate", help="Learning rate, default 0.001.")
-    ] = None
+    epochs: Annotated[int | None, _option(NETWORK, "--epochs")] = None
+    rate: Annotated[float | None, _option(NETWORK, "--rate")] = None
     encoder_rate: Annotated[
         float | None,
-        _option(NETWORK, "--encoder-rate", help="Learning rate of the transformer, 2e-5."),
+        _option(NETWORK, "--encoder-rate"),
     ] = None
     warm_up: Annotated[
         float | None,
-        _option(NETWORK, "--warm-up", help="Share of all steps in which rates rise, 0.1."),
+        _option(NETWORK, "--warm-up"),
     ] = None
-    clip: Annotated[
-        float | None, _option(NETWORK, "--clip", help="Largest norm of a gradient, default 5.")
-    ] = None
-    weight_decay: Annotated[
-        float | None, _option(NETWORK, "--weight-decay", help="Weight decay of AdamW, default 0.")
-    ] = None
-    device: Annotated[
-        str | None, _option(NETWORK, "--device", help="Where torch computes, default cpu.")
-    ] = None
+    clip: Annotated[float | None, _option(NETWORK, "--clip")] = None
+    weight_decay: Annotated[float | None, _option(NETWORK, "--weight-decay")] = None
+    device: Annotated[str | None, _option(NETWORK, "--device")] = None

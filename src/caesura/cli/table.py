@@ -26,35 +26,46 @@ SHOWN = 10  # rows that are shown where no file is written
 def table(
     pages: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PAGE]...", help="More pages, as after --lists."),
+        typer.Argument(metavar="PAGE", help="Read more pages, as after --lists."),
     ] = None,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", help="CSV file with a header and a few rows of the table."),
+        typer.Option(
+            "--seeds",
+            help="Read a few rows of the table from this CSV file with a header. Default: none.",
+        ),
     ] = None,
     lists: Annotated[
         list[str] | None,
-        typer.Option("--lists", metavar="PAGE...", help="Pages with lists: HTML, or plain text."),
+        typer.Option(
+            "--lists",
+            metavar="PAGE...",
+            help="Find rows in the lists of these pages, HTML or plain text. Default: none.",
+        ),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option(
             "--output",
             "-o",
-            help="File to write: .csv, .tsv, .jsonl, .parquet or .xlsx; - is stdout.",
+            help="Write the table to this file: .csv, .tsv, .jsonl, .parquet or .xlsx; - is the "
+            "standard output. Default: none.",
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Number of rounds, at most.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Stop after this many rounds.")] = 3,
     min_confidence: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Leave out rows with less confidence.")
+        float, typer.Option(min=0.0, max=1.0, help="Leave out rows with a lower confidence.")
     ] = 0.5,
     example: Annotated[
         str | None,
-        typer.Option(metavar="FOLDER", help="Write example pages and seeds there, and stop."),
+        typer.Option(
+            metavar="FOLDER",
+            help="Write example pages and seeds into this folder and stop. Default: none.",
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
-    """Extend a table by rows that are found in the lists of pages.
+    """Extend a table with rows found in the lists of web pages.
 
     The rows of SEEDS are matched to the items of the lists; a model learns from the matches how
     each list is laid out, and extracts a row from every item. Rows about the same thing are joined:

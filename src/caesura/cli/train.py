@@ -15,10 +15,11 @@ from caesura.cli import corpus_summary, measuring, training
 from caesura.cli.choices import Choices, chosen, estimator
 from caesura.cli.command import command
 from caesura.cli.knowing import values_of, with_known
-from caesura.cli.model_files import Trust, load_model
+from caesura.cli.model_files import load_model
 from caesura.cli.output import Json, check_apart, check_output, emit, note, say, warn, written
-from caesura.cli.progress import Quiet, hush
+from caesura.cli.progress import hush
 from caesura.cli.reading import Reading, labelled, naming, read_all, report_notes
+from caesura.cli.run_options import Run
 from caesura.cli.settings import Settings
 from caesura.cli.sources import files_of, naming_config
 from caesura.cli.tokens import Tokens
@@ -39,35 +40,6 @@ MEANING = {  # of what a checkpoint depends on
 }
 
 
-class Run(NamedTuple):
-    """What happens beside learning: where it goes on, what is made of its result."""
-
-    checkpoint: Annotated[
-        Path | None,
-        typer.Option(help="File to go on from after an interruption; default MODEL.checkpoint."),
-    ] = None
-    resume: Annotated[
-        bool | None,
-        typer.Option(
-            "--resume/--restart",
-            help="Go on from the checkpoint, or start anew although there is one.",
-            show_default=False,
-        ),
-    ] = None
-    warm_start: Annotated[
-        Path | None, typer.Option(help="Model whose weights to start from; it gives the settings.")
-    ] = None
-    near: Annotated[
-        bool, typer.Option("--near", help="Stay near these weights: for new data without the old.")
-    ] = False
-    trust: Trust = False
-    calibrate: Annotated[
-        Path | None,
-        typer.Option(help="Held-out sequences from which probabilities learn what they mean."),
-    ] = None
-    quiet: Quiet = False
-
-
 @command(
     "caesura train train.jsonl --dev dev.jsonl -o citations.model --preset citations --c2 0.1\n"
     "caesura train products.csv --text-column title --labels brand,model -o products.model\n"
@@ -78,38 +50,44 @@ def train(
     train: Annotated[
         list[str],
         typer.Argument(
-            metavar="TRAIN...", help="Files of labelled sequences; - is the standard input."
+            metavar="TRAIN...",
+            help="Read labelled sequences from these files; - is the standard input.",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write the model to this file.")],
     also: Annotated[
         list[str] | None,
         typer.Option(
             "--also",
-            help="Corrected review file, or any table with columns of the same labels, to learn "
-            "from as well. Repeatable.",
+            help="Also learn from this file: a corrected review file, or a table with columns of"
+            " the same labels. Can be repeated. Default: none.",
             metavar="FILE",
         ),
     ] = None,
     dev: Annotated[
         str | None,
-        typer.Option("--dev", "-d", help="Labelled sequences on which the best weights are kept."),
+        typer.Option(
+            "--dev",
+            "-d",
+            help="Keep the weights with the best F1 on these labelled sequences. Default: none.",
+        ),
     ] = None,
     known: Annotated[
         list[str] | None,
         typer.Option(
             "--known",
             metavar="LABEL=FILE:COLUMN",
-            help="Values that a table has for a label, also LABEL=DATABASE:TABLE.COLUMN; segments "
-            "that equal one, or nearly do, are more likely to have it. See load --known. "
-            "Repeatable.",
+            help="Use values that a table has for a label: segments that equal one of them, or "
+            "nearly do, are more likely to have the label. Also "
+            "LABEL=DATABASE:TABLE.COLUMN; see load --known. Can be repeated. Default: none.",
         ),
     ] = None,
     known_exact: Annotated[
         bool,
         typer.Option(
             "--known-exact",
-            help="Look for segments that equal a known value, not for similar ones: much faster.",
+            help="Look only for segments that equal a known value, not for similar ones, which "
+            "is much faster.",
         ),
     ] = False,
     run: Run = Run(),  # noqa: B008 - a frozen tuple
@@ -117,10 +95,10 @@ def train(
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Learn from labelled sequences, and write a model.
+    """Train a model on labelled sequences.
 
     Shows the data, then the progress, then scores on the development data. Ctrl-C leaves a
-    checkpoint, from which --resume goes on.
+    checkpoint, from which --resume continues.
     """
     hush(run.quiet)
     check_output(output)

@@ -49,18 +49,29 @@ class Search(NamedTuple):
             "--try",
             "-t",
             metavar="NAME=VALUES",
-            help="c2=0.1,1,10 or preset=ner,generic or c1=0.001..1. Repeatable.",
+            help="Try these values of a setting: c2=0.1,1,10 or preset=ner,generic or "
+            "c1=0.001..1. Can be repeated.",
             show_default=f"{DEFAULT[0]}, or {NEURAL[0]} of neural",
         ),
     ] = None
     random: Annotated[
         int | None,
-        typer.Option(min=1, help="Try this many drawn at random, not the whole grid."),
+        typer.Option(
+            min=1,
+            help="Try this many combinations at random instead of the whole grid. Default: the "
+            "whole grid.",
+        ),
     ] = None
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the data for validation.")] = 5
+    folds: Annotated[
+        int, typer.Option(min=2, help="Split the data into this many parts for cross-validation.")
+    ] = 5
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="TOML file for the best, for train --config."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write the best settings to this TOML file, for train --config. Default: none.",
+        ),
     ] = None
     quiet: Quiet = False
 
@@ -85,13 +96,15 @@ class Result(NamedTuple):
     "caesura tune train.jsonl --random 20 --try c1=0.001..1 --try c2=0.001..1 --folds 3"
 )
 def tune(
-    train: Annotated[str, typer.Argument(metavar="TRAIN", help="Labelled sequences.")],
+    train: Annotated[
+        str, typer.Argument(metavar="TRAIN", help="Read labelled sequences from this file.")
+    ],
     search: Search = Search(),  # noqa: B008 - a frozen tuple
     settings: Settings = Settings(),  # noqa: B008
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Try settings by cross-validation, and write down the best.
+    """Search for the best settings by cross-validation.
 
     All other settings are those of train, and stay the same. Ctrl-C ends the search with the best
     so far.

@@ -56,7 +56,7 @@ def read_csv(
 ) -> Corpus:
     r"""Read a table: the first line names the columns, each row is a text and its fields.
 
-    A cell holds the segment of its column's label; several are joined by `` | ``. Each is looked
+    A cell holds the segment of its column's label; several are joined by ``" | "``. Each is looked
     for in the text, the longest first, where it first stands between boundaries of tokens and
     outside the others; the notes of the corpus say how many stand in their text twice. Without
     columns for labels, documents have no segments. Columns that are neither the text nor labels

@@ -1,12 +1,9 @@
-"""Pieces of a page: tables, bars, a heat map and a reliability diagram, written as HTML and SVG.
+"""Pieces of a page: a heat map and a reliability diagram, written as HTML and SVG.
 
 All text goes through `written`, which escapes it.  Colours are the page's: see ``STYLE``.
 """
 
 from __future__ import annotations
-
-import html as markup
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,8 +11,9 @@ from caesura.errors import counted
 from caesura.evaluation.calibration import Reliability
 from caesura.evaluation.mistakes import NONE, Confusion
 from caesura.evaluation.tables import shown
+from caesura.notebooks import scrolled, written
 
-__all__ = ["STYLE", "bar", "diagram", "heat_map", "table", "written"]
+__all__ = ["STYLE", "diagram", "heat_map"]
 
 MOST_LABELS = 15  # of a heat map
 SIDE, LEFT, TOP, COUNTS = 280, 52, 12, 48  # of the diagram: plot, margins, strip of counts
@@ -25,8 +23,7 @@ STYLE = """
   --accent: 0, 101, 176; --wrong: 196, 84, 0; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #15181c; --ink: #e6e8eb; --quiet: #a0a8b2; --line: #373d45;
-    --accent: 90, 175, 245; --wrong: 255, 150, 70; }
-  .sides b { filter: brightness(1.6); } }
+    --accent: 90, 175, 245; --wrong: 255, 150, 70; } }
 body { margin: 0 auto; padding: 1.5rem; max-width: 72rem; background: var(--paper);
   color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
 h1 { margin: 0 0 1rem; font-size: 1.7rem; }
@@ -65,51 +62,6 @@ svg .share { fill: rgba(var(--accent), .3); }
 svg .mean { fill: rgb(var(--accent)); stroke: var(--paper); }
 svg .count { fill: rgba(var(--accent), .6); }
 """
-
-
-def written(words: object) -> str:
-    """Return text for a page, with what would be markup or cannot be seen written out.
-
-    Examples
-    --------
-    >>> written("<b>")
-    '&lt;b&gt;'
-    """
-    return markup.escape(shown(str(words)) if str(words) else "")
-
-
-def table(caption: str, rows: Sequence[Sequence[str]], extra: Sequence[str] = ()) -> str:
-    """Write a table with headings in the first row and the first column.
-
-    `extra` holds a cell for each row, as markup, that comes last.
-
-    Examples
-    --------
-    >>> page = table("scores", [("", "F1"), ("micro", "0.5")])
-    >>> '<th scope="row">micro</th><td>0.5</td>' in page
-    True
-    """
-    cells = [*extra] or [""] * len(rows)
-    heads = "".join(f'<th scope="col">{written(cell)}</th>' for cell in rows[0][1:])
-    lines = []
-    for row, last in zip(rows[1:], cells[1:], strict=True):
-        values = "".join(f"<td>{written(cell)}</td>" for cell in row[1:])
-        lines.append(f'<tr><th scope="row">{written(row[0])}</th>{values}{last}</tr>')
-    head = f"<thead><tr><td></td>{heads}{cells[0]}</tr></thead>"
-    body = f"<tbody>{''.join(lines)}</tbody>"
-    return _scrolled("<table>", written(caption), head + body)
-
-
-def bar(share: float) -> str:
-    """Write a cell with a bar; the number stands beside it, so readers of the page skip it.
-
-    Examples
-    --------
-    >>> "width:50.0%" in bar(0.5)
-    True
-    """
-    width = f"{100 * min(max(share, 0.0), 1.0):.1f}%"
-    return f'<td aria-hidden="true"><span class="bar"><i style="width:{width}"></i></span></td>'
 
 
 def heat_map(confusion: Confusion) -> str:
@@ -151,13 +103,7 @@ def heat_map(confusion: Confusion) -> str:
         were = "was" if Y - len(kept) == 1 else "were"
         caption += f" Of {Y} labels, {Y - len(kept)} {were} never taken for another one."
     head = f"<thead><tr><td></td>{heads}</tr></thead><tbody>{''.join(lines)}</tbody>"
-    return _scrolled('<table class="map">', caption, head)
-
-
-def _scrolled(start: str, caption: str, body: str) -> str:
-    """Write a table that scrolls by itself where it is too wide, by keys too."""
-    inner = f"{start}<caption>{caption}</caption>{body}</table>"
-    return f'<div class="wide" tabindex="0">{inner}</div>'
+    return scrolled('<table class="map">', caption, head)
 
 
 def _cell(title: str, count: int, total: int, right: bool) -> str:

@@ -11,7 +11,7 @@ from caesura.checks import whole
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted, message
 from caesura.evaluation.calibration import Reliability, reliability
-from caesura.evaluation.drawings import STYLE, bar, diagram, heat_map, table, written
+from caesura.evaluation.drawings import STYLE, diagram, heat_map
 from caesura.evaluation.mistakes import (
     Errors,
     Kind,
@@ -25,6 +25,7 @@ from caesura.evaluation.overlap import partials_of
 from caesura.evaluation.pairs import Pair, Sequences, checked, listed, same_number, tokens_of
 from caesura.evaluation.report import Report, evaluate
 from caesura.evaluation.scores import Share
+from caesura.notebooks import bar, table, written
 from caesura.render import Written, html
 
 __all__ = ["html_report"]

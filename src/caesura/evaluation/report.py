@@ -33,6 +33,7 @@ from caesura.evaluation.scores import (
     word_counts,
 )
 from caesura.evaluation.tables import for_terminals, plain, shown
+from caesura.notebooks import bar, card, table, written
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -123,6 +124,13 @@ class Report(NamedTuple):
 
     def __rich__(self) -> Group:
         return for_terminals(self.rows(), self._lines())
+
+    def _repr_html_(self) -> str:
+        """Show the scores of each label and of all in a notebook."""
+        rows = self.rows()
+        bars = ["<td></td>", *(bar(float(row[3])) for row in rows[1:])]
+        lines = "".join(f"<p>{written(line)}</p>" for line in self._lines())
+        return card(f"F1 {self.micro.f1:.3f}", table("Bars show F1.", rows, bars), lines)
 
     def shown(self, averages: Collection[str] = AVERAGES) -> str:
         """Write the report with some of its averages only.

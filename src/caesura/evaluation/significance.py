@@ -10,6 +10,7 @@ import numpy.typing as npt
 from caesura.checks import whole
 from caesura.evaluation.pairs import Sequences, checked, listed
 from caesura.evaluation.scores import Score, sequence_counts
+from caesura.notebooks import card, table
 
 __all__ = ["Comparison", "compare"]
 
@@ -42,6 +43,15 @@ class Comparison(NamedTuple):
             f"F1 {self.a.f1:.3f} (a) and {self.b.f1:.3f} (b), difference {self.difference:.3f}, "
             f"p = {self.p_value:.2g}\nby approximate randomisation, {self.rounds} rounds"
         )
+
+    def _repr_html_(self) -> str:
+        """Show both scores and the p-value in a notebook."""
+        rows: list[tuple[str, ...]] = [("", "precision", "recall", "F1")]
+        for name, score in (("a", self.a), ("b", self.b)):
+            shares = score.precision, score.recall, score.f1
+            rows.append((name, *(f"{share:.3f}" for share in shares)))
+        title = f"F1 differs by {self.difference:.3f}, p = {self.p_value:.2g}"
+        return card(title, table(f"Approximate randomisation, {self.rounds} rounds.", rows))
 
 
 def compare(

@@ -24,6 +24,7 @@ from caesura.inference.kernel_calls import (
 )
 from caesura.inference.problems import problem_of
 from caesura.inference.results import Path
+from caesura.notebooks import Listed
 from caesura.potentials import Label, Potentials
 from caesura.segments import Segment
 
@@ -97,7 +98,7 @@ def n_best(
         asked, names = [problem_of(one) for one in problems], label_lists(problems)
         origins: list[object] = list(zip(problems, asked, strict=True))
         answers = _kernels.n_best(asked, n, number, threads, Segment, names, Path, origins)
-        return [found or None for found in answers]
+        return [Listed(found) or None for found in answers]
 
     return each(
         p, method, n_threads, kernel, lambda one: [Path(*a) for a in reference.n_best(one, n)]

@@ -99,6 +99,9 @@ class Estimator(Parameters):
     def __sklearn_is_fitted__(self) -> bool:
         return self._fitted is not None
 
+    def _weight_count(self) -> int:
+        return super()._weight_count() if self._fitted is None else len(self._fitted.w)
+
     def _keep(self, given: Mapping[str, Any]) -> None:
         """Store the arguments of `__init__` as they are; `fit` checks them."""
         for name in self.parameter_names():

@@ -18,6 +18,7 @@ from caesura.inference.alternatives import Detour
 from caesura.models.estimator import fitted_of
 from caesura.models.fitted import blocks_of
 from caesura.models.patterns import named
+from caesura.notebooks import Listed, card, table
 from caesura.potentials import OPEN_END, OPEN_START
 from caesura.segments import Segment
 
@@ -80,25 +81,31 @@ class Explanation(NamedTuple):
     margin: float  # how much better the answer scores; infinite if there is no other
     reasons: list[Reason]  # where the two differ, by the size of the difference; they add up to it
 
-    def __str__(self) -> str:
-        others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up)
+    def _shown(self) -> tuple[str, list[tuple[str, ...]]]:
+        start, end, label = self.segment
+        others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in self.runner_up) or "nothing"
         head = (
-            f"{self.segment.label} [{self.segment.start}, {self.segment.end}) {self.text!r}, "
-            f"probability {self.probability:.3f}, ahead of {others or 'nothing'} by "
-            f"{self.margin:.2f}"
+            f"{label} [{start}, {end}) {self.text!r}, probability {self.probability:.3f}, "
+            f"ahead of {others} by {self.margin:.2f}"
         )
-        rows = [("feature", "for", "answer", "runner-up", "difference")]
-        rows += [
-            (r.feature, r.states, f"{r.answer:+.2f}", f"{r.runner_up:+.2f}", f"{r.difference:+.2f}")
-            for r in self.reasons[:SHOWN]
-            if r.difference
-        ]
+        rows: list[tuple[str, ...]] = [("feature", "for", "answer", "runner-up", "difference")]
+        for r in (r for r in self.reasons[:SHOWN] if r.difference):
+            numbers = (f"{x:+.2f}" for x in (r.answer, r.runner_up, r.difference))
+            rows.append((r.feature, r.states, *numbers))
+        return head, rows
+
+    def __str__(self) -> str:
+        head, rows = self._shown()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join([*map(str.ljust, row[:2], widths), *map(str.rjust, row[2:], widths[2:])])
             for row in rows
         ]
         return "\n".join([head, *lines])
+
+    def _repr_html_(self) -> str:
+        """Show the features that speak for the segment and against it in a notebook."""
+        return card(self._shown()[0], table("", self._shown()[1]))
 
 
 class TopFeature(NamedTuple):
@@ -154,7 +161,8 @@ def explanations(
     named : callable
         From segments of states in a row to the segments that they say.
     """
-    out, starts = [], [segment.start for segment in contest.said]
+    out: list[Explanation] = Listed()
+    starts = [segment.start for segment in contest.said]
     for segment, chance, other in zip(*contest[1:], strict=True):
         reasons = reasons_of(contest.path, other or Detour(0, [], 0))
         # More exact than the difference of two scores, which are large where x is long.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -135,7 +136,9 @@ class Predictor(OnlineModel):
                 segments
                 for some in self._encoded(X, constraints)
                 for segments in some.best(reading).segments(Segment, names)
-            )
+            ),
+            self,
+            X,
         )
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
@@ -263,7 +266,8 @@ class Predictor(OnlineModel):
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
-        return [best for some in self._encoded(X, constraints) for best in self._ranked(some, most)]
+        chunks = (self._ranked(some, most) for some in self._encoded(X, constraints))
+        return Ragged(chain.from_iterable(chunks), self, X)
 
     @property
     def _reads_once(self) -> bool:

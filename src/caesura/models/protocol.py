@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import inspect
-import sys
+from collections.abc import Sequence
 from typing import Any, Self
 
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
+from caesura.notebooks import card, facts, label_names, table
 
 __all__ = ["Parameters"]
+
+MOST_VALUE = 200  # characters of a setting in a notebook
 
 
 class Parameters:
@@ -73,19 +75,52 @@ class Parameters:
             for name, value in self.get_params().items()
             if not _equal(value, defaults[name].default)
         ]
-        return f"{type(self).__name__}({', '.join(changed)})"
+        called, labels = f"{type(self).__name__}({', '.join(changed)})", self._found_labels()
+        if labels is None:
+            return called
+        sizes = f"{counted(len(labels), 'label')}, {counted(self._weight_count(), 'weight')}"
+        return f"<fitted {called}: {sizes}>"
+
+    def _found_labels(self) -> list[str] | None:
+        """Return the labels of a fitted model; None before."""
+        return getattr(self, "labels_", None)
+
+    def _weight_count(self) -> int:
+        """Return how many weights a fitted model has."""
+        return int(getattr(self, "n_features_", 0))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: scikit-learn's diagram where it is loaded, else a text."""
-        draw = getattr(sys.modules.get("sklearn.utils"), "estimator_html_repr", None)
-        try:
-            return str(draw(self)) if draw else _preformatted(self)
-        except Exception:  # a version of scikit-learn that asks for more than this protocol
-            return _preformatted(self)
+        """Show labels, size, training and settings in a notebook."""
+        labels, given = self._found_labels(), self.get_params()
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = {n for n, value in given.items() if not _equal(value, defaults[n].default)}
+        rows = [(name, _short(value)) for name, value in given.items()]
+        own = [row for row in rows if row[0] in changed]
+        rest = [row for row in rows if row[0] not in changed]
+        parts = [table("", [("setting", "value"), *own])] if own else []
+        listed = table("", [("setting", "value"), *rest])
+        parts.append(f"<details><summary>defaults</summary>{listed}</details>")
+        name = type(self).__name__
+        if labels is None:
+            return card(f"{name}, not fitted", *parts)
+        known = {"labels": f"{len(labels):,}", "weights": f"{self._weight_count():,}"}
+        known |= _training(getattr(self, "history_", []), getattr(self, "status_", ""))
+        return card(f"{name}, fitted", facts(known), label_names(labels), *parts)
 
 
-def _preformatted(estimator: object) -> str:
-    return f"<pre>{html.escape(repr(estimator))}</pre>"
+def _training(history: Sequence[Any], status: str) -> dict[str, str]:
+    """Return what is known about the training of a model."""
+    if not history:
+        return {"status": status} if status else {}
+    last = history[-1]
+    known = {"iterations": f"{last.iteration:,} ({status})", "seconds": f"{last.seconds:.1f}"}
+    scores = [one.dev_score for one in history if one.dev_score is not None]
+    return known | ({"F1 on development data": f"{max(scores):.3f}"} if scores else {})
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_VALUE else text[: MOST_VALUE - 1] + "…"
 
 
 def _equal(value: Any, default: Any) -> bool:

@@ -29,6 +29,7 @@ from caesura.inference.span_graph import SpanGraph
 from caesura.learning import LBFGS, minimise
 from caesura.models.calibration import Confident
 from caesura.models.protocol import Parameters
+from caesura.models.ragged import Ragged
 from caesura.models.reading import chunks, labelled, paired
 from caesura.models.semi import SemiCRF
 from caesura.models.span_pool import Kept, Pool, Seen, pooled, threshold_for
@@ -124,6 +125,9 @@ class PrunedSemiCRF(Parameters):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "labels_")
+
+    def _weight_count(self) -> int:
+        return len(self.weights_)
 
     # -- fitting ---------------------------------------------------------------------------------
 
@@ -324,7 +328,7 @@ class PrunedSemiCRF(Parameters):
         out: list[list[Segment]] = []
         for graph, pool in self._answers(X):
             out += [[s for s, _ in some] for some in self._split(graph.viterbi().spans, pool)]
-        return out
+        return Ragged(out, self, X)
 
     def predict_confident(self, X: Iterable[Any]) -> list[list[Confident]]:
         """Return the best segments, each with its probability among the kept spans.
@@ -345,7 +349,7 @@ class PrunedSemiCRF(Parameters):
                 [Confident(s, float(likely[i]), False, False) for s, i in some]
                 for some in self._split(graph.viterbi().spans, pool)
             ]
-        return out
+        return Ragged(out, self, X)
 
     def _split(self, path: Sequence[int], pool: Pool) -> list[list[tuple[Segment, int]]]:
         """Return the labelled spans of a path by sequence, each with its number."""

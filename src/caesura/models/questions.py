@@ -30,6 +30,7 @@ from caesura.models.explanation import (
 from caesura.models.extracting import Extracted, Found
 from caesura.models.lookback import check_sums, refuse
 from caesura.models.prediction import Predictor
+from caesura.models.ragged import Ragged
 from caesura.models.reading import one_sequence
 from caesura.models.rules import Constraints, Rules, spoken
 from caesura.models.temperature import cooled, find_temperature
@@ -216,7 +217,7 @@ class Answers(Predictor):
         least = self._least(precision, threshold, constraints)
         calibration = self._calibration_of_now
         if constraints is None:
-            return self._free_confident(X, calibration, least)
+            return Ragged(self._free_confident(X, calibration, least), self, X)
         out = []
         for i, (segments, some, free) in enumerate(self._probabilities(X, constraints)):
             if precision is not None and not free:
@@ -229,7 +230,7 @@ class Answers(Predictor):
                     for segment, chance in zip(segments, shown.tolist(), strict=True)
                 ]
             )
-        return out
+        return Ragged(out, self, X)
 
     def _warn_of_margin(self, asked: str) -> None:
         """Warn that probabilities are made of scores whose scale means nothing."""

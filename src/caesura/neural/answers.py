@@ -17,6 +17,7 @@ from caesura.inference.alternatives import best_without
 from caesura.models.calibration import Confident, calibrate
 from caesura.models.explanation import Contest, Explanation, explanations, of_one
 from caesura.models.extracting import Extracted
+from caesura.models.ragged import Ragged
 from caesura.models.reading import documents_of, one_sequence, raw_chunks
 from caesura.models.rules import Constraints, spoken
 from caesura.neural.network import threads
@@ -135,10 +136,11 @@ class Answers(Predictor):
         constraints = spoken(constraints, X)
         least = self._least(precision, threshold, constraints)
         known = self.calibration_ is not None and constraints is None
-        return [
+        found = (
             [Confident(s, p, known, p < least) for s, p in zip(cut, chances, strict=True)]
             for cut, chances in self._calibrated(X, constraints)
-        ]
+        )
+        return Ragged(found, self, X)
 
     def _calibrated(
         self, X: Any, constraints: Constraints

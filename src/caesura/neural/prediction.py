@@ -19,6 +19,7 @@ from caesura.errors import InvalidInput, not_fitted
 from caesura.inference.kernel_calls import check_answers, check_count
 from caesura.models.asked import Asked, constrained
 from caesura.models.model import Model
+from caesura.models.ragged import Ragged
 from caesura.models.reading import check_words, chunks
 from caesura.models.rules import Constraints, Rules, checked_rules, each_rules, spoken, told_of
 from caesura.neural.filtered_head import FilteredHead
@@ -170,7 +171,8 @@ class Predictor(Model):
         -------
         list of list of Segment
         """
-        return [cut for cut, _ in self._found(X, spoken(constraints, X), False)]
+        found = self._found(X, spoken(constraints, X), False)
+        return Ragged((cut for cut, _ in found), self, X)
 
     def predict_tags(
         self, X: Iterable[Any], scheme: str = "BIO", constraints: Constraints = None
@@ -219,21 +221,20 @@ class Predictor(Model):
         out: list[list[tuple[list[Segment], float]]] = []
         many = not self._by_filter() and head.many_cuts
         if self._by_filter() or (constraints is None and not many):
-            return list(
-                self._each(X, constraints, lambda s: head.n_best(*s.given, most, **s.rules))
-            )
+            ranked = self._each(X, constraints, lambda s: head.n_best(*s.given, most, **s.rules))
+            return Ragged(ranked, self, X)
         for asked in self._asked(X, constraints):
             if many:
                 some = asked.of(lambda each: [best_distinct(p, most, self.outside) for p in each])
                 out += some
                 continue
             totals = asked.log_partitions(self.n_threads)
-            ranked = asked.of(inference.n_best, most, n_threads=self.n_threads)
-            for paths, total in zip(ranked, totals, strict=True):
+            found = asked.of(inference.n_best, most, n_threads=self.n_threads)
+            for paths, total in zip(found, totals, strict=True):
                 chances = np.exp([min(0.0, path.score - total) for path in paths]).tolist()
                 cuts = [head.named(path.segments) for path in paths]
                 out.append(list(zip(cuts, chances, strict=True)))
-        return out
+        return Ragged(out, self, X)
 
     def sample(
         self,
