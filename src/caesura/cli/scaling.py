@@ -28,7 +28,7 @@ class Scaling(NamedTuple):
         typer.Option(
             "--executor",
             help="Learn from the files as parts, in a number of processes, or on dask or ray; "
-            "patterns such as 'shards/*.jsonl' are expanded. Default: learn from all files at once.",
+            "patterns such as 'shards/*.jsonl' are expanded; default: learn from all at once.",
         ),
     ] = None
     scheduler: Annotated[
