@@ -72,7 +72,7 @@ def test_edits_keep_segments_apart_and_the_last_word(ops: list[Any]) -> None:
 @pytest.mark.parametrize(
     "op",
     [
-        *(3, {}, {"op": "no"}, {"op": "label", "start": 0, "end": 1}),
+        *(3, {}, {"op": "no"}, {"op": []}, {"op": "label", "start": 0, "end": 1}),
         *({"op": "outside", "start": 2, "end": 2}, {"op": "free", "start": 0, "end": T + 1}),
         *({"op": "status", "status": "done"}, {"op": "accept", "segments": [[0, 1]]}),
         {"op": "accept", "segments": [[0, 2, "author"], [1, 3, "title"]]},
@@ -322,6 +322,9 @@ def test_wrong_commands(tmp_path: Path) -> None:
     texts.write_text("")
     assert "no texts" in bad("label", texts, "-o", tmp_path / "l.jsonl")
     assert "ends in .jsonl" in bad("label", texts, "-o", tmp_path / "l.csv")
+    (tmp_path / "b.txt").write_text("12 High Street")
+    error = bad("label", tmp_path / "b.txt", "-o", tmp_path / "l.jsonl", "--labels", "a,O")
+    assert "--labels: got O" in error
     assert "tokens" in bad("label", texts, "-o", tmp_path / "l.jsonl", "--host", "0.0.0.0")
 
 

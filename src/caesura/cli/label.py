@@ -110,6 +110,8 @@ def label(
     if not documents:
         raise InvalidInput(f"{data}: got no texts, expected at least one to label")
     given = [name.strip() for name in (labels or "").split(",") if name.strip()]
+    if "O" in given:
+        raise InvalidInput("--labels: got O, expected other names; tokens in no segment are O")
     project = Project(documents, output, [*given, *(loaded.labels_ if loaded else ())])
     if project.lost:
         warn(f"{counted(project.lost, 'action')} in the journal on texts that {data} lacks")

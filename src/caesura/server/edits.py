@@ -76,7 +76,7 @@ def edited(state: State, operations: Iterable[Any], length: int, labels: Collect
     (Segment(start=0, end=2, label='street'), Segment(start=2, end=4, label='town'))
     """
     for i, one in enumerate(operations):
-        if not isinstance(one, Mapping) or one.get("op") not in _OPERATIONS:
+        if not isinstance(one, Mapping) or one.get("op") not in tuple(_OPERATIONS):
             expected = f"an operation, one of {', '.join(_OPERATIONS)}"
             raise InvalidInput(message(f"ops[{i}]", one, expected, "correct it"))
         state = _OPERATIONS[one["op"]](state, one, length, labels)

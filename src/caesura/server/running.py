@@ -17,7 +17,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 __all__ = ["listening", "run"]
 
-HEADERS = 10.0  # seconds in which the headers of the first request must have come
+HEADERS = 10.0  # seconds in which the headers of a request must have come
+KEEP_ALIVE = 30  # seconds between two requests of a connection
 CONNECTIONS = 1000
 GRACE = 15  # seconds that requests have to end when the server is told to stop
 
@@ -35,8 +36,16 @@ class Impatient(H11Protocol):
         self._patience.cancel()
         super().connection_lost(exc)
 
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request; its headers may begin within the keep-alive time."""
+        super().on_response_complete()
+        self._patience.cancel()
+        patience = self.timeout_keep_alive + HEADERS
+        self._patience = self.loop.call_later(patience, self._give_up)
+
     def _give_up(self) -> None:
-        if self.cycle is None and not self.transport.is_closing():
+        idle = self.cycle is None or self.cycle.response_complete
+        if idle and not self.transport.is_closing():
             self.transport.close()
 
 
@@ -95,7 +104,7 @@ def run(
         server_header=False,
         date_header=False,
         limit_concurrency=connections,
-        timeout_keep_alive=30,
+        timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACE,
         proxy_headers=False,
     )
