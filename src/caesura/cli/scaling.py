@@ -28,21 +28,23 @@ class Scaling(NamedTuple):
         typer.Option(
             "--executor",
             help="Learn from the files as parts, in a number of processes, or on dask or ray; "
-            "patterns such as 'shards/*.jsonl' are expanded.",
+            "patterns such as 'shards/*.jsonl' are expanded; default: learn from all at once.",
         ),
     ] = None
     scheduler: Annotated[
         str | None,
         typer.Option(
             "--scheduler",
-            help="Address of the Dask scheduler or the Ray cluster; default: one on this machine.",
+            help="Use the Dask scheduler or the Ray cluster at this address; "
+            "default: start one on this machine.",
         ),
     ] = None
     parts_folder: Annotated[
         Path | None,
         typer.Option(
             "--parts-folder",
-            help="Folder on a disk for encoded parts, which may be larger than memory.",
+            help="Keep encoded parts in this folder, so that they may be larger than memory; "
+            "default: keep them in memory.",
         ),
     ] = None
 
