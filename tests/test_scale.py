@@ -114,7 +114,8 @@ def _dies_amid(function: Any, path: str) -> Any:
                 os.kill(os.getpid(), signal.SIGKILL)
             return segmented(*arguments)
 
-        bulk.BATCH, bulk._segmented = 50, dies
+        work: Any = bulk
+        work.BATCH, work._segmented = 50, dies
     return function(path)
 
 
