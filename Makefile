@@ -12,13 +12,13 @@ MODULES := $(shell find src -name '*.py' | sort)
 # pip's editable install knows the modules that were there when it was made.
 NAMES := $(shell find src -name '*.py' | sort | cksum | cut -d' ' -f1)
 
-.PHONY: demo test test-all setup lint types docs bench sanitize stubs wheel clean
+.PHONY: demo test test-all setup lint types docs bench sanitize stubs browser wheel clean
 
 demo: $(VENV)/.installed-$(NAMES) $(VENV)/.stored
 	$(VENV)/bin/caesura demo
 
 test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
-	$(MAKE) --no-print-directory lint types sanitize
+	$(MAKE) --no-print-directory lint types sanitize browser
 	$(PYTHON) -m pytest -q -n auto
 
 test-all: test
@@ -93,6 +93,19 @@ build/%/passed: $(SOURCES) | $(VENV)/.built
 	$(VENV)/bin/cmake --build $(@D) -- --quiet
 	$(VENV)/bin/ctest --test-dir $(@D) --output-on-failure
 	touch $@
+
+# What the tests of pages need: Chromium from Debian's package, axe-core from npm. Without them the
+# tests that need them are reported as skipped, with the reason.
+browser: | $(VENV)/.made
+	@command -v chromium >/dev/null || test -n "$$CAESURA_CHROMIUM" || \
+	  (test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	   (apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1 || \
+	    (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null))) || \
+	  echo "no Chromium, and it cannot be installed here: the tests of pages will be skipped"
+	@test -e $(VENV)/axe/package/axe.min.js || \
+	  (mkdir -p $(VENV)/axe && cd $(VENV)/axe && npm pack --silent axe-core@4 >/dev/null 2>&1 && \
+	   tar xzf axe-core-*.tgz) || \
+	  echo "no axe-core from npm: the tests of accessibility will be skipped"
 
 clean:
 	rm -rf $(VENV) build dist site

@@ -201,7 +201,7 @@ def test_every_kind_of_parquet_becomes_json(folder: Path, tmp_path: Path) -> Non
     parquet.write_table(pyarrow.Table.from_pylist([kept]), tmp_path / "a.parquet")
     good("segment", folder / "model", tmp_path / "a.parquet", "-o", tmp_path / "b.jsonl")
     found = json.loads((tmp_path / "b.jsonl").read_text())
-    expected = {"dec": "1.10", "on": "2024-01-02", "at": "2024-01-02T03:04:05"}
+    expected: dict[str, object] = {"dec": "1.10", "on": "2024-01-02", "at": "2024-01-02T03:04:05"}
     expected |= {"span": "1 day, 0:00:00", "many": [1, 2], "whole": 2**63 - 1, "none": None}
     assert {name: found[name] for name in expected} == expected
 

@@ -24,7 +24,7 @@ LINE = [
     *("errors", "segments", "render", "notebooks", "checks", "documents", "corpora"),
     *("persistence", "features", "constraints", "potentials", "inference", "encoding"),
     *("evaluation", "normalisers", "extraction", "learning", "executors", "ready", "models"),
-    *("neural", "compat", "spacy", "records", "scale", "demo", "cli", "__main__"),
+    *("neural", "compat", "spacy", "records", "scale", "demo", "server", "cli", "__main__"),
 ]
 PARTS = sorted(
     {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}

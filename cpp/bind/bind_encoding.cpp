@@ -201,6 +201,7 @@ void bind_encoding(nb::module_& m) {
   nb::class_<Corpus>(m, "Corpus", "Encoded sequences: attributes on rows.")
       .def(nb::init<>())
       .def("__len__", &Corpus::n_sequences)
+      .def_prop_ro("n_attributes", [](const Corpus& self) { return self.attribute.size(); })
       .def_prop_ro(
           "lengths",
           [](const Corpus& self) {

@@ -81,7 +81,7 @@ __all__ = [
 _PARTS = (
     *("compat", "corpora", "demo", "documents", "evaluation", "extraction", "features"),
     *("inference", "models", "neural", "normalisers", "notebooks", "potentials", "ready"),
-    *("records", "render", "segments", "spacy"),
+    *("records", "render", "scale", "segments", "server", "spacy"),
 )
 _INFERENCE = (
     *("Marginals", "Path", "entropy", "kl_divergence", "log_partition", "log_probability"),

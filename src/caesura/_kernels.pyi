@@ -168,6 +168,9 @@ class Corpus:
     def __len__(self) -> int: ...
 
     @property
+    def n_attributes(self) -> int: ...
+
+    @property
     def lengths(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
 
     def row_attributes(self, i: int) -> tuple:

@@ -31,6 +31,8 @@ COMMANDS = {
     "convert": "Convert labelled sequences from one format to another.",
     "tune": "Search for the best settings by cross-validation.",
     "learning-curve": "Show how scores grow with the amount of training data.",
+    "label": "Label texts in the browser, with a model that learns meanwhile.",
+    "serve": "Serve models over HTTP, with a page to try them.",
     "table": "Extend a table with rows found in the lists of web pages.",
     "demo": "Train on references, segment new ones and load them into a database.",
 }

@@ -32,8 +32,8 @@ Scheduler = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
-        help="Address of the Dask scheduler or the Ray cluster. Default: one is started on this "
-        "machine.",
+        help="Use the Dask scheduler or the Ray cluster at this address. Default: start one on "
+        "this machine.",
     ),
 ]
 
@@ -54,7 +54,8 @@ class Scaling(NamedTuple):
         Path | None,
         typer.Option(
             "--parts-folder",
-            help="Folder on a disk for encoded parts, which may be larger than memory.",
+            help="Keep encoded parts in this folder, so that they may be larger than memory; "
+            "default: keep them in memory.",
         ),
     ] = None
 

@@ -128,10 +128,8 @@ def train(
     if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
         with naming_config(settings):
             model = _model(choices, run)
-    alone = scale.executor is None  # the driver reads no parts, and so has no sample of them
-    advice = (
-        advice_for(choices, corpora.train) if alone and not (run.quiet or run.warm_start) else None
-    )
+    untested = run.quiet or run.warm_start or scale.executor is not None
+    advice = None if untested else advice_for(choices, corpora.train)
     if advice is not None and not json:
         say(f"{advice}\n")
     began = time.perf_counter()

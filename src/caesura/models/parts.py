@@ -74,7 +74,6 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Pairs = list[tuple[Longs, Floats]]  # keys of weights, sorted, and how often they were seen
 BLOCK = 250_000  # tokens that are encoded together
-TOKEN = 100  # bytes of an encoded token, about
 
 
 class Recipe(NamedTuple):
@@ -328,7 +327,7 @@ def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
         none: Any = None
         set_loss(recipe.model, Training(*known, encoder, parameters, made, none))
         objective = Corpora(made, recipe.threads, centre=recipe.centre, first=block.first)
-        yield objective, TOKEN * int(block.corpus.lengths.sum())
+        yield objective, 8 * block.corpus.n_attributes
 
 
 def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:

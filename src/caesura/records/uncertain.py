@@ -115,7 +115,7 @@ def uncertain_rows(
     >>> from caesura.records import uncertain_rows
     >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
     >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
-    >>> model = caesura.SemiCRF().fit(X, y)
+    >>> model = caesura.SemiCRF(c2=1.0).fit(X, y)
     >>> record = uncertain_rows(model, ["9 Low Street Park York"], k=3)[0]
     >>> print(len(record.rows), f"{record.probability({'town': 'York'}):.3f}")
     3 0.429
@@ -187,7 +187,7 @@ def answer_probability(
     >>> from caesura.records import answer_probability
     >>> X = ["12 High Street Leeds", "7 Park Lane York", "3 Mill Road Leeds"]
     >>> y = [[(0, 1, "number"), (1, 3, "street"), (3, 4, "town")]] * 3
-    >>> model = caesura.SemiCRF().fit(X, y)
+    >>> model = caesura.SemiCRF(c2=1.0).fit(X, y)
     >>> query = {"number": "9", "town": "York"}
     >>> print(f"{answer_probability(model, '9 Low Street Park York', query):.3f}")
     0.229

@@ -1,0 +1,128 @@
+"""``caesura label``: label texts in the browser, with a model that learns meanwhile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from caesura.cli.command import command
+from caesura.cli.model_files import Trust, load_model
+from caesura.cli.output import check_apart, check_output, note, warn
+from caesura.cli.progress import listed
+from caesura.cli.reading import Reading, read, report_notes, tokeniser_of
+from caesura.cli.serving import Address, announce, check_installed, hosts_of, tokens_of
+from caesura.errors import InvalidInput, counted
+
+__all__ = ["label"]
+
+PANEL = "Reading"
+
+
+class Texts(NamedTuple):
+    """How the texts are read."""
+
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            rich_help_panel=PANEL,
+            help="Format of DATA: text, jsonl, csv, conll ...; else its name tells.",
+        ),
+    ] = None
+    tokeniser: Annotated[
+        str | None,
+        typer.Option(
+            "--tokeniser",
+            rich_help_panel=PANEL,
+            help="How text becomes tokens: words, parts (of words), characters, whitespace or "
+            "regex:PATTERN; by default words, or as the model does.",
+        ),
+    ] = None
+    text_column: Annotated[
+        str | None,
+        typer.Option(
+            "--text-column",
+            rich_help_panel=PANEL,
+            help="Column of a table, or key of JSON lines, with the text.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option("--encoding", rich_help_panel=PANEL, help="Encoding, if it is not UTF-8."),
+    ] = None
+    skip_errors: Annotated[
+        bool,
+        typer.Option("--skip-errors", rich_help_panel=PANEL, help="Leave out unreadable texts."),
+    ] = False
+
+
+@command(
+    "caesura label references.txt -o labels.jsonl --labels author,title,year\n"
+    "caesura label new.txt -o labels.jsonl --model citations.model --open\n"
+    "caesura train labels.jsonl -o my.model"
+)
+def label(
+    data: Annotated[
+        str, typer.Argument(metavar="DATA", help="Text, one on each line, or any corpus.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="File of labels, .jsonl; its journal is beside.")
+    ],
+    model: Annotated[
+        Path | None, typer.Option("--model", "-m", help="A model to begin with.")
+    ] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", "-l", help="Labels to begin with, as author,title,year."),
+    ] = None,
+    every: Annotated[
+        int, typer.Option(min=1, help="Learn anew after this many newly labelled texts.")
+    ] = 5,
+    address: Address = Address(),  # noqa: B008 - a frozen tuple
+    texts: Texts = Texts(),  # noqa: B008
+    trust: Trust = False,
+) -> None:
+    """Label texts in the browser, with a model that learns meanwhile.
+
+    Every correction is a constraint under which the rest of the text is decoded again. Each action
+    is on disk before the page shows it; run the same command again to go on.
+    """
+    check_installed("caesura label")
+    from caesura.server.label_api import label_application
+    from caesura.server.project import Project
+    from caesura.server.running import listening, run
+    from caesura.server.teaching import Teacher
+
+    if output.suffix != ".jsonl":
+        raise InvalidInput(f"--output: got {output}, expected a name that ends in .jsonl")
+    check_output(output)
+    check_apart([output], [data, model])
+    tokens = tokens_of(address)
+    loaded = None if model is None else load_model(model, trust=trust)
+    reading = Reading(**texts._asdict())
+    cutter = tokeniser_of(reading.tokeniser) or (loaded.tokeniser_ if loaded else "words")
+    corpus = read(data, reading, tokeniser=cutter, format="text", labels=())
+    documents = listed(corpus, data)
+    report_notes(corpus, data)
+    if not documents:
+        raise InvalidInput(f"{data}: got no texts, expected at least one to label")
+    given = [name.strip() for name in (labels or "").split(",") if name.strip()]
+    project = Project(documents, output, [*given, *(loaded.labels_ if loaded else ())])
+    if project.lost:
+        warn(f"{counted(project.lost, 'action')} in the journal on texts that {data} lacks")
+    teacher = Teacher(project, loaded, every)
+    app = label_application(project, teacher, tokens=tokens, hosts=hosts_of(address, tokens))
+    try:
+        with listening(address.host, address.port) as made:
+            announce(address, made.getsockname()[1], f"{counted(len(documents), 'text')} to label")
+            teacher.start()
+            try:
+                run(app, made)
+            finally:
+                teacher.stop()
+    finally:
+        project.close()
+        note(f"labels: {output}")

@@ -1,0 +1,126 @@
+"""What ``caesura serve`` and ``caesura label`` have in common: addresses, tokens, logs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+import webbrowser
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from caesura.cli.output import note
+from caesura.errors import InvalidInput, MissingPackage
+
+__all__ = ["Address", "announce", "check_installed", "hosts_of", "log_to_stderr", "tokens_of"]
+
+TOKENS = "CAESURA_TOKENS"
+LEAST = 16  # characters of a token
+LOCAL_ADDRESSES = ("127.0.0.1", "localhost", "::1")
+PANEL = "Server"
+
+
+class Address(NamedTuple):
+    """Where a server listens, and to whom."""
+
+    host: Annotated[
+        str, typer.Option("--host", rich_help_panel=PANEL, help="Address to listen on.")
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port", "-p", min=0, max=65535, rich_help_panel=PANEL, help="Port; 0: any free one."
+        ),
+    ] = 8000
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            rich_help_panel=PANEL,
+            help="File with a bearer token on each line; else those in CAESURA_TOKENS. Needed for "
+            "other hosts than localhost.",
+        ),
+    ] = None
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allow-host",
+            rich_help_panel=PANEL,
+            help="Host name by which the server may be called; repeat it for several.",
+        ),
+    ] = None
+    open_page: Annotated[
+        bool, typer.Option("--open", rich_help_panel=PANEL, help="Open the page in a browser.")
+    ] = False
+
+
+def check_installed(user: str) -> None:
+    """Raise if a package of the extra is missing."""
+    import importlib.util
+
+    for package in ("starlette", "uvicorn", "prometheus_client"):
+        if importlib.util.find_spec(package) is None:
+            raise MissingPackage(package, "server", user)
+
+
+def tokens_of(address: Address) -> list[str]:
+    """Return the tokens, or raise if there must be some.
+
+    Examples
+    --------
+    >>> tokens_of(Address())
+    []
+    """
+    found = os.environ.get(TOKENS, "").split()
+    if address.token_file is not None:
+        found = address.token_file.read_text(encoding="utf-8").split()
+    for token in found:
+        if len(token) < LEAST or not token.isascii():
+            expected = f"at least {LEAST} ASCII characters"
+            raise InvalidInput(f"--token-file: got a short token, expected {expected}")
+    if not found and address.host not in LOCAL_ADDRESSES:
+        raise InvalidInput(
+            f"--host: got {address.host} without tokens, expected a token for whoever can reach "
+            "it; write one into a file (as by: openssl rand -hex 32) and pass --token-file FILE"
+        )
+    return found
+
+
+def hosts_of(address: Address, tokens: list[str]) -> list[str] | None:
+    """Return the host names that may be used; any if tokens keep others out.
+
+    Examples
+    --------
+    >>> hosts_of(Address(), [])
+    ['localhost', '127.0.0.1', '[::1]']
+    """
+    from caesura.server.guard import LOCAL
+
+    if address.allow_host:
+        return [*LOCAL, *address.allow_host]
+    return None if tokens else list(LOCAL)
+
+
+def log_to_stderr() -> None:
+    """Write a line of JSON for each request on stderr."""
+    handler = logging.StreamHandler(sys.stderr)
+    form = logging.Formatter('{"time":"%(asctime)sZ","level":"%(levelname)s","event":%(message)s}')
+    form.converter = time.gmtime
+    form.default_time_format, form.default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03d"
+    handler.setFormatter(form)
+    logger = logging.getLogger("caesura.server")
+    logger.handlers, logger.propagate = [handler], False
+    logger.setLevel(logging.INFO)
+
+
+def announce(address: Address, port: int, what: str) -> None:
+    """Say where the page is, and open it if that is asked for."""
+    shown = f"[{address.host}]" if ":" in address.host else address.host
+    url = f"http://{'localhost' if shown == '0.0.0.0' else shown}:{port}/"
+    note(f"{what}: {url}", "bold")
+    note("stop with Ctrl-C")
+    if address.open_page:
+        webbrowser.open(url)

@@ -1,0 +1,187 @@
+"""The HTTP API of a server of models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import orjson
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from caesura.errors import CaesuraError
+from caesura.server import answers
+from caesura.server.bodies import Question, read_json, read_question
+from caesura.server.limits import Limits, Refused
+from caesura.server.metrics import Metrics
+from caesura.server.openapi import described
+from caesura.server.registry import Entry, Models
+from caesura.server.requests import answering, body_of, failed, json_response, lines_of
+from caesura.server.work import Work
+
+__all__ = ["Api"]
+
+NDJSON = "application/x-ndjson"
+LINES = 256  # of a stream that are answered together
+Asked = Callable[[Entry, Question, Limits], list[dict[str, Any]]]
+QUESTIONS: dict[str, Asked] = {
+    "/segment": lambda e, q, most: answers.segmented(e, q.texts, q.constraints, most),
+    "/extract": lambda e, q, most: answers.extracted(e, q.texts, q.constraints, most),
+    "/explain": lambda e, q, most: answers.explained(e, q.texts, q.constraints, q.reasons, most),
+    "/n-best": lambda e, q, most: answers.ranked(e, q.texts, q.constraints, q.n, most),
+}
+
+
+class Lines(Response):
+    """A response that is sent while the request still arrives.
+
+    Starlette's own streaming response waits for the end of the connection, and would so take the
+    parts of the body that are still to come.
+    """
+
+    def __init__(self, parts: AsyncIterator[bytes]) -> None:
+        super().__init__(media_type=NDJSON)
+        del self.headers["content-length"]
+        self.parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the parts as they come."""
+        start = {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+        await send(start)
+        async for part in self.parts:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+class Api:
+    """The endpoints of some models.
+
+    Parameters
+    ----------
+    models : Models
+        What answers.
+    limits : Limits
+        The most that a request may ask.
+    work : Work
+        The threads.
+    metrics : Metrics
+        What is counted.
+    """
+
+    def __init__(self, models: Models, limits: Limits, work: Work, metrics: Metrics) -> None:
+        self.models, self.limits, self.work, self.metrics = models, limits, work, metrics
+
+    def routes(self) -> list[Route]:
+        """Return the routes of the API."""
+        asked = [
+            Route(path, answering(self._endpoint(question)), methods=["POST"])
+            for path, question in QUESTIONS.items()
+        ]
+        return [
+            *asked,
+            Route("/health", self.health),
+            Route("/metrics", self.counts),
+            Route("/models", self.listed),
+            Route("/reload", answering(self.reload), methods=["POST"]),
+            Route("/openapi.json", self.description),
+        ]
+
+    async def health(self, request: Request) -> Response:
+        """Say that the server answers."""
+        return json_response({"status": "ok"})
+
+    async def counts(self, request: Request) -> Response:
+        """Return what was counted."""
+        return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
+
+    async def listed(self, request: Request) -> Response:
+        """Return the models."""
+        limits = self.limits._asdict()
+        return json_response({"models": [one.described() for one in self.models], "limits": limits})
+
+    async def description(self, request: Request) -> Response:
+        """Return the description of the API."""
+        return json_response(described(self.limits))
+
+    async def reload(self, request: Request) -> Response:
+        """Load the files of all models again."""
+        try:
+            names = await self.work.run(self.models.reload)
+        except (CaesuraError, OSError) as error:
+            raise Refused(409, f"the models stay as they were: {error}") from None
+        return json_response({"reloaded": names})
+
+    def _endpoint(self, question: Asked) -> Any:
+        async def endpoint(request: Request) -> Response:
+            if request.headers["content-type"].partition(";")[0].strip().lower() == NDJSON:
+                entry = self.models.get(request.query_params.get("model"))
+                return Lines(self._stream(request, entry, question))
+            body = read_json(await body_of(request, self.limits))
+            asked = read_question(body, self.limits)
+            entry = self.models.get(asked.model)
+            content = await self.work.run(lambda: self._answer(entry, asked, question))
+            self.metrics.texts(entry.name, len(asked.texts))
+            return Response(content, media_type="application/json")
+
+        return endpoint
+
+    def _answer(self, entry: Entry, asked: Question, question: Asked) -> bytes:
+        results = question(entry, asked, self.limits)
+        return orjson.dumps({"model": entry.name, "results": results})
+
+    async def _stream(
+        self, request: Request, entry: Entry, question: Asked
+    ) -> AsyncIterator[bytes]:
+        """Yield a line for each line, in order; the error of a line takes its place."""
+        try:
+            async for arrived in lines_of(request, self.limits):
+                for first in range(0, len(arrived), LINES):
+                    some = [line for line in arrived[first : first + LINES] if line.strip()]
+                    yield await self.work.run(
+                        lambda some=some: self._lines(entry, some, question)  # type: ignore[misc]
+                    )
+                    self.metrics.texts(entry.name, len(some))
+        except Refused as refused:  # the status has been sent
+            yield _line({"error": refused.reason})
+        except ClientDisconnect:
+            return
+
+    def _lines(self, entry: Entry, lines: list[bytes], question: Asked) -> bytes:
+        """Answer some lines together; one by one if something is wrong with one of them."""
+        try:
+            asked = [self._line_question(line) for line in lines]
+            if len({(one.n, one.reasons) for one in asked}) == 1:
+                return b"".join(map(_line, question(entry, _together(asked), self.limits)))
+        except (CaesuraError, Refused):
+            pass
+        return b"".join(self._one_line(entry, line, question) for line in lines)
+
+    def _one_line(self, entry: Entry, line: bytes, question: Asked) -> bytes:
+        try:
+            return _line(question(entry, self._line_question(line), self.limits)[0])
+        except CaesuraError as error:
+            return _line({"error": failed(error).reason})
+        except Refused as refused:
+            return _line({"error": refused.reason})
+
+    def _line_question(self, line: bytes) -> Question:
+        """Return what a line asks: an object with text, or a string."""
+        body = read_json(line)
+        asked = read_question({"text": body} if isinstance(body, str) else body, self.limits)
+        if len(asked.texts) != 1 or asked.model is not None:
+            raise Refused(400, "line: expected a string, or an object with text and without model")
+        return asked
+
+
+def _together(asked: list[Question]) -> Question:
+    """Return some questions as one."""
+    rules = None
+    if any(one.constraints for one in asked):
+        rules = [one.constraints[0] if one.constraints else {} for one in asked]
+    return asked[0]._replace(texts=[one.texts[0] for one in asked], constraints=rules)
+
+
+def _line(value: Any) -> bytes:
+    return orjson.dumps(value) + b"\n"

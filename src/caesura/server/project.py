@@ -1,0 +1,298 @@
+"""A labelling project: texts, what a person has said about them, and the journal of it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from caesura import corpora
+from caesura.documents import Document, Partial
+from caesura.errors import InvalidInput, message
+from caesura.server.edits import State, edited, read_state
+from caesura.server.journal import Journal
+from caesura.server.limits import Refused
+
+__all__ = ["Project", "beside", "read_labels"]
+
+FORM = "caesura labelling journal 1"
+MOST_LABELS = 100
+
+
+def beside(output: Path, ending: str) -> Path:
+    """Return the name of another file of a project.
+
+    Examples
+    --------
+    >>> beside(Path("labels.jsonl"), "journal").name
+    'labels.journal'
+    """
+    return output.with_name(f"{output.name.removesuffix('.jsonl')}.{ending}")
+
+
+class Project:
+    """Texts that a person labels.
+
+    Parameters
+    ----------
+    documents : sequence of Document
+        The texts; those with segments count as labelled.
+    output : path
+        The file of labels, ``.jsonl``; the journal stands next to it.
+    labels : sequence of str
+        The labels to begin with.
+
+    Attributes
+    ----------
+    revision : int
+        Number of actions; one that was made without knowing the last is refused.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     texts = [Document.from_text("12 High Street")]
+    ...     project = Project(texts, Path(folder, "labels.jsonl"), ["number", "street"])
+    ...     project.act(0, [{"op": "accept", "segments": [[0, 1, "number"]]}], 0)
+    ...     project.export()
+    ...     project.close()
+    ...     X, y = read_labels(Path(folder, "labels.jsonl"))
+    >>> y
+    [(Segment(start=0, end=1, label='number'),)]
+    """
+
+    def __init__(self, documents: Sequence[Document], output: Path, labels: Sequence[str]) -> None:
+        self.documents = [_with_text(document) for document in documents]
+        self.output = output
+        self.labels: list[str] = list(dict.fromkeys(labels))
+        self.lock = threading.RLock()
+        self.keys = _keys(self.documents)
+        self.states: dict[int, State] = {
+            i: State("done", tuple(document.segments))
+            for i, document in enumerate(self.documents)
+            if document.segments is not None
+        }
+        self._given = dict(self.states)
+        self.revision = 0
+        self.lost = 0  # actions on texts that are no longer there
+        self._past: list[tuple[int, State, State]] = []
+        self._future: list[tuple[int, State, State]] = []
+        path = beside(output, "journal")
+        if output.exists() and not path.exists():
+            raise InvalidInput(
+                f"{output}: exists, but not its journal {path.name}; give the name of a new file, "
+                "and this one as DATA to go on from it"
+            )
+        self._journal = Journal(path)
+        try:
+            self._replay()
+        except BaseException:
+            self._journal.close()
+            raise
+        for state in self.states.values():
+            self._learn_labels(segment.label for segment in state.segments)
+        self.changed = True  # since the last export
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def state(self, i: int) -> State:
+        """Return what is known about a text."""
+        if not 0 <= i < len(self.documents):
+            raise Refused(404, "text: there is none with this number")
+        return self.states.get(i, State())
+
+    def counts(self) -> dict[str, int]:
+        """Return how many texts have each status."""
+        found = Counter(state.status for state in self.states.values())
+        found["open"] += len(self.documents) - len(self.states)
+        return dict(found)
+
+    # -- acting ---------------------------------------------------------------------------------
+
+    def act(self, i: int, operations: Any, revision: int) -> None:
+        """Change what is known about a text; it is in the journal when this returns."""
+        with self.lock:
+            self._check(revision)
+            before = self.state(i)
+            if not isinstance(operations, list) or not 0 < len(operations) <= 100:
+                raise InvalidInput(message("ops", operations, "a list of operations", "send some"))
+            after = edited(before, operations, len(self.documents[i]), self.labels)
+            self._write({"kind": "act", "text": self.keys[i], **after.plain()})
+            self._apply(i, after)
+            self._past.append((i, before, after))
+            self._future.clear()
+
+    def undo(self, revision: int, again: bool = False) -> int | None:
+        """Take the last action back, or make it again; return its text, None if there is none."""
+        with self.lock:
+            self._check(revision)
+            source, target = self._past, self._future
+            if again:
+                source, target = target, source
+            if not source:
+                return None
+            i, before, after = source[-1]
+            now = after if again else before
+            self._write({"kind": "redo" if again else "undo", "text": self.keys[i], **now.plain()})
+            target.append(source.pop())
+            self._apply(i, now)
+            return i
+
+    def add_label(self, name: Any, revision: int) -> None:
+        """Add a label."""
+        with self.lock:
+            self._check(revision)
+            good = isinstance(name, str) and name.strip() and len(name) <= 100
+            if not good or name in (*self.labels, "O") or not name.isprintable():
+                expected = "a new name of at most 100 printable characters, not O"
+                raise InvalidInput(message("label", name, expected, "choose another name"))
+            if len(self.labels) >= MOST_LABELS:
+                raise InvalidInput(f"label: expected at most {MOST_LABELS} labels")
+            self._write({"kind": "label", "name": name})
+            self.labels.append(name)
+
+    def _check(self, revision: Any) -> None:
+        if revision != self.revision:
+            reason = "the project has changed since this page last looked; it shows the new state"
+            raise Refused(409, reason)
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        self._journal.append(entry)
+        self.revision += 1
+        self.changed = True
+
+    def _apply(self, i: int, state: State) -> None:
+        if state == State() and i not in self._given:
+            self.states.pop(i, None)
+        else:
+            self.states[i] = state
+
+    def _learn_labels(self, names: Any) -> None:
+        self.labels += [name for name in dict.fromkeys(names) if name not in self.labels]
+
+    def _replay(self) -> None:
+        """Do again what the journal says."""
+        places = {key: i for i, key in enumerate(self.keys)}
+        entries = self._journal.entries()
+        first = next(entries, None)
+        if first is None:
+            self._journal.append({"form": FORM})
+        elif first.get("form") != FORM:
+            raise InvalidInput(f"{self._journal.path}, line 1: not a journal of this version")
+        for entry in entries:
+            self.revision += 1
+            if entry.get("kind") == "label":
+                self._learn_labels([entry["name"]])
+            elif (i := places.get(entry.get("text", ""))) is None:
+                self.lost += 1
+            else:
+                self._again(i, entry)
+
+    def _again(self, i: int, entry: dict[str, Any]) -> None:
+        state = read_state(entry, len(self.documents[i]))
+        kind = entry.get("kind")
+        if kind == "act":
+            self._past.append((i, self.state(i), state))
+            self._future.clear()
+        elif kind == "undo" and self._past:
+            self._future.append(self._past.pop())
+        elif kind == "redo" and self._future:
+            self._past.append(self._future.pop())
+        self._apply(i, state)
+
+    # -- files ----------------------------------------------------------------------------------
+
+    def snapshot(self) -> dict[int, State]:
+        """Return what is known now."""
+        with self.lock:
+            return dict(self.states)
+
+    def export(self) -> None:
+        """Write the labels of texts that are done, and those of which a part is known."""
+        with self.lock:
+            self.changed = False
+            states = sorted(self.states.items())
+        done = [_labelled(self.documents[i], s) for i, s in states if s.status == "done"]
+        some = [_partial(self.documents[i], s) for i, s in states if s.status == "partial"]
+        path = beside(self.output, "partial.jsonl")
+        try:
+            corpora.write_jsonl(self.output, done)
+            if some or path.exists():
+                corpora.write_jsonl(path, some)
+        except BaseException:
+            self.changed = True
+            raise
+
+    def close(self) -> None:
+        """Let others label."""
+        self._journal.close()
+
+
+def read_labels(output: str | Path) -> tuple[list[Document], list[Any]]:
+    """Return the texts of a project and their labels, as `fit` takes them.
+
+    Parameters
+    ----------
+    output : path
+        The file of labels.
+
+    Returns
+    -------
+    (list of Document, list)
+        For each text its segments, or a `Partial` where the person has said only some of them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels = Path(folder, "labels.jsonl")
+    ...     _ = corpora.write(labels, [Document(("Leeds",), segments=((0, 1, "town"),))])
+    ...     read_labels(labels)[1]
+    [(Segment(start=0, end=1, label='town'),)]
+    """
+    path = Path(output)
+    documents = list(corpora.read_jsonl(path))
+    targets: list[Any] = [document.segments for document in documents]
+    if beside(path, "partial.jsonl").exists():
+        for document in corpora.read_jsonl(beside(path, "partial.jsonl")):
+            known = document.carried["known"]
+            tokens = {t: "O" for start, end in known["outside"] for t in range(start, end)}
+            documents.append(document)
+            targets.append(Partial([tuple(one) for one in known["segments"]], tokens))
+    return documents, targets
+
+
+def _labelled(document: Document, state: State) -> Document:
+    return replace(document, segments=state.segments)
+
+
+def _partial(document: Document, state: State) -> Document:
+    known = {"segments": state.segments, "outside": state.outside}
+    return replace(document, segments=None, carried={**document.carried, "known": known})
+
+
+def _with_text(document: Document) -> Document:
+    """Return a document that has a text: its own, or its tokens with spaces between them."""
+    if document.text is not None and document.offsets is not None:
+        return document
+    offsets, reached = [], 0
+    for token in document.tokens:
+        offsets.append((reached, reached + len(token)))
+        reached += len(token) + 1
+    return replace(document, text=" ".join(document.tokens), offsets=tuple(offsets))
+
+
+def _keys(documents: Sequence[Document]) -> list[str]:
+    """Return a name for each text that stays when others are added: a digest of its tokens."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for document in documents:
+        content = "\x1f".join(document.tokens).encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        seen[digest] += 1
+        keys.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
+    return keys
