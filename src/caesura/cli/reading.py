@@ -35,7 +35,6 @@ __all__ = [
     "read_all",
     "report_notes",
     "tokeniser_of",
-    "write_corpus",
 ]
 
 PANEL = "Reading"
@@ -328,13 +327,6 @@ def report_notes(corpus: object, path: str | Path) -> int:
         if getattr(notes, field, 0):
             warn(f"{name}: {getattr(notes, field):,} {what}")
     return int(notes.n_skipped)
-
-
-def write_corpus(
-    path: str | Path, documents: Iterable[Document], format: str | None, **options: Any
-) -> int:
-    """Write documents, as they come, in a format of corpora; return how many."""
-    return corpora.write(path, documents, format, **options)
 
 
 def labelled(documents: list[Document], path: str | Path) -> list[Document]:
