@@ -24,7 +24,7 @@ Executor = Annotated[
     str | None,
     typer.Option(
         "--executor",
-        help="Work on the input files as parts, in this many processes, or on dask or ray; "
+        help="Use this many processes, or dask or ray, to work on the input files as parts; "
         "patterns such as 'shards/*.jsonl' are expanded. Default: work in this process.",
     ),
 ]
