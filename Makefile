@@ -1,6 +1,6 @@
 # make demo   install, learn from references that are made here, load new ones into a database
 # make test   everything: tests, doctests, lint, types, the kernels under sanitizers
-# make test-all   the same, and loads into databases that are killed 200 times
+# make test-all   the same, loads into databases that are killed 200 times, and Spark (needs a JDK)
 # The rest is for developers.  .venv holds all that is installed.
 
 VENV := .venv
@@ -23,6 +23,8 @@ test: $(VENV)/.installed-$(NAMES) $(VENV)/.tested
 
 test-all: test
 	$(PYTHON) -W ignore bench/kill.py --moments 50
+	$(PIP) install "pyspark>=3.5"
+	$(PYTHON) -m pytest -q tests/spark.py
 
 setup: $(VENV)/.installed-$(NAMES) $(VENV)/.tested $(VENV)/.documented
 

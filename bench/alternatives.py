@@ -22,10 +22,12 @@ from caesura.models.rules import Rules
 
 TOKENS = window(lower, -1, 1)
 MODELS: dict[str, Callable[[], Any]] = {
-    "semi-CRF": lambda: SemiCRF([*TOKENS, first(lower[0]), Length(exact=(1, 2), at_least=3)]),
-    "semi-CRF, order 2": lambda: SemiCRF(TOKENS, order=2),
-    "chain": lambda: ChainCRF(TOKENS),
-    "chain, nothing forbidden": lambda: ChainCRF(TOKENS, forbid_invalid="never"),
+    "semi-CRF": lambda: SemiCRF(
+        [*TOKENS, first(lower[0]), Length(exact=(1, 2), at_least=3)], c2=1.0
+    ),
+    "semi-CRF, order 2": lambda: SemiCRF(TOKENS, order=2, c2=1.0),
+    "chain": lambda: ChainCRF(TOKENS, c2=1.0),
+    "chain, nothing forbidden": lambda: ChainCRF(TOKENS, forbid_invalid="never", c2=1.0),
 }
 
 

@@ -2,6 +2,7 @@
 
     python bench/defaults.py FILE [--task NAME] [--seconds 240] [--data ../shared/data]
     python bench/defaults.py FILE --table              tables of the lines of the file
+    python bench/defaults.py FILE --c2 [--table]       four values of c2 only
 
 What is measured is added to FILE, and what the file has already is not measured again, so that a
 run may be stopped at any time; --seconds stops it by itself.
@@ -61,7 +62,7 @@ TASKS = {
     "NCBI disease": Task("ner", conll("ncbi_disease", "train.tsv", comment=None), 3),
     "WNUT-17": Task("ner", conll("wnut17", "wnut17train.conll", comment=None), 3),
     "CoNLL-2000": Task(
-        "chunking", conll("conll2000", "train.txt", columns=["token", "pos", "tag"]), 16
+        "chunking", conll("conll2000", "train.txt", columns=["token", "pos", "tag"]), 10
     ),
     "PKU": Task("words", lambda data: list(words(data / "pku" / "199801.txt")), 40),
 }
@@ -70,6 +71,7 @@ GRID: list[dict[str, Any]] = [
     *({"c1": c1, "c2": c2} for c1, c2 in ((0.05, 0.01), (0.1, 0.1))),
     {"c1": 0.0, "c2": 0.1, "all_possible_states": True},
 ]
+SHORT: list[dict[str, Any]] = [{"c1": 0.0, "c2": c2} for c2 in (1.0, 0.1, 0.01, 0.003)]
 
 
 def fresh(kind: str, features: Any, setting: dict[str, Any]) -> Any:
@@ -85,7 +87,14 @@ def known(path: Path) -> list[dict[str, Any]]:
     return [json.loads(one) for one in path.read_text("utf-8").splitlines()]
 
 
-def measure(name: str, task: Task, documents: Documents, path: Path, end: float) -> None:
+def measure(
+    name: str,
+    task: Task,
+    documents: Documents,
+    path: Path,
+    grid: list[dict[str, Any]],
+    end: float,
+) -> None:
     """Add a line to the file for each model, list of features and setting that it lacks."""
     keys = ("task", "model", "features", "setting")
     done = [[line[key] for key in keys] for line in known(path)]
@@ -95,7 +104,7 @@ def measure(name: str, task: Task, documents: Documents, path: Path, end: float)
         own = preset(task.preset, segments=segments)
         lists = {"default": default} if default == own else {"default": default, task.preset: own}
         for listed, features in lists.items():
-            for setting in GRID:
+            for setting in grid:
                 if [name, kind, listed, setting] in done:
                     continue
                 if time.monotonic() > end:
@@ -123,10 +132,10 @@ def called(setting: dict[str, Any]) -> str:
     return f"{setting['c1']:g}, {setting['c2']:g}{more}"
 
 
-def tabulate(path: Path) -> None:
+def tabulate(path: Path, grid: list[dict[str, Any]]) -> None:
     """Print losses against the best setting of each row, and over all rows."""
     lines = known(path)
-    names = [called(one) for one in GRID]
+    names = [called(one) for one in grid]
     rows, losses, seconds = [], [], []
     for group in dict.fromkeys((one["task"], one["model"], one["features"]) for one in lines):
         some = {
@@ -154,15 +163,17 @@ def main() -> None:
     parser.add_argument("--task", choices=TASKS, action="append")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin nothing later")
     parser.add_argument("--table", action="store_true", help="show what the file has")
+    parser.add_argument("--c2", action="store_true", help="four values of c2, without c1")
     parser.add_argument("file", type=Path, help="one line of JSON for each measurement")
     given = parser.parse_args()
+    grid = SHORT if given.c2 else GRID
     if given.table:
-        tabulate(given.file)
+        tabulate(given.file, grid)
         return
     end = time.monotonic() + given.seconds
     for name in given.task or TASKS:
         task = TASKS[name]
-        measure(name, task, task.read(given.data)[:: task.every], given.file, end)
+        measure(name, task, task.read(given.data)[:: task.every], given.file, grid, end)
 
 
 if __name__ == "__main__":

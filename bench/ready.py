@@ -42,7 +42,7 @@ FOLDS = 5
 OPEN = (lower, word, zeroed(lower), zeroed(word))  # columns that tell words
 # As usaddress cuts addresses.
 TOKENS = {"regex": r"\(*\b[^\s,;#&()]+[.,;)\n]*|[#&]"}
-GRID = ((0.05, 0.01), (0.1, 0.03), (0.2, 0.05), (0.3, 0.1))
+GRID = ((0.02, 0.01), (0.02, 0.03), (0.05, 0.01), (0.1, 0.03), (0.2, 0.05), (0.3, 0.1))
 PEER_GRID = ((0.0, 0.3), (0.05, 0.01), (0.2, 0.05))
 OPTIONS: dict[str, Any] = {"n_threads": 1, "delta": 1e-3}
 
@@ -97,7 +97,7 @@ def citations(data: Path) -> Made:
             "the demo's test records, known styles": [as_anystyle(one) for one in made.test],
             "the demo's test records, other styles": [as_anystyle(one) for one in made.unseen],
         },
-        {"c1": 0.2, "c2": 0.05},
+        {"c1": 0.02, "c2": 0.03},
         (0.05, 0.01),
         {
             "about": "Fields of bibliographic references in many styles, with AnyStyle's labels",

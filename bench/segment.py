@@ -134,9 +134,10 @@ def chunking(data: Path, folder: Path, n: int) -> list[list[str]]:
         *(pos[t] & pos[t + 1] for t in (-2, -1, 0, 1)),
         *(pos[t] & pos[t + 1] & pos[t + 2] for t in (-2, -1, 0)),
     ]
-    model = caesura.ChainCRF(features, scheme="BIO", precision="mixed", max_iterations=60)
+    options: dict[str, Any] = {"c2": 1.0, "max_iterations": 60}  # of both
+    model = caesura.ChainCRF(features, scheme="BIO", precision="mixed", **options)
     model.fit(read(train, columns=columns)).save(folder / "model")
-    train_peer(*corpus(train, None), str(folder / "peer"), max_iterations=60)
+    train_peer(*corpus(train, None), str(folder / "peer"), **options)
     blocks = test.read_text("utf-8").strip().split("\n\n")
     without = ["\n".join(" ".join(line.split()[:2]) for line in b.split("\n")) for b in blocks]
     some = [without[k % len(without)] + "\n" for k in range(n)]

@@ -145,6 +145,26 @@ def test_a_gap_that_is_left_is_told_of() -> None:
         short.fit(X, Y, callbacks=[lambda progress: True])  # and so it was here
 
 
+@pytest.mark.filterwarnings("ignore:dense")  # which says the same of the column
+@pytest.mark.parametrize("learner", ["svm", "eg"])
+def test_large_numbers_want_to_be_standardised(learner: str) -> None:
+    rng = np.random.default_rng(0)
+    labels = [rng.choice(["a", "b"], size=6).tolist() for _ in range(20)]
+    means = [np.array([[one == "a", one == "b"] for one in row]) for row in labels]
+    arrays = [(mean + rng.normal(0.0, 0.3, mean.shape)) * [1000.0, 1.0] for mean in means]
+    model = caesura.ChainCRF(scheme=None, learner=learner, c2=0.1, max_iterations=60)
+    with pytest.warns(UserWarning, match="or pass standardise=True if columns"):
+        model.fit(arrays, labels)
+    raw = model.history_[-1]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "learner=.*or divide values")  # of eg; no longer named
+        model.set_params(standardise=True).fit(arrays, labels)
+    last = model.history_[-1]
+    assert raw.gap is not None
+    assert last.gap is not None
+    assert last.gap / last.objective < 0.3 < 0.9 < raw.gap / raw.objective
+
+
 @pytest.mark.parametrize("c2", [1.0, 0.1, 0.01])
 @pytest.mark.parametrize("kind", ["semi", "chain"])
 def test_the_gap_closes_whatever_the_penalty(kind: str, c2: float) -> None:

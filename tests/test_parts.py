@@ -1,11 +1,8 @@
 """Training on parts: the same bits for every executor, and after workers were killed."""
 
-import contextlib
 import itertools
 import os
 import signal
-import threading
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,37 +10,30 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from parts_data import FEATURES, SETTINGS, Kills, same
 
 import caesura
 from caesura import ChainCRF, InvalidInput, SemiCRF, corpora
 from caesura.demo.citations import citations
 from caesura.errors import CaesuraError
-from caesura.executors import Here, Processes, opened, total
+from caesura.executors import Here, Processes, local, opened, total
 from caesura.executors.tree import Tree, subtrees
-from caesura.features import word
 from caesura.models import parts as work
-
-FEATURES = [word[0], word[-1], word[0] & word[1]]
-SETTINGS: dict[str, Any] = {"features": FEATURES, "c2": 0.1, "max_iterations": 12}
 
 
 @pytest.fixture(scope="module")
 def documents() -> list[caesura.Document]:
-    return citations(60, seed=3)
+    return citations(40, seed=3)
 
 
 @pytest.fixture(scope="module")
 def parts(documents: list[caesura.Document]) -> list[list[caesura.Document]]:
-    return [documents[k : k + 13] for k in range(0, 60, 13)]
+    return [documents[k : k + 9] for k in range(0, 40, 9)]
 
 
 @pytest.fixture(scope="module")
 def expected(parts: list[list[caesura.Document]]) -> SemiCRF:
     return SemiCRF(**SETTINGS).fit_parts(parts)
-
-
-def same(a: Any, b: Any) -> bool:
-    return bool(a.weights_.tobytes() == b.weights_.tobytes())
 
 
 # -- the tree --------------------------------------------------------------------------------------
@@ -95,7 +85,7 @@ def test_parts_have_the_optimum_of_the_whole(
     assert parted.predict(documents[:5]) == whole.predict(documents[:5])
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("workers", [1, 3])
 def test_processes_have_the_same_bits(workers: int, parts: Any, expected: SemiCRF) -> None:
     assert same(SemiCRF(**SETTINGS).fit_parts(parts, executor=workers), expected)
 
@@ -123,12 +113,12 @@ def test_own_executor_and_own_parts(documents: Any, parts: Any, expected: SemiCR
 def test_mixed_precision_and_warm_starts(documents: Any, parts: Any) -> None:
     mixed = SETTINGS | {"precision": "mixed"}
     local = SemiCRF(**mixed).fit_parts(parts)
-    remote = SemiCRF(**mixed).fit_parts(parts, executor=2)
+    remote = SemiCRF(**mixed).fit_parts(parts, executor=1)
     assert same(local, remote)
     assert {one.precision for one in local.history_} >= {"single"}
     for way in (True, "near"):
         warm: list[SemiCRF] = []
-        for executor in (None, 2):
+        for executor in (None, 1):
             model = SemiCRF(**SETTINGS, warm_start=way).fit_parts(parts[:2])
             warm.append(model.fit_parts(parts, executor=executor))
         assert same(*warm)
@@ -137,30 +127,13 @@ def test_mixed_precision_and_warm_starts(documents: Any, parts: Any) -> None:
 # -- workers that die ------------------------------------------------------------------------------
 
 
-class Kills:
-    """Kill some processes during an iteration."""
-
-    def __init__(self, pids: Any, *iterations: int) -> None:
-        self.pids, self.iterations, self.killed = pids, iterations, 0
-
-    def __call__(self, progress: Any) -> None:
-        if progress.iteration in self.iterations:
-            for pid in self.pids():
-                threading.Timer(0.001, self.kill, (pid,)).start()
-
-    def kill(self, pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):  # then it does not count
-            os.kill(pid, signal.SIGKILL)
-            self.killed += 1
-
-
 def test_killed_processes(parts: Any, expected: SemiCRF) -> None:
     executor = Processes(2)
 
     def first() -> list[int]:
         return [executor._open[0].process.pid or 0]
 
-    kills = Kills(first, 3, 7)
+    kills = Kills({3: first, 7: first})
     model = SemiCRF(**SETTINGS).fit_parts(parts, executor=executor, callbacks=[kills])
     executor.close()
     assert kills.killed == 2
@@ -184,8 +157,9 @@ def test_map_goes_on_after_a_death(tmp_path: Path) -> None:
     assert found == [k * k for k in range(8)]
 
 
-def test_a_task_that_kills_its_workers_is_given_up() -> None:
-    with opened(1) as executor, pytest.raises(CaesuraError, match="died 5 times"):
+def test_a_task_that_kills_its_workers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "DEATHS", 2)
+    with opened(1) as executor, pytest.raises(CaesuraError, match="died 2 times"):
         list(executor.map(_dies, [0]))
 
 
@@ -199,65 +173,7 @@ def test_the_driver_goes_on_from_its_checkpoint(
     place = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
         SemiCRF(**SETTINGS).fit_parts(parts, checkpoint=place, callbacks=[stop])
-    assert same(SemiCRF(**SETTINGS).fit_parts(parts, 2, checkpoint=place), expected)
-
-
-# -- Dask ------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    import distributed as dask
-
-    distributed: Any = dask
-
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    local = distributed.LocalCluster(**settings, silence_logs=50)
-    with local as cluster, distributed.Client(cluster) as made:
-        yield made
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_dask_has_the_same_bits_and_survives_kills(
-    parts: Any, expected: SemiCRF, client: Any
-) -> None:
-    def one() -> list[int]:
-        return list(client.run(os.getpid).values())[:1]
-
-    def every() -> list[int]:
-        return list(client.run(os.getpid).values())
-
-    assert same(SemiCRF(**SETTINGS).fit_parts(parts, executor=client), expected)
-    for kills in (Kills(one, 3, 7), Kills(every, 5)):
-        model = SemiCRF(**SETTINGS).fit_parts(parts, executor=client, callbacks=[kills])
-        assert kills.killed == 2
-        assert same(model, expected)
-
-
-# -- Ray -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_ray_has_the_same_bits_and_survives_kills(parts: Any, expected: SemiCRF) -> None:
-    import psutil
-    import ray
-
-    def actor() -> list[int]:
-        mine = psutil.Process().children(recursive=True)
-        return [one.pid for one in mine if "_Worker" in " ".join(one.cmdline())][:1]
-
-    kills = Kills(actor, 3, 7)
-    try:
-        model = SemiCRF(**SETTINGS).fit_parts(parts, executor="ray", callbacks=[kills])
-        mine = psutil.Process().children(recursive=True)
-        found = [one for process in mine for one in process.net_connections("tcp")]
-    finally:
-        ray.shutdown()
-    assert kills.killed == 2
-    assert same(model, expected)
-    heard = {one.laddr.ip for one in found if one.status == psutil.CONN_LISTEN}
-    assert heard
-    assert heard <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert same(SemiCRF(**SETTINGS).fit_parts(parts, 1, checkpoint=place), expected)
 
 
 # -- what is wrong ---------------------------------------------------------------------------------

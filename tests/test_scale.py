@@ -1,10 +1,11 @@
 """Bulk segmentation: nothing lost, nothing twice, whatever dies."""
 
+import contextlib
+import itertools
 import json
 import os
 import signal
-import threading
-import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import pytest
 
 from caesura import InvalidInput, SemiCRF, corpora, scale
 from caesura.demo import addresses
-from caesura.executors import Processes
+from caesura.executors import Processes, opened
 from caesura.features import word
+from caesura.scale import bulk
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +44,15 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in found}
 
 
-@pytest.mark.parametrize("executor", [None, 2])
-def test_parts_are_made_once(model: Path, files: list[Path], tmp_path: Path, executor: Any) -> None:
+@pytest.mark.parametrize("workers", [None, 2])
+def test_parts_are_made_once(
+    model: Path, files: list[Path], tmp_path: Path, workers: int | None
+) -> None:
+    with opened(workers) as executor:
+        check_made_once(model, files, tmp_path, executor)
+
+
+def check_made_once(model: Path, files: list[Path], tmp_path: Path, executor: Any) -> None:
     out = tmp_path / "out"
     first = scale.segment_files(model, files, out, executor=executor)
     assert first.sequences == 600
@@ -87,29 +96,39 @@ def test_bad_records_and_bad_files(model: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out" / "bad.jsonl.jsonl.bad.jsonl").exists()
 
 
+class Dying(Processes):
+    """Processes that die once in each file, when half of it is segmented."""
+
+    def map(self, function: Any, items: Any) -> Any:
+        return super().map(partial(_dies_amid, function), items)
+
+
+def _dies_amid(function: Any, path: str) -> Any:
+    flag, segmented = Path(f"{path}.died"), bulk._segmented
+    if not flag.exists():
+        calls = itertools.count()
+
+        def dies(*arguments: Any) -> Any:
+            if next(calls):
+                flag.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+            return segmented(*arguments)
+
+        work: Any = bulk
+        work.BATCH, work._segmented = 50, dies
+    return function(path)
+
+
 def test_killed_workers_lose_and_double_nothing(
     model: Path, files: list[Path], tmp_path: Path
 ) -> None:
-    for path in files:
-        path.write_text(path.read_text() * 40)
+    files = files[:3]
     scale.segment_files(model, files, tmp_path / "expected")
-    executor, out, killed = Processes(2), tmp_path / "out", []
-
-    def kill() -> None:
-        while not (out.exists() and any(out.glob("*.jsonl"))):
-            time.sleep(0.001)
-        for worker in executor._open:  # in the middle of their next parts
-            os.kill(worker.process.pid or 0, signal.SIGKILL)
-            killed.append(len(content(out)))
-
-    killer = threading.Thread(target=kill)
-    killer.start()
-    made = scale.segment_files(model, files, out, executor=executor)
-    killer.join()
-    assert len(killed) == 2
-    assert max(killed) < len(files)
+    with contextlib.closing(Dying(2)) as executor:
+        made = scale.segment_files(model, files, tmp_path / "out", executor=executor)
+    assert len(list(tmp_path.glob("*.died"))) == 3
     assert not made.failed
-    assert content(out) == content(tmp_path / "expected")
+    assert content(tmp_path / "out") == content(tmp_path / "expected")
 
 
 def test_what_is_wrong(model: Path, tmp_path: Path) -> None:
@@ -144,16 +163,3 @@ def test_batches_of_every_kind(model: Path) -> None:
     assert add(table.slice(0, 0)).num_rows == 0
     with pytest.raises(InvalidInput, match="text: got 'title', expected one of the columns"):
         scale.segment_batches(str(model), text="title")(table)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_dask_partitions(model: Path) -> None:
-    import dask.dataframe as frames
-    import pandas as pd
-
-    frame = pd.DataFrame({"text": ["12 High Street Leeds", "7 Park Lane York"] * 3})
-    add = scale.segment_batches(str(model))
-    meta = frame.assign(segments=[[]] * 6).iloc[:0]
-    dd: Any = frames
-    found = dd.from_pandas(frame, npartitions=2).map_partitions(add, meta=meta)
-    assert found.compute(scheduler="sync")["segments"].map(len).min() > 0

@@ -1,5 +1,6 @@
-"""``caesura train --executor``."""
+"""``caesura train --executor`` and ``caesura segment --executor``."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_data import bad, good
+from cli_data import bad, good, records_of, run
 
 import caesura
 from caesura import corpora
@@ -74,3 +75,78 @@ def test_what_is_wrong(shards: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     gone = wrong("--executor", "dask", "--scheduler", "tcp://127.0.0.1:9")
     assert "tcp://127.0.0.1:9 does not answer within 1 s" in gone
     assert not model.exists()
+
+
+# -- segment ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("model") / "addresses.model"
+    caesura.SemiCRF(max_iterations=8).fit(addresses(40, seed=1)).save(place)
+    return place
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> str:
+    (tmp_path / "new").mkdir()
+    for k in range(3):
+        rows = [json.dumps({"text": one.text, "id": k}) for one in addresses(20, seed=k)]
+        (tmp_path / "new" / f"shard{k}.jsonl").write_text("\n".join(rows) + "\n")
+    return str(tmp_path / "new" / "*.jsonl")
+
+
+def test_many_files_are_segmented_as_one_by_one(model: Path, texts: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = ("segment", model, texts, "-o", out, "--executor", "2", "--json")
+    said = good(*command).json
+    assert (said["sequences"], said["failed"]) == (60, 0)
+    for k in range(3):
+        alone = tmp_path / f"{k}.jsonl"
+        good("segment", model, tmp_path / "new" / f"shard{k}.jsonl", "-o", alone)
+        part = records_of(out / f"shard{k}.jsonl.jsonl")
+        assert part == records_of(alone)
+        assert part[0]["id"] == k
+    again = good(*command).json
+    assert [part["skipped"] for part in again["parts"]] == [True] * 3
+    assert "60 sequences in 3 files, 3 of them finished before" in good(*command[:-1]).err
+
+
+def test_bad_files_do_not_stop_the_others(model: Path, texts: str, tmp_path: Path) -> None:
+    out, bad_file = tmp_path / "out", tmp_path / "new" / "shard1.jsonl"
+    kept = bad_file.read_bytes()
+    bad_file.write_bytes(b"{no json\n" + kept)
+    (tmp_path / "new" / "shard3.jsonl").mkdir()
+    ran = run("segment", model, texts, "-o", out, "--executor", "1", "--to", "csv")
+    assert ran.code == 1
+    assert "1 record cannot be segmented" in ran.err
+    assert "1 of 4 files failed: " in ran.err
+    assert "shard3.jsonl" in ran.err
+    assert json.loads((out / "manifest.json").read_text())["sequences"] == 60
+    [line] = (out / "shard1.jsonl.csv.bad.jsonl").read_text().splitlines()
+    assert json.loads(line)["record"] == "{no json"
+    bad_file.write_bytes(kept)
+    (tmp_path / "new" / "shard3.jsonl").rmdir()
+    said = good("segment", model, texts, "-o", out, "--executor", "1", "--to", "csv", "--json").json
+    assert [part["skipped"] for part in said["parts"]] == [True, False, True]
+    assert not list(out.glob("*.bad.jsonl"))
+
+
+def test_what_segment_cannot_do(model: Path, texts: str, tmp_path: Path) -> None:
+    def wrong(*more: object, where: object = texts, out: object = tmp_path / "out") -> str:
+        return bad("segment", model, where, "-o", out, *more)
+
+    two = ("--executor", "2")
+    assert "--scheduler: got 'tcp://a:1'" in wrong("--scheduler", "tcp://a:1")
+    assert "--executor: got 'spark', expected a number" in wrong("--executor", "spark")
+    assert "--n-best: got --executor, which does not take it" in wrong(*two, "--n-best", 2)
+    assert "--to: got 'html', expected one of jsonl" in wrong(*two, "--to", "html")
+    assert "got the standard input, expected files" in wrong(*two, where="-")
+    assert "got no output, expected files and a folder" in wrong(*two, out="-")
+    assert "INPUT: got '" in wrong(*two, where=tmp_path / "none*")
+    assert "which has the input files" in wrong(*two, out=tmp_path / "new")
+    assert "expected a folder for --executor" in wrong(*two, out=model)
+    (tmp_path / "new" / "other.txt").write_text("1 High Street York\n")
+    mixed = wrong(*two, where=tmp_path / "new" / "*")
+    assert "expected a file in the same format as" in mixed
+    assert not (tmp_path / "out").exists()

@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
+from caesura import corpora
 from caesura.cli.command import command
 from caesura.cli.output import Json, check_output, emit, note, warn, written
 from caesura.cli.progress import Quiet, Ticker, hush
-from caesura.cli.reading import Reading, read, report_notes, write_corpus
+from caesura.cli.reading import Reading, read, report_notes
 from caesura.corpora import detect
 from caesura.corpora.metering import metered
 from caesura.documents import Document
@@ -83,7 +84,7 @@ def convert(
             yield document
 
     with written(output), metered() as meter, Ticker(stage="converting") as ticker:
-        count = write_corpus(output, documents(), to, **given)
+        count = corpora.write(output, documents(), to, **given)
     form = to or ("brat" if os.path.isdir(output) else detect(output) if output != "-" else "")
     if carried and form not in ("jsonl", *CARRYING):
         listed = ", ".join(list(carried)[:12])

@@ -30,11 +30,11 @@ __all__ = [
     "conlleval_options",
     "labelled",
     "naming",
+    "options_of",
     "read",
     "read_all",
     "report_notes",
     "tokeniser_of",
-    "write_corpus",
 ]
 
 PANEL = "Reading"
@@ -184,6 +184,19 @@ def read(
         The columns of a table that are labels, whatever the option says.
     """
     name = os.fspath(path)
+    corpus = corpora.read(name, **options_of(name, reading, tokeniser, format, labels))
+    corpus.on_columns = functools.partial(_say_columns, name)
+    return corpus
+
+
+def options_of(
+    name: str,
+    reading: Reading,
+    tokeniser: Any = None,
+    format: str | None = None,
+    labels: Iterable[str] | None = None,
+) -> dict[str, Any]:
+    """Return the arguments of `corpora.read` for a file; the parameters are those of `read`."""
     cutter = tokeniser_of(reading.tokeniser) or tokeniser or "words"
     form = reading.format or (format if _unknown(name) else None)
     if name == "-" and reading.format is None and format == "text":
@@ -194,9 +207,7 @@ def read(
         options["encoding"] = reading.encoding
     options["on_error"] = "skip" if reading.skip_errors else "raise"
     options |= _of_tables(name, form, reading, labels)
-    corpus = corpora.read(name, form, tokeniser=cutter, align=reading.align, **options)
-    corpus.on_columns = functools.partial(_say_columns, name)
-    return corpus
+    return options | {"format": form, "tokeniser": cutter, "align": reading.align}
 
 
 def _of_tables(
@@ -316,13 +327,6 @@ def report_notes(corpus: object, path: str | Path) -> int:
         if getattr(notes, field, 0):
             warn(f"{name}: {getattr(notes, field):,} {what}")
     return int(notes.n_skipped)
-
-
-def write_corpus(
-    path: str | Path, documents: Iterable[Document], format: str | None, **options: Any
-) -> int:
-    """Write documents, as they come, in a format of corpora; return how many."""
-    return corpora.write(path, documents, format, **options)
 
 
 def labelled(documents: list[Document], path: str | Path) -> list[Document]:

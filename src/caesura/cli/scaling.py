@@ -15,30 +15,41 @@ from caesura.cli.reading import Reading, read
 from caesura.documents.fitting import AUTO
 from caesura.errors import CaesuraError, InvalidInput, MissingPackage, message
 
-__all__ = ["FilePart", "Scaling", "check_parted", "engine", "expanded"]
+__all__ = ["FilePart", "Scaling", "Workers", "check_alone", "check_parted", "engine", "expanded"]
 
 CONNECT = 20  # seconds that a scheduler has to answer
 
 
-class Scaling(NamedTuple):
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        help="Use this many processes, or dask or ray, to work on the input files as parts; "
+        "patterns such as 'shards/*.jsonl' are expanded. Default: work in this process.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="Use the Dask scheduler or the Ray cluster at this address. Default: start one on "
+        "this machine.",
+    ),
+]
+
+
+class Workers(NamedTuple):
     """Who works on the files."""
 
-    executor: Annotated[
-        str | None,
-        typer.Option(
-            "--executor",
-            help="Learn from the files as parts, in a number of processes, or on dask or ray; "
-            "patterns such as 'shards/*.jsonl' are expanded; default: learn from all at once.",
-        ),
-    ] = None
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            "--scheduler",
-            help="Use the Dask scheduler or the Ray cluster at this address; "
-            "default: start one on this machine.",
-        ),
-    ] = None
+    executor: Executor = None
+    scheduler: Scheduler = None
+
+
+class Scaling(NamedTuple):
+    """Who works on the files of training data, and where encoded parts are."""
+
+    executor: Executor = None
+    scheduler: Scheduler = None
     parts_folder: Annotated[
         Path | None,
         typer.Option(
@@ -48,12 +59,15 @@ class Scaling(NamedTuple):
         ),
     ] = None
 
-    def check_alone(self) -> None:
-        """Raise if there is no executor that the other options are for."""
-        for name, value in (("--scheduler", self.scheduler), ("--parts-folder", self.parts_folder)):
-            if value is not None:
-                expected = "--executor with it"
-                raise InvalidInput(message(name, str(value), expected, "add --executor 2 or dask"))
+
+def check_alone(workers: Workers | Scaling) -> None:
+    """Raise if there is no executor that the other options are for."""
+    for name in workers._fields[1:]:
+        value = getattr(workers, name)
+        if value is not None:
+            option = "--" + name.replace("_", "-")
+            remedy = "add --executor 2 or dask"
+            raise InvalidInput(message(option, str(value), "--executor with it", remedy))
 
 
 class FilePart:
@@ -70,13 +84,14 @@ class FilePart:
         return corpus
 
 
-def expanded(patterns: list[str]) -> list[str]:
+def expanded(patterns: list[str], argument: str = "TRAIN") -> list[str]:
     """Return the files of some patterns, sorted; a name without wildcards is itself."""
     found = []
     for pattern in patterns:
         some = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
         if not some:
-            raise InvalidInput(message("TRAIN", pattern, "a file or a pattern of some", "check it"))
+            remedy = "correct it, with quotes around patterns"
+            raise InvalidInput(message(argument, pattern, "a file or a pattern of some", remedy))
         found += some
     return found
 
@@ -93,15 +108,15 @@ def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
 
 
 @contextmanager
-def engine(scaling: Scaling) -> Iterator[Any]:
+def engine(workers: Workers | Scaling) -> Iterator[Any]:
     """Yield what the library takes as executor."""
-    name = scaling.executor or ""
+    name = workers.executor or ""
     if name.isdigit():
         yield int(name)
     elif name == "ray":
-        yield _ray(scaling.scheduler)
+        yield _ray(workers.scheduler)
     elif name == "dask":
-        with _dask(scaling.scheduler) as client:
+        with _dask(workers.scheduler) as client:
             yield client
     else:
         expected = "a number of processes, dask or ray"

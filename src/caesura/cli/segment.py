@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import typer
 
 from caesura.cli.answers import confident
+from caesura.cli.bulk import segment_many
 from caesura.cli.command import command
 from caesura.cli.forms import TABLES, Answer, Style, beside, check_form, form_of
 from caesura.cli.model_files import ModelFile, Trust, load_model
@@ -24,6 +25,7 @@ from caesura.cli.reading import Reading, naming, read, report_notes
 from caesura.cli.reviewing import FORMS as REVIEWS
 from caesura.cli.reviewing import Review
 from caesura.cli.rules import Rules
+from caesura.cli.scaling import Workers, check_alone
 from caesura.cli.writing import write
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered
@@ -113,7 +115,8 @@ class Asking(NamedTuple):
     "caesura segment citations.model new.txt -o new.csv\n"
     "cat new.txt | caesura segment citations.model - --probabilities --to jsonl | head\n"
     "caesura segment products.model products.csv --text-column title -o products.xlsx\n"
-    "caesura segment citations.model new.txt -o good.csv --threshold 0.9 --review check.csv"
+    "caesura segment citations.model new.txt -o good.csv --threshold 0.9 --review check.csv\n"
+    "caesura segment citations.model 'new/*.txt' -o segmented --executor 8"
 )
 def segment(
     model: ModelFile,
@@ -121,14 +124,21 @@ def segment(
         str,
         typer.Argument(
             metavar="INPUT",
-            help="Read this file: text with a sequence on each line, or any corpus.",
+            help="Read this file: text with a sequence on each line, or any corpus. With "
+            "--executor, a pattern of files.",
         ),
     ] = "-",
     output: Annotated[
-        str, typer.Option("--output", "-o", help="Write to this file; - is the standard output.")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write to this file; - is the standard output. With --executor, a folder.",
+        ),
     ] = "-",
     asking: Asking = Asking(),  # noqa: B008 - a frozen tuple
     reading: Reading = Reading(),  # noqa: B008
+    workers: Workers = Workers(),  # noqa: B008
     json: Json = False,
 ) -> None:
     """Split sequences into labelled segments.
@@ -136,8 +146,17 @@ def segment(
     Reads and writes as it goes, so that files may be larger than memory; files are put in their
     places once all are complete. Other columns of the input are carried through unchanged. JSON
     lines, CoNLL and tables are forms that caesura train reads.
+
+    With --executor, many files are segmented at once, each to a file of its own in the output
+    folder. Run the same command again to go on after an interruption.
     """
     hush(asking.quiet)
+    if workers.executor is not None:
+        _check_bulk(asking)
+        to = asking.to or "jsonl"
+        segment_many(model, (input, output), to, asking.trust, reading, workers, json)
+        return
+    check_alone(workers)
     form, review = _checked(asking, output, json)
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
@@ -167,6 +186,14 @@ def segment(
     if run.carried and form in ("conll", "text"):
         warn(f"{form} has no place for {', '.join(run.carried)}; take csv, parquet, xlsx or jsonl")
     _report(run, seconds, skipped, (output, review), json)
+
+
+def _check_bulk(asking: Asking) -> None:
+    """Raise at options that are for one file only."""
+    for name, default in Asking._field_defaults.items():
+        if name not in ("to", "trust", "quiet") and getattr(asking, name) != default:
+            option = "--" + name.replace("_", "-")
+            raise InvalidInput(f"{option}: got --executor, which does not take it; leave one out")
 
 
 def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:

@@ -123,7 +123,7 @@ def train(
         scaling.check_parted(model, also, train)
         corpora = _parts(train, dev, reading, choices)
     else:
-        scale.check_alone()
+        scaling.check_alone(scale)
         corpora = _read((train, also or []), dev, reading, choices, json)
     if run.warm_start is None and "tokeniser" in choices:  # perhaps chosen just now
         with naming_config(settings):

@@ -14,7 +14,14 @@ from caesura.features.given import DenseColumn
 from caesura.features.spans import SegmentFeature
 from caesura.features.templates import Template
 
-__all__ = ["arranged", "dense_names", "is_standardised", "plain_dense", "standardised"]
+__all__ = [
+    "arranged",
+    "dense_names",
+    "has_dense",
+    "is_standardised",
+    "plain_dense",
+    "standardised",
+]
 
 Feature = Template | SegmentFeature
 Floats = npt.NDArray[np.float64]
@@ -75,7 +82,7 @@ def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> 
     >>> feature.parts[0][0].of_document(document)
     [{'x0': -1.0, 'x1': 0.0}, {'x0': 1.0, 'x1': 0.0}]
     """
-    if not any(column for one in features for column in _dense_columns(one)):
+    if not has_dense(features):
         expected = "features that look at dense numbers"
         remedy = "give arrays of numbers or DataFrames as X, or leave it out"
         raise InvalidInput(message("standardise", True, expected, remedy))
@@ -96,6 +103,11 @@ def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> 
 def plain_dense(feature: Feature) -> Feature:
     """Return a feature without what `standardised` has learnt."""
     return _with_dense(feature, DenseColumn())
+
+
+def has_dense(features: Iterable[Feature]) -> bool:
+    """Say whether features look at dense numbers."""
+    return any(_dense_columns(one) for one in features)
 
 
 def is_standardised(features: Iterable[Feature]) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from caesura.errors import InvalidInput
+from caesura.features.standardising import has_dense
 from caesura.learning import Result
 from caesura.learning.learners import is_probabilistic
 from caesura.models.development import Development
@@ -74,7 +75,7 @@ def _summed(weight: npt.ArrayLike | None) -> str | None:
     return f"of sum {each.sum():.9g}, crc32 {zlib.crc32(each.tobytes()):08x}"
 
 
-def told_of_gap(model: Model, result: Result, delta: float) -> None:
+def told_of_gap(model: Model, training: Training, result: Result, delta: float) -> None:
     """Warn of a run that ended far from the best weights, as the gap to its lower bound says."""
     last = result.history[-1] if result.history else None
     if last is None or last.gap is None or result.status != "max_iterations":
@@ -86,10 +87,14 @@ def told_of_gap(model: Model, result: Result, delta: float) -> None:
     ways = [f"pass max_iterations above {last.iteration}", "pass a larger c2"]
     if model.learner != "svm" and not is_probabilistic(model.learner, model.loss):
         ways.append("take learner='svm'")
+    if has_dense(training.encoder.features) and not model.standardise:
+        ways.append("pass standardise=True if columns of numbers are far from 1")
+    else:
+        ways.append("divide values of attributes that are far from 1")
     warnings.warn(
         f"learner={model.learner!r}: ended after {last.iteration} iterations with an objective of "
         f"{last.objective:.4g}, of which {most:.3g} ({most / size:.0%}) may be too much; "
-        f"{', '.join(ways)}, or scale values of attributes that are far from 1",
+        f"{', '.join(ways[:-1])}, or {ways[-1]}",
         stacklevel=5,
     )
 

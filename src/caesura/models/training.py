@@ -216,7 +216,7 @@ def train(
         )
     if stream is None:
         training.objective.release()  # before the model takes memory of its own
-    told_of_gap(model, result, optimiser.delta)
+    told_of_gap(model, training, result, optimiser.delta)
     result = result if centre is None else result._replace(w=centre + result.w)
     check_learnt(result.w)
     return result

@@ -10,7 +10,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import islice
@@ -90,6 +90,7 @@ class _Task(NamedTuple):
     to: str
     options: Mapping[str, Any]  # of the reader
     trust: bool
+    threads: int | None  # of the kernels
 
 
 def segment_files(
@@ -100,6 +101,7 @@ def segment_files(
     to: str = "jsonl",
     executor: Any = None,
     trust: bool = False,
+    progress: Callable[[Part], object] | None = None,
     **options: Any,
 ) -> Manifest:
     r"""Segment the sequences of many files, and write a file for each of them.
@@ -123,6 +125,8 @@ def segment_files(
         Who works on the files; see `opened`.
     trust : bool
         Whether the model may run code of its own, as in `caesura.load`.
+    progress : callable, optional
+        Called with each `Part` when it is finished, in the order of `paths`.
     **options
         Options of `caesura.corpora.read`, as ``format`` or ``text``.
 
@@ -153,14 +157,19 @@ def segment_files(
         raise InvalidInput(message("to", to, f"one of {known}", "pass one of them"))
     names = [os.fspath(path) for path in paths]
     _check_names(names)
-    loaded = _loaded(os.fspath(model), _crc(os.fspath(model)), trust)
+    loaded = load(model, trust=trust)
     options.setdefault("tokeniser", loaded.tokeniser_)
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    task = _Task(os.fspath(model), os.fspath(place), to, options, trust)
+    threads = loaded.get_params().get("n_threads") if executor is None else 1
+    task = _Task(os.fspath(model), os.fspath(place), to, options, trust, threads)
+    parts = []
     with opened(executor) as engine:
-        parts = tuple(engine.map(partial(_part, task), names))
-    manifest = Manifest(os.fspath(place), parts)
+        for part in engine.map(partial(_part, task), names):
+            parts.append(part)
+            if progress is not None:
+                progress(part)
+    manifest = Manifest(os.fspath(place), tuple(parts))
     with writing(place / MANIFEST) as file:
         json.dump(manifest.as_json(), file, indent=1)
     return manifest
@@ -179,9 +188,10 @@ def _check_names(names: list[str]) -> None:
 
 
 @lru_cache(maxsize=2)
-def _loaded(path: str, crc: int, trust: bool) -> Any:
+def _loaded(path: str, crc: int, trust: bool, threads: int | None) -> Any:
     """Return a model, which a process reads once."""
-    return load(path, trust=trust)
+    model = load(path, trust=trust)
+    return model.set_params(n_threads=threads) if "n_threads" in model.get_params() else model
 
 
 def _crc(path: str) -> int:
@@ -229,7 +239,7 @@ def _before(output: str, known: dict[str, Any]) -> Part | None:
 
 def _written(task: _Task, path: str, output: str) -> Part:
     """Segment one file."""
-    model = _loaded(task.model, _crc(task.model), task.trust)
+    model = _loaded(task.model, _crc(task.model), task.trust, task.threads)
     corpus = corpora.read(path, on_error="skip", **task.options)
     bad: list[dict[str, Any]] = []
     counts = [0, 0]
