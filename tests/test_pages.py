@@ -192,6 +192,8 @@ def label_with_keys(page: Any, keys: dict[str, str]) -> None:
         press(page, "Home", *["ArrowRight"] * start)
         if end - start > 1:
             press(page, *["Shift+ArrowRight"] * (end - start - 1))
+        elif start > 0:  # select one word: without a selection the whole segment gets the label
+            press(page, "Shift+ArrowLeft", "Shift+ArrowRight")
         press(page, keys[label])
     press(page, "Enter")
 
