@@ -277,6 +277,10 @@ def test_reasons_of_a_filtered_model(models: Any) -> None:
             assert close(one.probability, sum(p for cut, p in ranked if one.segment in cut), 1e-6)
             if not others:
                 assert one.margin == math.inf
+                start, end, _ = one.segment
+                assert [r.feature for r in one.reasons if r.feature.startswith("network")] == [
+                    f"network[{start}:{end}]"
+                ]
                 continue
             assert close(one.margin, math.log(ranked[0][1] / others[0][1]), 1e-6)
             assert close(one.margin, sum(r.difference for r in one.reasons), 1e-9)

@@ -410,11 +410,16 @@ def test_half_precision_is_widened() -> None:
     assert scores.grad.dtype == torch.bfloat16
 
 
-def test_an_empty_batch() -> None:
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("reduction", ["sum", "mean"])
+def test_an_empty_batch(kernels: bool, reduction: Any) -> None:
     layer = ChainCRFLayer(2)
+    layer.use_kernels = kernels
     scores = torch.zeros(0, 3, 2, requires_grad=True)
     assert layer.log_partition(scores).shape == (0,)
-    layer(scores, [], [], "sum").backward()
+    loss = layer(scores, [], [], reduction)
+    loss.backward()
+    assert loss.item() == 0.0
     assert layer.decode(scores) == []
 
 

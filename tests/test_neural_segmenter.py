@@ -258,7 +258,12 @@ def test_static_vectors(tmp_path: Path, train: Any) -> None:
     model.save(tmp_path / "model")
     file.unlink()  # the file has what it needs
     assert caesura.load(tmp_path / "model").predict(train[0]) == model.predict(train[0])
-    for text, said in (("", "got no vectors"), ("a 1 2\nb 1\n", ":2: got '1 columns")):
+    for text, said in (
+        ("", "got no vectors"),
+        ("a 1 2\nb 1\n", ":2: got '1 columns"),
+        ("a 1 2\nb 1 nan\n", ":2: got"),
+        ("a 1 1e30\n", ":1: got"),
+    ):
         file.write_text(text)
         with pytest.raises(InvalidInput, match=said):
             read_vectors(file)

@@ -29,7 +29,8 @@ class Texts(NamedTuple):
             "--format",
             "-f",
             rich_help_panel=PANEL,
-            help="Format of DATA: text, jsonl, csv, conll ...; else its name tells.",
+            help="Read DATA in this format: text, jsonl, csv, conll and others; default: the "
+            "format that its name tells.",
         ),
     ] = None
     tokeniser: Annotated[
@@ -37,8 +38,8 @@ class Texts(NamedTuple):
         typer.Option(
             "--tokeniser",
             rich_help_panel=PANEL,
-            help="How text becomes tokens: words, parts (of words), characters, whitespace or "
-            "regex:PATTERN; by default words, or as the model does.",
+            help="Split text into words, parts (of words), characters, whitespace or "
+            "regex:PATTERN; default: words, or as the model does.",
         ),
     ] = None
     text_column: Annotated[
@@ -46,12 +47,15 @@ class Texts(NamedTuple):
         typer.Option(
             "--text-column",
             rich_help_panel=PANEL,
-            help="Column of a table, or key of JSON lines, with the text.",
+            help="Read the text from this column of a table, or key of JSON lines; default: the "
+            "column that is clearly the text.",
         ),
     ] = None
     encoding: Annotated[
         str | None,
-        typer.Option("--encoding", rich_help_panel=PANEL, help="Encoding, if it is not UTF-8."),
+        typer.Option(
+            "--encoding", rich_help_panel=PANEL, help="Read text in this encoding; default: UTF-8."
+        ),
     ] = None
     skip_errors: Annotated[
         bool,
@@ -66,17 +70,30 @@ class Texts(NamedTuple):
 )
 def label(
     data: Annotated[
-        str, typer.Argument(metavar="DATA", help="Text, one on each line, or any corpus.")
+        str,
+        typer.Argument(
+            metavar="DATA", help="Read texts from this file: one on each line, or any corpus."
+        ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="File of labels, .jsonl; its journal is beside.")
+        Path,
+        typer.Option(
+            "--output", "-o", help="Write labels to this .jsonl file; its journal is beside it."
+        ),
     ],
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="A model to begin with.")
+        Path | None,
+        typer.Option(
+            "--model", "-m", help="Start with the suggestions of this model; default: none."
+        ),
     ] = None,
     labels: Annotated[
         str | None,
-        typer.Option("--labels", "-l", help="Labels to begin with, as author,title,year."),
+        typer.Option(
+            "--labels",
+            "-l",
+            help="Start with these labels, as in author,title,year; default: those of the model.",
+        ),
     ] = None,
     every: Annotated[
         int, typer.Option(min=1, help="Learn anew after this many newly labelled texts.")

@@ -31,23 +31,25 @@ class Most(NamedTuple):
     """The most that one request may ask for."""
 
     max_texts: Annotated[
-        int, typer.Option(min=1, rich_help_panel=PANEL, help="Texts in one request.")
+        int, typer.Option(min=1, rich_help_panel=PANEL, help="Allow this many texts in a request.")
     ] = MOST.texts
     max_characters: Annotated[
-        int, typer.Option(min=1, rich_help_panel=PANEL, help="Characters of one text.")
+        int,
+        typer.Option(min=1, rich_help_panel=PANEL, help="Allow this many characters in a text."),
     ] = MOST.characters
     max_body: Annotated[
-        int, typer.Option(min=1, rich_help_panel=PANEL, help="Bytes of one request.")
+        int, typer.Option(min=1, rich_help_panel=PANEL, help="Allow this many bytes in a request.")
     ] = MOST.body
     max_seconds: Annotated[
-        float, typer.Option(min=0.01, rich_help_panel=PANEL, help="Seconds for one answer.")
+        float,
+        typer.Option(min=0.01, rich_help_panel=PANEL, help="Stop an answer after so many seconds."),
     ] = MOST.seconds
     max_waiting: Annotated[
         int,
         typer.Option(
             min=1,
             rich_help_panel=PANEL,
-            help="Requests that are answered or wait; further ones get status 503.",
+            help="Let this many requests be answered or wait; further ones get status 503.",
         ),
     ] = MOST.waiting
 
@@ -61,14 +63,22 @@ class Most(NamedTuple):
 def serve(
     models: Annotated[
         list[str],
-        typer.Argument(metavar="MODEL...", help="Model files, or NAME=FILE; the first is default."),
+        typer.Argument(
+            metavar="MODEL...",
+            help="Use these model files, or NAME=FILE; the first is the default.",
+        ),
     ],
     address: Address = Address(),  # noqa: B008 - a frozen tuple
     most: Most = Most(),  # noqa: B008
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Answers to compute at a time; else one per core.")
+        int | None,
+        typer.Option(
+            min=1, help="Let this many answers be computed at a time; default: one for each core."
+        ),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads for each answer; else all.")] = None,
+    threads: Annotated[
+        int | None, typer.Option(help="Use this many threads for each answer; default: all.")
+    ] = None,
     trust: Trust = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write no log of requests.")] = False,
 ) -> None:

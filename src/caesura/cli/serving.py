@@ -27,12 +27,18 @@ class Address(NamedTuple):
     """Where a server listens, and to whom."""
 
     host: Annotated[
-        str, typer.Option("--host", rich_help_panel=PANEL, help="Address to listen on.")
+        str,
+        typer.Option("--host", rich_help_panel=PANEL, help="Wait for requests on this address."),
     ] = "127.0.0.1"
     port: Annotated[
         int,
         typer.Option(
-            "--port", "-p", min=0, max=65535, rich_help_panel=PANEL, help="Port; 0: any free one."
+            "--port",
+            "-p",
+            min=0,
+            max=65535,
+            rich_help_panel=PANEL,
+            help="Wait for requests on this port; 0 takes a free one.",
         ),
     ] = 8000
     token_file: Annotated[
@@ -40,20 +46,21 @@ class Address(NamedTuple):
         typer.Option(
             "--token-file",
             rich_help_panel=PANEL,
-            help="File with a bearer token on each line; else those in CAESURA_TOKENS. Needed for "
-            "other hosts than localhost.",
+            help="Read a bearer token from each line of this file; default: those in "
+            "CAESURA_TOKENS. Hosts other than localhost need one.",
         ),
     ] = None
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
             "--allow-host",
+            metavar="NAME",
             rich_help_panel=PANEL,
-            help="Host name by which the server may be called; repeat it for several.",
+            help="Allow requests to this host name; repeat it for several; default: localhost.",
         ),
     ] = None
     open_page: Annotated[
-        bool, typer.Option("--open", rich_help_panel=PANEL, help="Open the page in a browser.")
+        bool, typer.Option("--open", rich_help_panel=PANEL, help="Show the page in a browser.")
     ] = False
 
 

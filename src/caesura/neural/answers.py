@@ -216,7 +216,7 @@ class Answers(Predictor):
         list of Explanation
             What the network says of tokens, starts, ends or segments is called ``network[...]``;
             beside it stand label transitions and declared features.  The reasons add up to the
-            margin.
+            margin, unless it is infinite because every answer has the segment.
         """
         document = as_document(one_sequence(x), self.tokeniser_, "x")
         if not self._by_filter():

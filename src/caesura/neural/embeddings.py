@@ -25,6 +25,7 @@ __all__ = ["Sizes", "TokenEncoder", "Vocabulary", "mask_of", "read_vectors", "sh
 PAD, UNKNOWN = 0, 1
 CONTEXTS = ("lstm", "cnn", "none")
 CHARACTERS = ("cnn", "lstm", "none")
+LARGEST = 1e6  # of a number in a file of vectors
 LONGEST_WORD = 32  # characters of a word that are looked at
 
 
@@ -110,6 +111,9 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
             if not size or len(row) != size:
                 came = f"{len(numbers)} columns after the word"
                 expected = f"{size or 'some'} numbers"
+                raise InvalidInput(message(f"{path}:{number}", came, expected, "correct the line"))
+            if not np.abs(row).max() < LARGEST:  # NaN, too
+                came, expected = f"{word!r} with {row.max()}", f"numbers below {LARGEST:g}"
                 raise InvalidInput(message(f"{path}:{number}", came, expected, "correct the line"))
             words.append(word)
             rows.append(row)

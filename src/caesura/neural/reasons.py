@@ -147,7 +147,8 @@ class _Paths:
 def explain_filtered(network: Network, document: Document, rules: Any) -> list[Explanation]:
     """Say why each span of a filtered model won, against the best path without it.
 
-    The other path is one through the same graph: the spans that the filter has kept stay.
+    The other path is one through the same graph: the spans that the filter has kept stay.  Where
+    every path has the span, the margin is infinite, and the reasons are what the span scores.
     """
     head: Any = network.head
     head.need_paths("explain")
@@ -158,9 +159,9 @@ def explain_filtered(network: Network, document: Document, rules: Any) -> list[E
     out, first = [], paths.parts(best)
     for i in best:
         other = paths.graphs.best_without(i)
-        second = {} if other is None else paths.parts(other)
-        keys = sorted(k for k in {*first, *second} if first.get(k, 0.0) != second.get(k, 0.0))
-        reasons = [Reason(*key, first.get(key, 0.0), second.get(key, 0.0)) for key in keys]
+        mine, second = (paths.parts([i]), {}) if other is None else (first, paths.parts(other))
+        keys = sorted(k for k in {*mine, *second} if mine.get(k, 0.0) != second.get(k, 0.0))
+        reasons = [Reason(*key, mine.get(key, 0.0), second.get(key, 0.0)) for key in keys]
         reasons.sort(key=lambda one: -abs(one.difference))
         margin = np.inf if other is None else math.fsum(one.difference for one in reasons)
         segment = paths.segments[i]

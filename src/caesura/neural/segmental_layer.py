@@ -191,7 +191,9 @@ class SegmentalLayer(torch.nn.Module):
         path = self._path(tensors)
         if reduction == "none" or path is lattice:
             each: Tensor = path.log_partition(structure, tensors) - gold.score(B, tensors)
-            return each if reduction == "none" else each.sum() / (B if reduction == "mean" else 1)
+            if reduction == "none":
+                return each
+            return each.sum() / (max(B, 1) if reduction == "mean" else 1)
         weights = np.full(B, 1.0 if reduction == "sum" else 1.0 / max(B, 1))
         return kernels.loss(structure, tensors, gold, weights)
 
