@@ -259,12 +259,26 @@ def test_pictures_are_what_the_script_draws(tmp_path: Path) -> None:
 
 
 def test_pages_point_to_files_that_exist() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
+    names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")
+    for page in [*(ROOT / name for name in names), *(ROOT / "docs").rglob("*.md")]:
         prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
         for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
             if "://" not in link:
                 assert (page.parent / link).exists(), f"{page.name}: {link}"
+
+
+def test_pages_name_benchmarks_that_exist() -> None:
+    for page in [ROOT / "README.md", ROOT / "bench/README.md", *(ROOT / "docs").rglob("*.md")]:
+        for name in re.findall(r"\bbench/(\w+\.py)", page.read_text(encoding="utf-8")):
+            assert (ROOT / "bench" / name).exists(), f"{page.name}: {name}"
+
+
+def test_pages_name_what_make_bench_runs() -> None:
+    run_by_make = set(re.findall(r'"(\w+\.py)"', (ROOT / "bench/run.py").read_text()))
+    report = (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    [listed] = re.findall(r"\*\*`make bench`\*\* runs(.*?)\n- ", report, re.DOTALL)
+    assert set(re.findall(r"`(\w+\.py)`", listed)) == run_by_make
+    assert all(f"`{name}`" in (ROOT / "bench/README.md").read_text() for name in run_by_make)
 
 
 def test_no_module_reads_private_fields_of_the_classes_of_another() -> None:
