@@ -65,13 +65,13 @@ def spelled(tags: list[str]) -> set[tuple[int, int, str]]:
 
 
 def cost(loss: str, gold: Path, path: Path, tags: bool) -> float:
-    tokens = [[y for s, e, y in one for _ in range(s, e)] for one in (gold, path)]
+    right, found = ([y for s, e, y in one for _ in range(s, e)] for one in (gold, path))
     if loss == "hamming":
-        return sum(a != b for a, b in zip(*tokens, strict=True))
+        return sum(a != b for a, b in zip(right, found, strict=True))
     if loss == "zero-one":
-        return gold != path
+        return float(gold != path)
     if tags:
-        return len(spelled(tokens[0]) ^ spelled(tokens[1]))
+        return len(spelled(right) ^ spelled(found))
     return sum(one[2] != "O" for one in set(gold) ^ set(path))
 
 
@@ -288,7 +288,8 @@ class Learner:
 
     def fit(self, X: Any, Y: Any, update: str, passes: int, seed: int) -> list[int]:
         """Return the number of updates in each pass."""
-        rng, sums, steps, updates = np.random.default_rng(seed), defaultdict(float), 1, []
+        rng, steps, updates = np.random.default_rng(seed), 1, []
+        sums: dict[Any, float] = defaultdict(float)
         for _ in range(passes):
             updates.append(0)
             for i in rng.permutation(len(X)).tolist():
