@@ -7,6 +7,8 @@
     count        part -> attributes seen with labels     }  merged: all weights
     make_shard   part -> blocks of encoded sequences, which stay where they are
     evaluate     shard, weights -> loss and gradient     }  added up along a tree
+    largest      shard, weights -> hinge loss, gradient  }
+    mix          shard, state   -> state after a pass    }
 
 A part is the name of a corpus file, documents with segments, a pair of X and y, or a function that
 returns one of these.  A shard is made anew from its part whenever it is lost.
@@ -14,12 +16,11 @@ returns one of these.  A shard is made anew from its part whenever it is lost.
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
-import platform
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -31,14 +32,18 @@ from caesura.documents.fitting import Fitting
 from caesura.encoding import Encoder
 from caesura.errors import CaesuraError, InvalidInput
 from caesura.executors import total
+from caesura.executors.software import OtherSoftwareError, check_software
 from caesura.features.batch import Batch, Words
 from caesura.features.dictionary import Text
+from caesura.learning.objectives import OnlineState
+from caesura.learning.paths import PathState
 from caesura.models.choosing import look_at
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of
 from caesura.models.fitted import Labelling, Structure
 from caesura.models.margin import set_loss
-from caesura.models.objective import Corpora
+from caesura.models.objective import Corpora, StreamedCorpora
+from caesura.models.patterns import Pattern, counted_patterns
 from caesura.models.reading import labelled, paired
 from caesura.models.rules import Rules
 from caesura.models.streaming import Block, Witnesses, blocks
@@ -49,6 +54,7 @@ if TYPE_CHECKING:
     from caesura.models.model import Model
 
 __all__ = [
+    "Counts",
     "Failed",
     "Pairs",
     "Recipe",
@@ -61,12 +67,14 @@ __all__ = [
     "data_of",
     "evaluate",
     "known_parameters",
+    "largest",
     "level_of",
     "make_shard",
-    "merged_pairs",
+    "merged_counts",
+    "mix",
     "name_of_part",
     "remember",
-    "software",
+    "sampled",
     "survey",
 ]
 
@@ -74,6 +82,7 @@ Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Pairs = list[tuple[Longs, Floats]]  # keys of weights, sorted, and how often they were seen
 BLOCK = 250_000  # tokens that are encoded together
+TOGETHER = 8  # counts that are merged at a time
 
 
 class Recipe(NamedTuple):
@@ -90,29 +99,14 @@ class Recipe(NamedTuple):
     labelling: Labelling | None = None
     bars: Structure | None = None  # in training
     pairs: Mapping[str, npt.NDArray[Any]] | None = None  # which weights there are
+    patterns: Sequence[Sequence[int]] = ()  # of labels; the first `n_plain` have own weights
+    n_plain: int = 0
     rules: Rules = Rules()
     centre: Floats | None = None  # where penalties count from
 
     def renewed(self, **changes: Any) -> Recipe:
         """Return it with more of it known."""
         return self._replace(key=uuid.uuid4().hex, **changes)
-
-
-def software() -> tuple[str, ...]:
-    """Return what must be the same on all machines: versions, and the kernels' instructions."""
-    python = ".".join(platform.python_version_tuple()[:2])
-    version = importlib.metadata.version("caesura")
-    return (f"caesura {version}", f"Python {python}", f"{_kernels.name()} kernels")
-
-
-def _check_software(recipe: Recipe) -> None:
-    here = software()
-    if here != recipe.software:
-        raise InvalidInput(
-            f"executor: got a worker with {', '.join(here)}, expected {', '.join(recipe.software)}"
-            ", as on the driver; install the same versions, and set CAESURA_KERNELS=plain "
-            "everywhere if not all machines have AVX2"
-        )
 
 
 class Failed(NamedTuple):
@@ -126,11 +120,16 @@ def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
     """Return what some work on a part finds, or why it failed: the others must not."""
     number, part = numbered
     try:
-        _check_software(recipe)
+        check_software(recipe.software)
         return work(recipe, part)
+    except OtherSoftwareError:
+        raise  # no other part can be worked on, either
     except Exception as error:
-        said = str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
-        return Failed(name_of_part(number, part), said)
+        return Failed(name_of_part(number, part), _said(error))
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
 
 def name_of_part(number: int, part: Any) -> str:
@@ -177,6 +176,7 @@ class Survey(NamedTuple):
     """What a part contains."""
 
     sequences: int
+    first_block: int  # sequences of the first block
     tokens: int
     longest: int
     attributes: dict[str, npt.NDArray[Any]]
@@ -190,15 +190,17 @@ def survey(recipe: Recipe, part: Any) -> Survey:
     encoder = Encoder(recipe.features)
     encoder.keep_first(recipe.model.max_attributes)
     seen = Witnesses(recipe.model.outside)
-    sequences = tokens = longest = 0
+    sequences = first_block = tokens = longest = 0
     for first, documents, targets in chunks_of(recipe, part):
         encoder.encode(documents, True, None, first)
         lengths = [*map(len, documents)]
         seen.see(first, targets, lengths)
+        first_block += len(lengths) if tokens < BLOCK else 0
         sequences, tokens = sequences + len(lengths), tokens + sum(lengths)
         longest = max(longest, *lengths)
     state = encoder.state(np.arange(len(encoder), dtype=np.int32))
-    return Survey(sequences, tokens, longest, state, seen.targets, seen.lengths, seen.numbers)
+    sizes = sequences, first_block, tokens, longest
+    return Survey(*sizes, state, seen.targets, seen.lengths, seen.numbers)
 
 
 # ---- what a process remembers --------------------------------------------------------------------
@@ -234,8 +236,8 @@ def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
         encoder.attributes,
         *recipe.bars[1:],
         **{name: recipe.pairs[name] for name in PAIRS},
-        patterns=[],
-        n_plain=0,
+        patterns=[list(pattern) for pattern in recipe.patterns],
+        n_plain=recipe.n_plain,
     )
     return recipe.model.coding.with_rules(parameters, recipe.labelling, recipe.rules)
 
@@ -250,19 +252,42 @@ def _examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
     return examples_of(recipe.model, encoder, *some)
 
 
-def count(recipe: Recipe, part: Any) -> Pairs:
-    """Return which attributes a part has with which labels, and how often."""
+class Counts(NamedTuple):
+    """How often things that may have weights were seen."""
+
+    pairs: Pairs
+    patterns: Counter[Pattern]
+
+
+def count(recipe: Recipe, part: Any) -> Counts:
+    """Return which attributes a part has with which labels, its label patterns, and how often."""
     encoder, _ = _prepared(recipe)
-    found: list[Pairs] = []
     # what is rare here may be frequent elsewhere
     everything = type(recipe.model)(**recipe.model.get_params() | {"min_freq": 0.0})
-    for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
+
+    def counted(block: Block) -> Counts:
         assert recipe.bars is not None
         examples = _examples(recipe, encoder, block)
-        found.append(
-            _pairs(parameters_of(everything, recipe.bars, examples, []), len(recipe.bars.states))
-        )
-    return merged_pairs(found)
+        parameters = parameters_of(everything, recipe.bars, examples, [])
+        patterns: Counter[Pattern] = Counter()
+        if recipe.model.patterns is None:
+            patterns.update(dict(counted_patterns(examples.rows, recipe.model.order)))
+        encoder.forget()  # new words keep coming
+        return Counts(_pairs(parameters, len(recipe.bars.states)), patterns)
+
+    return merged_counts(map(counted, blocks(chunks_of(recipe, part), encoder, False, BLOCK)))
+
+
+def merged_counts(many: Iterable[Counts]) -> Counts:
+    """Return the sum of counts, in which few of them are in memory at a time."""
+    pairs: list[Pairs] = []
+    patterns: Counter[Pattern] = Counter()
+    for some in many:
+        pairs.append(some.pairs)
+        patterns.update(some.patterns)
+        if len(pairs) == TOGETHER:
+            pairs = [merged_pairs(pairs)]
+    return Counts(merged_pairs(pairs), patterns)
 
 
 def _pairs(p: _kernels.Parameters, Y: int) -> Pairs:
@@ -306,6 +331,16 @@ class Shard:
         self.blocks = [block for block, _ in made]
         self._bytes = sum(size for _, size in made)
 
+    def streamed(self) -> StreamedCorpora:
+        """Return its sequences for learners that take steps."""
+
+        def passing() -> Iterator[Corpora]:
+            for block in self.blocks:
+                yield block
+                block.release()
+
+        return StreamedCorpora(passing, sum(map(len, self.blocks)), len(self.blocks[0]))
+
     def __reduce__(self) -> Any:
         return make_shard, (self.recipe, self.numbered)
 
@@ -320,6 +355,7 @@ def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
     assert recipe.labelling is not None
     for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
         examples = _examples(recipe, encoder, block)
+        encoder.forget()
         made = objective_of(
             recipe.model, recipe.labelling, examples, parameters, recipe.bars, recipe.folder
         )
@@ -332,24 +368,75 @@ def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
 
 def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:
     """Encode a part."""
-    _check_software(recipe)
-    return Shard(recipe, numbered)
+    check_software(recipe.software)
+    try:
+        return Shard(recipe, numbered)
+    except Exception as error:
+        raise InvalidInput(f"{name_of_part(*numbered)}: {_said(error)}") from None
 
 
 def evaluate(shard: Shard, at: tuple[Floats, bool]) -> tuple[float, Floats]:
     """Return the loss and the gradient of a shard at weights, perhaps in single precision."""
     w, single = at
+    return _summed(shard, w, lambda block: (block.in_single() if single else block)(w))
+
+
+def largest(shard: Shard, w: Floats) -> tuple[float, Floats]:
+    """Return the hinge loss of a shard at weights, and a subgradient."""
+    return _summed(shard, w, lambda block: block.maximum(w))
+
+
+def _summed(shard: Shard, w: Floats, function: Callable[[Corpora], Any]) -> tuple[float, Floats]:
+    """Return what a function of blocks gives, summed over the blocks of a shard."""
 
     def value(block: Corpora) -> tuple[float, Floats]:
-        found = (block.in_single() if single else block)(w)
+        found: tuple[float, Floats] = function(block)
         if shard.recipe.frees:
             block.release()
         return found
 
-    try:
-        if not shard.blocks:
-            return 0.0, np.zeros_like(w)
+    if not shard.blocks:
+        return 0.0, np.zeros_like(w)
+    with _naming(shard):
         loss, gradient = total(map(value, shard.blocks))
         return float(loss), gradient
+
+
+@contextmanager
+def _naming(shard: Shard) -> Iterator[None]:
+    try:
+        yield
     except InvalidInput as error:
         raise InvalidInput(f"{name_of_part(*shard.numbered)}: {error}") from None
+
+
+def mix(shard: Shard, at: tuple[Any, OnlineState | PathState, int]) -> tuple[Any, ...]:
+    """Return the state after a pass over a shard, times its sequences, and what was lost.
+
+    The order of sequences depends on a seed and the number of the shard only.
+    """
+    rule, state, seed = at
+    if not shard.blocks:
+        return (0, 0, 0, 0, 0), (0.0, 0)
+    data, random = shard.streamed(), np.random.default_rng([seed, shard.numbered[0]])
+    with _naming(shard):
+        moved: tuple[Any, ...]
+        if isinstance(state, OnlineState):
+            epoch = data.epoch(rule, state, random)
+            moved = epoch.w, epoch.average, epoch.squares, epoch.batches - state.batches
+            lost = epoch.value, 0
+        else:
+            path = data.follow(rule, state, random)
+            moved = path.w, path.weights, path.variance, path.steps - state.steps
+            lost = path.objective, path.mistakes
+    n = len(data)
+    return (n, *(n * one for one in moved)), lost
+
+
+def sampled(shard: Shard, at: tuple[int, str, tuple[Any, ...]]) -> Any:
+    """Return what a method finds on the first block of one of the shards; zeros on the others."""
+    number, method, arguments = at
+    if shard.numbered[0] != number:
+        return (0.0, 0.0) if method == "batch" else (0,) * len(OnlineState._fields)
+    with _naming(shard):
+        return tuple(getattr(shard.streamed(), method)(*arguments))
