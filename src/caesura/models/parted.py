@@ -40,6 +40,7 @@ from caesura.models.patterns import (
     patterns_of,
 )
 from caesura.models.rules import model_rules
+from caesura.models.shards import make_shard
 from caesura.models.streaming import Witnesses, check_features
 from caesura.models.training import Training
 from caesura.models.warm_start import carried, merged
@@ -224,7 +225,7 @@ class PartedModel(Model):
         )
         work.remember(recipe, encoder, None)
         training, recipe = self._counted(engine, numbered, recipe, encoder, before)
-        handle = engine.load(partial(work.make_shard, recipe), numbered)
+        handle = engine.load(partial(make_shard, recipe), numbered)
         sample = next((k, n) for k, n in enumerate(samples) if n)
         return training, PartedObjective(engine, handle, total, sample), seen
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from caesura.executors import Executor
 from caesura.learning.objectives import OnlineRule, OnlineState
 from caesura.learning.paths import PathRule, PathState
-from caesura.models import parts as work
+from caesura.models import shards
 
 __all__ = ["PartedObjective"]
 
@@ -49,7 +49,7 @@ class PartedObjective:
 
     def __call__(self, w: Floats) -> tuple[float, Floats]:
         """Return the loss and its gradient."""
-        found = self._executor.map_reduce(self._handle, work.evaluate, (w, self._single))
+        found = self._executor.map_reduce(self._handle, shards.evaluate, (w, self._single))
         return float(found[0]), found[1]
 
     def in_single(self) -> PartedObjective:
@@ -58,7 +58,7 @@ class PartedObjective:
 
     def maximum(self, w: Floats) -> tuple[float, Floats]:
         """Return the sum of hinge losses and a subgradient."""
-        found = self._executor.map_reduce(self._handle, work.largest, w)
+        found = self._executor.map_reduce(self._handle, shards.largest, w)
         return float(found[0]), found[1]
 
     def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
@@ -87,9 +87,9 @@ class PartedObjective:
     def _mixed(self, rule: Any, state: Any, random: np.random.Generator) -> tuple[Any, Any]:
         """Return what the states of parts after a pass are on average, and what was lost."""
         at = rule, state, int(random.integers(SEEDS))
-        (n, *sums), lost = self._executor.map_reduce(self._handle, work.mix, at)
+        (n, *sums), lost = self._executor.map_reduce(self._handle, shards.mix, at)
         return [one / n for one in sums], lost
 
     def _sampled(self, method: str, *arguments: Any) -> Any:
         at = self._sample, method, arguments
-        return self._executor.map_reduce(self._handle, work.sampled, at)
+        return self._executor.map_reduce(self._handle, shards.sampled, at)

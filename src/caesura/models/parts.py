@@ -5,13 +5,10 @@
     level_of     part -> the tokeniser that its spans need
     survey       part -> its attributes and labels       }  merged: all attributes, all states
     count        part -> attributes seen with labels     }  merged: all weights
-    make_shard   part -> blocks of encoded sequences, which stay where they are
-    evaluate     shard, weights -> loss and gradient     }  added up along a tree
-    largest      shard, weights -> hinge loss, gradient  }
-    mix          shard, state   -> state after a pass    }
+    make_shard   part -> blocks of encoded sequences     }  see `caesura.models.shards`
 
 A part is the name of a corpus file, documents with segments, a pair of X and y, or a function that
-returns one of these.  A shard is made anew from its part whenever it is lost.
+returns one of these.
 """
 
 from __future__ import annotations
@@ -19,8 +16,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,25 +26,20 @@ from caesura import _kernels, corpora
 from caesura.documents import Document
 from caesura.documents.fitting import Fitting
 from caesura.encoding import Encoder
-from caesura.errors import CaesuraError, InvalidInput
-from caesura.executors import total
+from caesura.errors import CaesuraError
 from caesura.executors.software import OtherSoftwareError, check_software
 from caesura.features.batch import Batch, Words
 from caesura.features.dictionary import Text
-from caesura.learning.objectives import OnlineState
-from caesura.learning.paths import PathState
 from caesura.models.choosing import look_at
 from caesura.models.compact import PAIRS
 from caesura.models.examples import examples_of
 from caesura.models.fitted import Labelling, Structure
-from caesura.models.margin import set_loss
-from caesura.models.objective import Corpora, StreamedCorpora
 from caesura.models.patterns import Pattern, counted_patterns
 from caesura.models.reading import labelled, paired
 from caesura.models.rules import Rules
 from caesura.models.streaming import Block, Witnesses, blocks
 from caesura.models.targets import Target, known_segments
-from caesura.models.training import Examples, Training, objective_of, parameters_of
+from caesura.models.training import Examples, parameters_of
 
 if TYPE_CHECKING:
     from caesura.models.model import Model
@@ -58,23 +49,20 @@ __all__ = [
     "Failed",
     "Pairs",
     "Recipe",
-    "Shard",
     "Survey",
     "attempted",
+    "block_examples",
     "chunks_of",
     "count",
     "count_texts",
     "data_of",
-    "evaluate",
     "known_parameters",
-    "largest",
     "level_of",
-    "make_shard",
     "merged_counts",
-    "mix",
     "name_of_part",
+    "prepared",
+    "problem_of",
     "remember",
-    "sampled",
     "survey",
 ]
 
@@ -125,10 +113,11 @@ def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
     except OtherSoftwareError:
         raise  # no other part can be worked on, either
     except Exception as error:
-        return Failed(name_of_part(number, part), _said(error))
+        return Failed(name_of_part(number, part), problem_of(error))
 
 
-def _said(error: Exception) -> str:
+def problem_of(error: Exception) -> str:
+    """Return what an error says, with its kind where it is not one of ours."""
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
 
@@ -214,7 +203,7 @@ def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters |
     _remembered[recipe.key] = encoder, parameters
 
 
-def _prepared(recipe: Recipe) -> tuple[Encoder, Any]:
+def prepared(recipe: Recipe) -> tuple[Encoder, Any]:
     """Return the encoder, and the weights where they are known."""
     if recipe.key not in _remembered:
         assert recipe.attributes is not None
@@ -245,7 +234,8 @@ def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
 # ---- which weights there are ---------------------------------------------------------------------
 
 
-def _examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
+def block_examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
+    """Return the sequences of a block with their labels, as the learners take them."""
     assert recipe.labelling is not None
     weight = np.ones(len(block.targets))
     some = (block.corpus, block.targets, recipe.labelling, weight, block.first)
@@ -261,13 +251,13 @@ class Counts(NamedTuple):
 
 def count(recipe: Recipe, part: Any) -> Counts:
     """Return which attributes a part has with which labels, its label patterns, and how often."""
-    encoder, _ = _prepared(recipe)
+    encoder, _ = prepared(recipe)
     # what is rare here may be frequent elsewhere
     everything = type(recipe.model)(**recipe.model.get_params() | {"min_freq": 0.0})
 
     def counted(block: Block) -> Counts:
         assert recipe.bars is not None
-        examples = _examples(recipe, encoder, block)
+        examples = block_examples(recipe, encoder, block)
         parameters = parameters_of(everything, recipe.bars, examples, [])
         patterns: Counter[Pattern] = Counter()
         if recipe.model.patterns is None:
@@ -314,129 +304,3 @@ def merged_pairs(many: Sequence[Pairs]) -> Pairs:
         often = np.bincount(places, np.concatenate([f for _, f in some]), len(keys))
         out.append((keys, often.astype(np.float64)))
     return out
-
-
-# ---- the objective -------------------------------------------------------------------------------
-
-
-class Shard:
-    """The encoded sequences of a part.
-
-    It is sent as its description, and made again where it arrives.
-    """
-
-    def __init__(self, recipe: Recipe, numbered: tuple[int, Any]) -> None:
-        self.recipe, self.numbered = recipe, numbered
-        made = list(_blocks(recipe, numbered[1]))
-        self.blocks = [block for block, _ in made]
-        self._bytes = sum(size for _, size in made)
-
-    def streamed(self) -> StreamedCorpora:
-        """Return its sequences for learners that take steps."""
-
-        def passing() -> Iterator[Corpora]:
-            for block in self.blocks:
-                yield block
-                block.release()
-
-        return StreamedCorpora(passing, sum(map(len, self.blocks)), len(self.blocks[0]))
-
-    def __reduce__(self) -> Any:
-        return make_shard, (self.recipe, self.numbered)
-
-    def __sizeof__(self) -> int:
-        return self._bytes  # engines that weigh what to move leave it where it is
-
-
-def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
-    """Yield the objectives of the blocks of a part, and about how many bytes they have."""
-    encoder, parameters = _prepared(recipe)
-    assert recipe.bars is not None
-    assert recipe.labelling is not None
-    for block in blocks(chunks_of(recipe, part), encoder, False, BLOCK):
-        examples = _examples(recipe, encoder, block)
-        encoder.forget()
-        made = objective_of(
-            recipe.model, recipe.labelling, examples, parameters, recipe.bars, recipe.folder
-        )
-        known = recipe.labelling[:3]
-        none: Any = None
-        set_loss(recipe.model, Training(*known, encoder, parameters, made, none))
-        objective = Corpora(made, recipe.threads, centre=recipe.centre, first=block.first)
-        yield objective, 8 * block.corpus.n_attributes
-
-
-def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:
-    """Encode a part."""
-    check_software(recipe.software)
-    try:
-        return Shard(recipe, numbered)
-    except Exception as error:
-        raise InvalidInput(f"{name_of_part(*numbered)}: {_said(error)}") from None
-
-
-def evaluate(shard: Shard, at: tuple[Floats, bool]) -> tuple[float, Floats]:
-    """Return the loss and the gradient of a shard at weights, perhaps in single precision."""
-    w, single = at
-    return _summed(shard, w, lambda block: (block.in_single() if single else block)(w))
-
-
-def largest(shard: Shard, w: Floats) -> tuple[float, Floats]:
-    """Return the hinge loss of a shard at weights, and a subgradient."""
-    return _summed(shard, w, lambda block: block.maximum(w))
-
-
-def _summed(shard: Shard, w: Floats, function: Callable[[Corpora], Any]) -> tuple[float, Floats]:
-    """Return what a function of blocks gives, summed over the blocks of a shard."""
-
-    def value(block: Corpora) -> tuple[float, Floats]:
-        found: tuple[float, Floats] = function(block)
-        if shard.recipe.frees:
-            block.release()
-        return found
-
-    if not shard.blocks:
-        return 0.0, np.zeros_like(w)
-    with _naming(shard):
-        loss, gradient = total(map(value, shard.blocks))
-        return float(loss), gradient
-
-
-@contextmanager
-def _naming(shard: Shard) -> Iterator[None]:
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(f"{name_of_part(*shard.numbered)}: {error}") from None
-
-
-def mix(shard: Shard, at: tuple[Any, OnlineState | PathState, int]) -> tuple[Any, ...]:
-    """Return the state after a pass over a shard, times its sequences, and what was lost.
-
-    The order of sequences depends on a seed and the number of the shard only.
-    """
-    rule, state, seed = at
-    if not shard.blocks:
-        return (0, 0, 0, 0, 0), (0.0, 0)
-    data, random = shard.streamed(), np.random.default_rng([seed, shard.numbered[0]])
-    with _naming(shard):
-        moved: tuple[Any, ...]
-        if isinstance(state, OnlineState):
-            epoch = data.epoch(rule, state, random)
-            moved = epoch.w, epoch.average, epoch.squares, epoch.batches - state.batches
-            lost = epoch.value, 0
-        else:
-            path = data.follow(rule, state, random)
-            moved = path.w, path.weights, path.variance, path.steps - state.steps
-            lost = path.objective, path.mistakes
-    n = len(data)
-    return (n, *(n * one for one in moved)), lost
-
-
-def sampled(shard: Shard, at: tuple[int, str, tuple[Any, ...]]) -> Any:
-    """Return what a method finds on the first block of one of the shards; zeros on the others."""
-    number, method, arguments = at
-    if shard.numbered[0] != number:
-        return (0.0, 0.0) if method == "batch" else (0,) * len(OnlineState._fields)
-    with _naming(shard):
-        return tuple(getattr(shard.streamed(), method)(*arguments))
