@@ -127,6 +127,9 @@ def test_tune_in_processes(tmp_path: Path) -> None:
     ran = [run("tune", train, *tried, *options, *more) for more in ([], ["--executor", 2])]
     assert [one.code for one in ran] == [1, 1]
     assert ran[0].out == ran[1].out
+    assert [line for line in ran[0].err.splitlines() if "warning" in line] == [
+        line for line in ran[1].err.splitlines() if "warning" in line
+    ]
     assert ran[0].out.count('"choices"') == 3  # the best, and both that can be learnt with
     for one in ran:
         assert one.err.count("not tried to the end") == 2

@@ -227,7 +227,7 @@ def _result(choices: Choices, scores: Sequence[Score]) -> Result:
 
 
 def _shown(choices: Choices) -> str:
-    return ", ".join(f"{key} = {value!r}" for key, value in choices.items())
+    return ", ".join(f"{key} = {choices[key]!r}" for key in choices if key != "n_threads")
 
 
 def _score(name: str, choices: Choices, train: list[Document], test: list[Document]) -> Score:
