@@ -103,8 +103,8 @@ class Dying(Processes):
         return super().map(partial(_dies_amid, function), items)
 
 
-def _dies_amid(function: Any, path: str) -> Any:
-    flag, segmented = Path(f"{path}.died"), bulk._segmented
+def _dies_amid(function: Any, job: Any) -> Any:
+    flag, segmented = Path(f"{job.piece.path}.died"), bulk._segmented
     if not flag.exists():
         calls = itertools.count()
 
@@ -116,7 +116,7 @@ def _dies_amid(function: Any, path: str) -> Any:
 
         work: Any = bulk
         work.BATCH, work._segmented = 50, dies
-    return function(path)
+    return function(job)
 
 
 def test_killed_workers_lose_and_double_nothing(

@@ -38,11 +38,22 @@ Scheduler = Annotated[
 ]
 
 
+PartSize = Annotated[
+    float | None,
+    typer.Option(
+        "--part-size",
+        help="With --executor, cut files of text, JSON lines and Parquet that have more megabytes "
+        "than this into parts of about this size. Default: 16.",
+    ),
+]
+
+
 class Workers(NamedTuple):
     """Who works on the files."""
 
     executor: Executor = None
     scheduler: Scheduler = None
+    part_size: PartSize = None
 
 
 class Scaling(NamedTuple):
