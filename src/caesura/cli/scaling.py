@@ -71,7 +71,7 @@ class Scaling(NamedTuple):
     ] = None
 
 
-def check_alone(workers: Workers | Scaling) -> None:
+def check_alone(workers: Any) -> None:
     """Raise if there is no executor that the other options are for."""
     for name in workers._fields[1:]:
         value = getattr(workers, name)
@@ -119,7 +119,7 @@ def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
 
 
 @contextmanager
-def engine(workers: Workers | Scaling) -> Iterator[Any]:
+def engine(workers: Any) -> Iterator[Any]:
     """Yield what the library takes as executor."""
     name = workers.executor or ""
     if name.isdigit():

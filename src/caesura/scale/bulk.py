@@ -9,31 +9,28 @@ from __future__ import annotations
 import copy
 import json
 import os
-import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, partial
+from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
 from caesura import corpora
 from caesura.corpora.corpus import KEPT
 from caesura.corpora.detection import SUFFIXES
-from caesura.corpora.files import Source, unpacked_suffix
+from caesura.corpora.files import unpacked_suffix
 from caesura.documents import Document
 from caesura.errors import CaesuraError, InvalidInput, message
 from caesura.executors import opened
-from caesura.models import load
-from caesura.ready import resolve
 from caesura.scale import places
+from caesura.scale.models import ModelSource
 from caesura.scale.pieces import PART_SIZE, Piece, fetched, pieces_of
+from caesura.scale.quarantine import BAD, failure, quarantine, refused
 
 __all__ = ["Manifest", "Part", "segment_files"]
 
 BATCH = 1000  # sequences that are segmented at a time
 MANIFEST = "manifest.json"
-BESIDE, BAD = ".part.json", ".bad.jsonl"  # what a part was made from, and what it lacks
-_LINE = re.compile(r", line (\d+)")
+BESIDE = ".part.json"  # what a part was made from
 
 
 class Part(NamedTuple):
@@ -90,11 +87,7 @@ class Manifest(NamedTuple):
 class _Task(NamedTuple):
     """What workers are told about all parts."""
 
-    model: str
-    crc: int  # of the model file
-    trust: bool
-    alone: bool  # whether there is one process, which may use all threads
-    folder: str
+    model: ModelSource
     to: str
 
 
@@ -182,9 +175,9 @@ def segment_files(
     if not isinstance(part_size, int | float) or not part_size > 0:
         expected = "a number of megabytes above 0"
         raise InvalidInput(message("part_size", part_size, expected, "correct the number"))
-    place, file = places.plain(folder), os.fspath(resolve(model))
+    place = places.plain(folder)
     jobs = _jobs([places.plain(path) for path in paths], place, to, part_size, options)
-    task = _Task(file, _crc(file), trust, executor is None, place, to)
+    task = _Task(ModelSource.of(model, trust, executor), to)
     if not places.is_url(place):
         os.makedirs(place, exist_ok=True)
     _remove_others(place, jobs, to)
@@ -252,57 +245,34 @@ def _remove_others(folder: str, jobs: Iterable[_Job], to: str) -> None:
         if part == name or not part.endswith(f".{to}") or part in wanted:
             continue
         place = places.joined(folder, part)
-        made = _beside(place)
+        made = beside(place)
         if made is not None and made["part"]["input"] in files:
             for suffix in ("", BAD, BESIDE):
                 places.remove(place + suffix)
 
 
-def _crc(path: str) -> int:
-    with open(path, "rb") as file:
-        return zlib.crc32(file.read())
-
-
 # ---- what workers do -----------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=2)
-def _loaded(path: str, crc: int, trust: bool, alone: bool) -> Any:
-    """Return a model, which a process reads once."""
-    model = load(path, trust=trust)
-    if alone or "n_threads" not in model.get_params():
-        return model
-    return model.set_params(n_threads=1)
 
 
 def _part(task: _Task, job: _Job) -> Part:
     """Make a part, unless that was done before."""
-    made_of = {**(job.piece.state or {}), "range": job.piece.range, "model": task.crc}
+    made_of = {**(job.piece.state or {}), "range": job.piece.range, "model": task.model.crc}
     made_of["options"] = repr(sorted(job.options.items()))
     before = _before(job.output, made_of)
     if before is not None:
         return before
-    model = _loaded(task.model, task.crc, task.trust, task.alone)
+    model = task.model.loaded()
     try:
         part = _written(model, job, task.to)
-        beside = {"made_of": made_of, "part": part._asdict()}
-        places.put_text(job.output + BESIDE, json.dumps(beside))
+        about = {"made_of": made_of, "part": part._asdict()}
+        places.put_text(job.output + BESIDE, json.dumps(about))
         return part
     except Exception as error:
         said = failure(error, job.piece)
         return Part(job.piece.path, job.output, failure=said, range=job.piece.range)
 
 
-def failure(error: Exception, piece: Piece) -> str:
-    """Return what is said about a piece that cannot be worked on."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename or piece.path}: {error.strerror}"
-    if isinstance(error, FileNotFoundError):  # some stores say no more
-        return f"{piece.path}: No such file"
-    return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
-
-
-def _beside(output: str) -> dict[str, Any] | None:
+def beside(output: str) -> dict[str, Any] | None:
     """Return what the file beside a part says; None if there is none."""
     try:
         found = json.loads(places.read_text(output + BESIDE))
@@ -314,7 +284,7 @@ def _beside(output: str) -> dict[str, Any] | None:
 
 def _before(output: str, made_of: dict[str, Any]) -> Part | None:
     """Return the part of an earlier run, if it is complete and of the same input and model."""
-    found = _beside(output)
+    found = beside(output)
     if found is None or found.get("made_of") != made_of or not places.exists(output):
         return None
     return Part(**found["part"])._replace(output=output, skipped=True)
@@ -343,7 +313,8 @@ def _written(model: Any, job: _Job, to: str) -> Part:
             KEPT.reset(kept)
         bad = refused(piece, local, corpus.notes.skipped) + bad
     quarantine(job.output + BAD, bad)
-    return Part(piece.path, job.output, *counts, len(bad), range=piece.range)
+    n, cut = counts
+    return Part(piece.path, job.output, n, cut, len(bad), range=piece.range)
 
 
 def _with_segments(document: Document, segments: tuple[Any, ...]) -> Document:
@@ -366,50 +337,3 @@ def _segmented(
             bad.append({"error": str(error), "record": record})
             return []
     return [found for one in documents for found in _segmented(model, [one], bad)]
-
-
-def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
-    """Return errors, and the lines that they are about where they name them.
-
-    In a piece of a file, lines are numbered from its beginning, and `byte` says where a line is.
-    """
-    found: list[dict[str, Any]] = [{"error": one, "line": _line_of(one)} for one in errors]
-    wanted = {one["line"] for one in found if one["line"] is not None}
-    lines, at = {}, {}
-    if wanted:
-        byte = _start(piece)
-        with Source(local).opened() as file:
-            for number, line in enumerate(file, 1):
-                if number in wanted:
-                    lines[number], at[number] = line, byte
-                byte += len(line)
-    for one in found:
-        raw = lines.get(one["line"])
-        one["error"] = one["error"].replace(local, piece.shown)
-        one["record"] = None if raw is None else raw.decode("utf-8", "replace").rstrip("\r\n")
-        if piece.unit == "byte":
-            one["byte"] = at.get(one["line"])
-    return found
-
-
-def _start(piece: Piece) -> int:
-    """Return where the first line of a piece begins."""
-    if piece.unit != "byte" or not piece.first:
-        return 0
-    with places.opened_bytes(piece.path) as file:
-        file.seek(piece.first - 1)
-        file.readline()
-        return int(file.tell())
-
-
-def _line_of(error: str) -> int | None:
-    named = _LINE.search(error)
-    return None if named is None else int(named[1])
-
-
-def quarantine(path: str, bad: list[dict[str, Any]]) -> None:
-    """Write the records that were left out; no file if there are none."""
-    if not bad:
-        places.remove(path)
-        return
-    places.put_text(path, "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in bad))

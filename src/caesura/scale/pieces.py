@@ -7,6 +7,7 @@ run, and what was made of them can be kept.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import posixpath
 import shutil
@@ -83,8 +84,8 @@ def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[P
             elif form == "parquet":
                 bounds, unit = _row_groups(path, limit), "row group"
             if bounds is not None and len(bounds) > 2:
-                pairs = zip(bounds[:-1], bounds[1:], strict=True)
-                return [Piece(path, state, k, *pair, unit) for k, pair in enumerate(pairs)]
+                pairs = enumerate(itertools.pairwise(bounds))
+                return [Piece(path, state, k, *pair, unit) for k, pair in pairs]
     return [Piece(path, state)]
 
 
