@@ -10,6 +10,7 @@ import copy
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ from caesura.scale.quarantine import BAD, failure, quarantine, refused
 __all__ = ["Manifest", "Part", "segment_files"]
 
 BATCH = 1000  # sequences that are segmented at a time
+AT_ONCE = 16  # small files that are read at the same time
 MANIFEST = "manifest.json"
 BESIDE = ".part.json"  # what a part was made from
 
@@ -84,19 +86,24 @@ class Manifest(NamedTuple):
         return totals | {"parts": [part._asdict() for part in self.parts]}
 
 
-class _Task(NamedTuple):
-    """What workers are told about all parts."""
-
-    model: ModelSource
-    to: str
-
-
 class _Job(NamedTuple):
     """A part to be made."""
 
     piece: Piece
     output: str
     options: Mapping[str, Any]  # of the reader
+
+
+class _Task(NamedTuple):
+    """What workers are told about all parts."""
+
+    model: ModelSource
+    to: str
+
+    def made_of(self, job: _Job) -> dict[str, Any]:
+        """Return what tells whether a part is still good."""
+        about = {**(job.piece.state or {}), "range": job.piece.range, "model": self.model.crc}
+        return about | {"options": repr(sorted(job.options.items()))}
 
 
 def segment_files(
@@ -182,11 +189,14 @@ def segment_files(
         os.makedirs(place, exist_ok=True)
     _remove_others(place, jobs, to)
     parts = []
-    with opened(executor) as engine:
-        for part in engine.map(partial(_part, task), jobs):
-            parts.append(part)
+    with ThreadPoolExecutor(AT_ONCE) as readers, opened(executor) as engine:
+        before = list(readers.map(partial(_before, task), jobs))
+        left = [job for job, part in zip(jobs, before, strict=True) if part is None]
+        made = engine.map(partial(_part, task), left)
+        for part in before:
+            parts.append(next(made) if part is None else part)
             if progress is not None:
-                progress(part, len(jobs))
+                progress(parts[-1], len(jobs))
     manifest = Manifest(place, tuple(parts))
     places.put_text(places.joined(place, MANIFEST), json.dumps(manifest.as_json(), indent=1))
     return manifest
@@ -255,16 +265,14 @@ def _remove_others(folder: str, jobs: Iterable[_Job], to: str) -> None:
 
 
 def _part(task: _Task, job: _Job) -> Part:
-    """Make a part, unless that was done before."""
-    made_of = {**(job.piece.state or {}), "range": job.piece.range, "model": task.model.crc}
-    made_of["options"] = repr(sorted(job.options.items()))
-    before = _before(job.output, made_of)
+    """Make a part, unless a task that was begun twice has done that."""
+    before = _before(task, job)
     if before is not None:
         return before
     model = task.model.loaded()
     try:
         part = _written(model, job, task.to)
-        about = {"made_of": made_of, "part": part._asdict()}
+        about = {"made_of": task.made_of(job), "part": part._asdict()}
         places.put_text(job.output + BESIDE, json.dumps(about))
         return part
     except Exception as error:
@@ -282,12 +290,12 @@ def beside(output: str) -> dict[str, Any] | None:
     return dict(found)
 
 
-def _before(output: str, made_of: dict[str, Any]) -> Part | None:
+def _before(task: _Task, job: _Job) -> Part | None:
     """Return the part of an earlier run, if it is complete and of the same input and model."""
-    found = beside(output)
-    if found is None or found.get("made_of") != made_of or not places.exists(output):
+    found = beside(job.output)
+    if found is None or found.get("made_of") != task.made_of(job) or not places.exists(job.output):
         return None
-    return Part(**found["part"])._replace(output=output, skipped=True)
+    return Part(**found["part"])._replace(output=job.output, skipped=True)
 
 
 def _written(model: Any, job: _Job, to: str) -> Part:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -20,7 +19,17 @@ from caesura.scale.models import ModelSource
 from caesura.scale.pieces import Piece, fetched
 from caesura.scale.quarantine import BAD, failure, quarantine, refused
 
-__all__ = ["Batch", "LoadTask", "Look", "LookTask", "Made", "RowJob", "look", "made_rows"]
+__all__ = [
+    "Batch",
+    "LoadTask",
+    "Look",
+    "LookTask",
+    "Made",
+    "RowJob",
+    "look",
+    "made_rows",
+    "remembered",
+]
 
 BESIDE = ".part.json"
 
@@ -92,15 +101,19 @@ class RowJob(NamedTuple):
     survey: Survey  # of all pieces of all files, with the text column of its file
 
 
-def look(task: LookTask, item: tuple[Piece, str, str]) -> Look:
-    """Look at a piece, unless that was done before."""
-    piece, form, source = item
+def remembered(task: LookTask, item: tuple[Piece, str, str]) -> Look | None:
+    """Return what was seen of a piece that has not changed, and what was made of it."""
+    piece = item[0]
     found = _beside(task.place(piece))
-    if found is not None and found["made_of"] == task.made_of(piece):
-        kinds: Mapping[str, Any] = found["survey"]["kinds"]
-        batches = tuple(Batch(*one) for one in found["batches"])
-        survey = Survey(**found["survey"] | {"kinds": dict(kinds)})
-        return Look(survey, Made(batches, found["quarantined"]))
+    if found is None or found["made_of"] != task.made_of(piece):
+        return None
+    batches = tuple(Batch(*one) for one in found["batches"])
+    return Look(Survey(**found["survey"]), Made(batches, found["quarantined"]))
+
+
+def look(task: LookTask, item: tuple[Piece, str, str]) -> Look:
+    """Look at a piece."""
+    piece, form, source = item
     try:
         with fetched(piece) as local:
             return Look(surveyed(local, form, task.reading, source, piece.number == 0))

@@ -16,14 +16,15 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from caesura.checks import whole
 from caesura.errors import InvalidInput, message
-from caesura.executors import opened
+from caesura.executors import Executor, opened
 from caesura.records import Loaded
 from caesura.records.formats import form_of
 from caesura.records.inputs import Reading, Survey
@@ -32,14 +33,13 @@ from caesura.records.sinks import sink_for
 from caesura.records.splitting import splitter
 from caesura.records.versions import labels_of, version_of
 from caesura.scale import places
+from caesura.scale.bulk import AT_ONCE, MANIFEST
 from caesura.scale.load_driver import Driver, File, given_by
-from caesura.scale.load_parts import LoadTask, Look, LookTask, look, made_rows
+from caesura.scale.load_parts import LoadTask, LookTask, look, made_rows, remembered
 from caesura.scale.models import ModelSource
-from caesura.scale.pieces import PART_SIZE, Piece, pieces_of
+from caesura.scale.pieces import PART_SIZE, pieces_of
 
 __all__ = ["LoadManifest", "LoadedFile", "load_files"]
-
-MANIFEST = "manifest.json"
 
 
 class LoadedFile(NamedTuple):
@@ -204,7 +204,7 @@ def load_files(
     looking = LookTask(place, reading, split, batch)
     sink = sink_for(os.fspath(into), wait)
     with opened(executor) as engine, contextlib.closing(sink):
-        _look(files, engine.map(partial(look, looking), _items(files)))
+        _look(files, looking, engine)
         columns = _merged(files, reading)
         layout = layout_of(table, labels_of(loaded), columns, verbatim)
         task = LoadTask(looking, source, layout, constraints)
@@ -257,12 +257,14 @@ def _files(names: list[str], reading: Reading, size: float) -> list[File]:
     return files
 
 
-def _items(files: list[File]) -> list[tuple[Piece, str, str]]:
-    return [(piece, file.form, file.source) for file in files for piece in file.pieces]
-
-
-def _look(files: list[File], looks: Iterator[Look]) -> None:
-    """Take what workers have seen."""
+def _look(files: list[File], task: LookTask, engine: Executor) -> None:
+    """Look at all pieces that have not been seen before."""
+    items = [(piece, file.form, file.source) for file in files for piece in file.pieces]
+    with ThreadPoolExecutor(AT_ONCE) as readers:
+        before = list(readers.map(partial(remembered, task), items))
+    left = [item for item, one in zip(items, before, strict=True) if one is None]
+    seen = engine.map(partial(look, task), left)
+    looks = iter([next(seen) if one is None else one for one in before])
     for file in files:
         file.looks = [next(looks) for _ in file.pieces]
         wrong = [one.failure for one in file.looks if one.failure is not None]
