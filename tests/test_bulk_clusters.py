@@ -1,5 +1,6 @@
 """``segment --executor`` and ``load --executor`` on Dask and Ray, with workers that are killed."""
 
+import copy
 import os
 import signal
 from collections.abc import Iterator
@@ -37,6 +38,14 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def importable() -> Iterator[None]:
+    """Let workers import this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+        yield
+
+
 def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.jsonl"))}
 
@@ -60,14 +69,10 @@ def dies_amid(place: str, function: Any, job: Any) -> Any:
 
 
 def check_killed(executor: Any, model: Path, file: Path, tmp_path: Path) -> None:
-    class Dying:
-        load = map_reduce = None
-
-        def map(self, function: Any, items: Any) -> Any:
-            return executor.map(partial(dies_amid, str(tmp_path), function), items)
-
+    dying, whole = copy.copy(executor), executor.map
+    dying.map = lambda function, items: whole(partial(dies_amid, str(tmp_path), function), items)
     expected = scale.segment_files(model, [file], tmp_path / "expected", part_size=0.002)
-    made = scale.segment_files(model, [file], tmp_path / "out", part_size=0.002, executor=Dying())
+    made = scale.segment_files(model, [file], tmp_path / "out", part_size=0.002, executor=dying)
     assert (tmp_path / "died").exists()
     assert not made.failed
     assert made.sequences == expected.sequences == 200

@@ -119,7 +119,7 @@ def test_bad_files_do_not_stop_the_others(model: Path, texts: str, tmp_path: Pat
     (tmp_path / "new" / "shard3.jsonl").mkdir()
     ran = run("segment", model, texts, "-o", out, "--executor", "1", "--to", "csv")
     assert ran.code == 1
-    assert "1 record cannot be segmented" in ran.err
+    assert "1 record cannot be read or segmented, for example " in ran.err
     assert "1 of 4 parts failed: " in ran.err
     assert "shard3.jsonl" in ran.err
     assert json.loads((out / "manifest.json").read_text())["sequences"] == 60

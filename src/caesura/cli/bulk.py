@@ -8,11 +8,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from orjson import loads as json_of
+
 from caesura.cli.model_files import model_file
 from caesura.cli.output import emit, note, warn
 from caesura.cli.progress import Ticker
 from caesura.cli.reading import Reading, options_of
 from caesura.cli.scaling import Workers, engine
+from caesura.corpora.columns import NAME_TEXT
 from caesura.corpora.detection import SUFFIXES
 from caesura.corpora.files import unpacked_suffix
 from caesura.errors import CaesuraError, InvalidInput, counted, message
@@ -20,8 +23,10 @@ from caesura.errors import CaesuraError, InvalidInput, counted, message
 if TYPE_CHECKING:
     from caesura.scale import Manifest
 
-__all__ = ["failures", "inputs_of", "part_options", "segment_many"]
+__all__ = ["failures", "inputs_of", "part_options", "put_aside", "segment_many"]
 
+BAD = ".bad.jsonl"  # the end of the names of files of records that were put aside
+TEXT_OPTION = "pass --text-column"
 FORMS = ("jsonl", "conll", "csv", "parquet", "xlsx", "text")
 SHOWN = 3  # failures that an error lists
 
@@ -142,12 +147,24 @@ def _report(made: Manifest, seconds: float, json: bool) -> None:
         already = f", {there:,} of them finished before" if there else ""
         note(f"{cut}{already}{pace}: {made.folder}")
     if bad:
-        warn(f"{counted(bad, 'record')} cannot be segmented: {made.folder}/*.bad.jsonl")
+        where = next(part.output for part in made.parts if part.quarantined)
+        put_aside(bad, where + BAD, made.sequences)
     if not made.sequences and not made.failed and not bad:
         warn("got no sequences; are the files empty?")
     problems = [(one.input, one.failure or "") for one in made.failed]
     if problems:
         raise failures(problems, len(made.parts), "part")
+
+
+def put_aside(count: int, place: str, good: int) -> None:
+    """Warn of records that were put aside, and name the first; raise if there are no others."""
+    from caesura.scale.places import read_text
+
+    first = json_of(read_text(place).partition("\n")[0])["error"].replace(NAME_TEXT, TEXT_OPTION)
+    said = f"{counted(count, 'record')} cannot be read or segmented, for example {first}"
+    if not good:
+        raise CaesuraError(f"{said}; no others were found: see {place}")
+    warn(f"{said}; they are in {os.path.dirname(place)}/*{BAD}")
 
 
 def failures(problems: list[tuple[str, str]], count: int, noun: str) -> CaesuraError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from caesura.cli.bulk import failures, inputs_of, part_options
+from caesura.cli.bulk import BAD, failures, inputs_of, part_options, put_aside
 from caesura.cli.output import emit, note, say, warn
 from caesura.cli.progress import Ticker
 from caesura.cli.scaling import Executor, PartSize, Scheduler, engine
@@ -77,8 +77,10 @@ def _report(made: LoadManifest, json: bool) -> None:
         changed = f"{totals['flagged']:,} stored rows"
         note(f"--threshold: the review flags of {changed} have changed with it")
     if totals["quarantined"]:
-        bad = counted(totals["quarantined"], "record")
-        warn(f"{bad} cannot be read or segmented: {made.folder}/*.bad.jsonl")
+        from caesura.scale.places import joined, listed
+
+        place = next(name for name in listed(made.folder) if name.endswith(BAD))
+        put_aside(totals["quarantined"], joined(made.folder, place), totals["records"])
     if totals["repeated"]:
         warn(
             f"{totals['repeated']:,} records have the id and the text of an earlier one, and were "

@@ -25,7 +25,7 @@ from caesura.executors import opened
 from caesura.scale import places
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import PART_SIZE, Piece, fetched, pieces_of
-from caesura.scale.quarantine import BAD, failure, quarantine, refused
+from caesura.scale.quarantine import BAD, check_undamaged, failure, quarantine, refused
 
 __all__ = ["Manifest", "Part", "segment_files"]
 
@@ -313,6 +313,7 @@ def _written(model: Any, job: _Job, to: str) -> Part:
                     counts[0] += 1
                     counts[1] += len(segments)
                     yield _with_segments(document, tuple(segments))
+            check_undamaged(corpus.notes.skipped)
 
         kept = KEPT.set(2**62)
         try:

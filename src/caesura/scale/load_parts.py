@@ -17,7 +17,7 @@ from caesura.records.splitting import Split, splitter
 from caesura.scale import places
 from caesura.scale.models import ModelSource
 from caesura.scale.pieces import Piece, fetched
-from caesura.scale.quarantine import BAD, failure, quarantine, refused
+from caesura.scale.quarantine import BAD, check_undamaged, failure, quarantine, refused
 
 __all__ = [
     "Batch",
@@ -176,6 +176,7 @@ def _written(task: LoadTask, job: RowJob, model: Any, output: str) -> Made:
                     feed(digest, entry)
                 repeated = run.repeated - before
                 batches.append(Batch(len(some), table.num_rows, digest.hexdigest(), repeated))
+            check_undamaged(map(str, given.skipped))
         bad = refused(job.piece, local, map(str, given.skipped)) + bad
     quarantine(output.removesuffix(".rows.parquet") + BAD, bad)
     return Made(tuple(batches), len(bad))

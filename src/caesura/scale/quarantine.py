@@ -8,13 +8,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from caesura.corpora.files import Source
-from caesura.errors import CaesuraError
+from caesura.errors import CaesuraError, InvalidInput
 from caesura.scale import places
 from caesura.scale.pieces import Piece
 
-__all__ = ["BAD", "failure", "quarantine", "refused"]
+__all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # the end of the names of files of bad records
+# What readers say of a file that they cannot read to its end.
+_DAMAGED = re.compile("the compressed file is damaged or cut off|, or a damaged one ")
 _LINE = re.compile(r", line (\d+)")
 
 
@@ -25,6 +27,13 @@ def failure(error: Exception, piece: Piece) -> str:
     if isinstance(error, FileNotFoundError):  # some stores say no more
         return f"{piece.path}: No such file"
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
+
+
+def check_undamaged(errors: Iterable[str]) -> None:
+    """Raise if one of the errors of a reader is about the rest of its file, not about a record."""
+    for error in errors:
+        if _DAMAGED.search(error):
+            raise InvalidInput(error)
 
 
 def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
