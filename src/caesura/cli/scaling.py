@@ -39,11 +39,22 @@ Scheduler = Annotated[
 ]
 
 
+PartSize = Annotated[
+    float | None,
+    typer.Option(
+        "--part-size",
+        help="With --executor, cut files of text, JSON lines and Parquet that have more megabytes "
+        "than this into parts of about this size. Default: 16.",
+    ),
+]
+
+
 class Workers(NamedTuple):
     """Who works on the files."""
 
     executor: Executor = None
     scheduler: Scheduler = None
+    part_size: PartSize = None
 
 
 class TrialWorkers(NamedTuple):
@@ -75,7 +86,7 @@ class Scaling(NamedTuple):
     ] = None
 
 
-def check_alone(workers: Workers | TrialWorkers | Scaling) -> None:
+def check_alone(workers: Any) -> None:
     """Raise if there is no executor that the other options are for."""
     for name in workers._fields[1:]:
         value = getattr(workers, name)
@@ -123,7 +134,7 @@ def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
 
 
 @contextmanager
-def engine(workers: Workers | TrialWorkers | Scaling) -> Iterator[Any]:
+def engine(workers: Any) -> Iterator[Any]:
     """Yield what the library takes as executor."""
     name = workers.executor or ""
     if name.isdigit():

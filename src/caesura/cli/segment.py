@@ -125,7 +125,7 @@ def segment(
         typer.Argument(
             metavar="INPUT",
             help="Read this file: text with a sequence on each line, or any corpus. With "
-            "--executor, a pattern of files.",
+            "--executor, a pattern of files, or a URL such as s3://bucket/*.txt.",
         ),
     ] = "-",
     output: Annotated[
@@ -133,7 +133,8 @@ def segment(
         typer.Option(
             "--output",
             "-o",
-            help="Write to this file; - is the standard output. With --executor, a folder.",
+            help="Write to this file; - is the standard output. With --executor, a folder or a "
+            "URL such as s3://bucket/out.",
         ),
     ] = "-",
     asking: Asking = Asking(),  # noqa: B008 - a frozen tuple
@@ -147,8 +148,10 @@ def segment(
     places once all are complete. Other columns of the input are carried through unchanged. JSON
     lines, CoNLL and tables are forms that caesura train reads.
 
-    With --executor, many files are segmented at once, each to a file of its own in the output
-    folder. Run the same command again to go on after an interruption.
+    With --executor, many files, or parts of large ones, are segmented at once, each to a file of
+    its own in the output folder. Records that cannot be read are put aside in files of their own,
+    and manifest.json has counts and failures. Run the same command again to go on after an
+    interruption.
     """
     hush(asking.quiet)
     if workers.executor is not None:
