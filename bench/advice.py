@@ -76,12 +76,13 @@ def score(splits: Splits, features: Any) -> float:
 def candidates(splits: Splits) -> dict[str, Any]:
     """Return the features of the presets that fit the data, and None for the default ones."""
     documents = splits[0][0]
-    tagged = all("pos" in one.columns for one in documents)
+    pos = next((name for name in ("pos", "column1") if name in documents[0].columns), None)
     single = sum(len(token) == 1 for one in documents for token in one.tokens)
     characters = single > 0.8 * sum(map(len, documents))
-    fits = {"words": characters, "chunking": tagged}
+    fits = {"words": characters, "chunking": pos is not None}
     names = [one for one in PRESETS if fits.get(one, not characters or one == "generic")]
-    return {"default": None} | {name: preset(name, segments=True) for name in names}
+    found = {"default": None} | {name: preset(name, segments=True) for name in names}
+    return found | ({} if pos is None else {"chunking": preset("chunking", segments=True, pos=pos)})
 
 
 def measure(name: str, splits: Splits, path: Path) -> None:

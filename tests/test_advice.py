@@ -8,7 +8,7 @@ from cli_data import good
 import caesura
 from caesura import corpora
 from caesura.cli.advice import Advice, advise
-from caesura.demo import addresses
+from caesura.demo import addresses, chunks
 
 
 def test_the_better_preset_is_named(tmp_path: Path) -> None:
@@ -39,3 +39,17 @@ def test_presets_that_are_equal_and_samples() -> None:
     assert advise([caesura.Document(("", ""), attributes=[["a"], ["b"]])]) is None
     characters = [caesura.Document(tuple("其中外企6个"), segments=()) for _ in range(50)]
     assert advise(characters) == Advice("words", 0, {})
+
+
+def test_a_column_of_parts_of_speech_without_a_name_is_found(tmp_path: Path) -> None:
+    train = tmp_path / "train.conll"
+    corpora.write(train, chunks(120), comments=False)
+    assert "_" not in (columns := train.read_text().split("\n")[0].split())
+    assert len(columns) == 3
+    out = " ".join(good("train", train, "-o", tmp_path / "m", "--max-iterations", 2).out.split())
+    assert "the preset chunking was better (F1 0." in out
+    assert "with --columns token,pos,tag" in out
+    named = good("train", train, "-o", tmp_path / "m", "--columns", "token,pos,tag").out
+    assert "features: the preset chunking, by default" in named
+    other = Advice("generic", 50, {"generic": 0.7, "chunking": 0.9}, "xpos", ("lemma", "xpos"))
+    assert "with the column xpos as the part of speech: call it pos" in str(other)
