@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,7 +15,8 @@ from caesura.features.presets import OF_TOKENS, Features
 __all__ = ["Advice", "advice_for", "advise"]
 
 LEAST = 40  # sequences, of which less is said than chance does
-MOST = 5000  # tokens of the sample
+MOST = 5000  # tokens of the sample,
+FEW = 300  # unless it has fewer segments: then up to three times as many
 ITERATIONS = 30
 GAIN = 0.005  # of F1, below which presets count as equal
 KINDS = 100  # different values that a column of parts of speech may have
@@ -27,15 +29,16 @@ class Advice(NamedTuple):
     chosen: str
     sequences: int  # of the sample; 0: nothing was tried
     scores: dict[str, float]
+    clear: frozenset[str] = frozenset()  # those whose gain is more than chance may give
     column: str | None = None  # was tried as the part of speech
     columns: tuple[str, ...] = ()  # all of the data, by their names
 
     @property
     def better(self) -> str | None:
-        """The best preset, if it is clearly better than the one that was chosen."""
-        best = max(self.scores, key=self.scores.__getitem__, default=self.chosen)
-        gain = self.scores.get(best, 0.0) - self.scores.get(self.chosen, 0.0)
-        return best if gain > GAIN else None
+        """The best preset of those that are clearly better than the one that was chosen."""
+        least = self.scores.get(self.chosen, 0.0) + GAIN
+        better = [one for one in self.clear if self.scores[one] > least]
+        return max(better, key=self.scores.__getitem__, default=None)
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as plain data."""
@@ -105,8 +108,10 @@ def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
     column = _column_of_kinds(sample)
     if column is not None:
         tried[CHUNKING] = preset(CHUNKING, pos=column)
-    scores = {one: _score(sample, features, outside) for one, features in tried.items()}
-    return Advice(name, len(sample), scores, column, tuple(sample[0].columns))
+    found = {one: _trial(sample, features, outside) for one, features in tried.items()}
+    scores = {one: trial.f1 for one, trial in found.items()}
+    clear = frozenset(one for one, trial in found.items() if _clear(trial, found[name]))
+    return Advice(name, len(sample), scores, clear, column, tuple(sample[0].columns))
 
 
 def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Advice | None:
@@ -141,7 +146,9 @@ def _column_of_kinds(sample: Sequence[Document]) -> str | None:
 def _sample(documents: Sequence[Document]) -> list[Document]:
     """Return documents from all over the data, and no more tokens than can be tried quickly."""
     tokens = sum(len(document) for document in documents)
-    step = max(1, min(-(-tokens // MOST), len(documents) // LEAST))
+    segments = sum(len(document.segments or ()) for document in documents)
+    most = MOST * min(3.0, max(1.0, FEW * tokens / (MOST * max(segments, 1))))
+    step = max(1, min(math.ceil(tokens / most), len(documents) // LEAST))
     return list(documents[::step])
 
 
@@ -150,15 +157,36 @@ def _halves(sample: list[Document]) -> Iterator[tuple[list[Document], list[Docum
     yield sample[1::2], sample[::2]
 
 
-def _score(sample: list[Document], features: Features, outside: str) -> float:
-    """Return the F1 of chains with some features."""
+class _Trial(NamedTuple):
+    """The F1 of chains with some features, and the segments that they find."""
+
+    f1: float
+    right: set[tuple[int, Any]]  # the identity of a sequence, and a segment
+
+
+def _clear(one: _Trial, other: _Trial) -> bool:
+    """Say whether one finds more segments than the other, by over two standard errors.
+
+    Where both find a segment, or neither does, it says nothing; each of the others is as likely to
+    be found by the one or by the other if they are equal.
+    """
+    gained, lost = len(one.right - other.right), len(other.right - one.right)
+    return gained - lost > 2 * math.sqrt(gained + lost)
+
+
+def _trial(sample: list[Document], features: Features, outside: str) -> _Trial:
+    """Let chains with some features learn and answer."""
     from caesura.models import ChainCRF
 
-    counts = []
+    counts, right = [], set()
     for train, test in _halves(sample):
         if not any(document.segments for document in train):
             continue
         model = ChainCRF(features, max_iterations=ITERATIONS, outside=outside, n_threads=None)
         gold = [document.segments or () for document in test]
-        counts.append(segment_counts(gold, model.fit(train).predict(test), outside))
-    return Score(*map(sum, zip(*counts, strict=True))).f1 if counts else 0.0
+        found = model.fit(train).predict(test)
+        counts.append(segment_counts(gold, found, outside))
+        for i, (true, said) in enumerate(zip(gold, found, strict=True)):
+            right.update((id(test[i]), segment) for segment in {*true} & {*said})
+    f1 = Score(*map(sum, zip(*counts, strict=True))).f1 if counts else 0.0
+    return _Trial(f1, right)

@@ -30,7 +30,7 @@ from caesura.cli.writing import write
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered
 from caesura.documents import Document
-from caesura.errors import CaesuraError, Impossible, InvalidInput, counted
+from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
@@ -328,6 +328,13 @@ class _Run:
         try:
             with naming(self.name, first=self.sequences):
                 return self._asked(documents, rules)
+        except MemoryError:
+            longest = max(range(len(documents)), key=lambda i: len(documents[i]))
+            place = f"{self.name}, sequence {self.sequences + longest + 1}"
+            raise TooLarge(
+                f"{place}: there is not enough memory for its {len(documents[longest]):,} tokens "
+                "and the other sequences of the batch; split it, or take a smaller --batch"
+            ) from None
         except CaesuraError as error:
             if self.asking.constraints is None:
                 raise
