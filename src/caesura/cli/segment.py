@@ -30,7 +30,7 @@ from caesura.cli.writing import write
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered
 from caesura.documents import Document
-from caesura.errors import CaesuraError, Impossible, InvalidInput, counted
+from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
@@ -161,6 +161,8 @@ def segment(
         return
     check_alone(workers)
     form, review = _checked(asking, output, json)
+    if form == "html" and asking.n_best is None:
+        asking = asking._replace(probabilities=True)  # a page marks what is doubtful
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
@@ -329,6 +331,13 @@ class _Run:
         try:
             with naming(self.name, first=self.sequences):
                 return self._asked(documents, rules)
+        except MemoryError:
+            longest = max(range(len(documents)), key=lambda i: len(documents[i]))
+            place = f"{self.name}, sequence {self.sequences + longest + 1}"
+            raise TooLarge(
+                f"{place}: there is not enough memory for its {len(documents[longest]):,} tokens "
+                "and the other sequences of the batch; split it, or take a smaller --batch"
+            ) from None
         except CaesuraError as error:
             if self.asking.constraints is None:
                 raise

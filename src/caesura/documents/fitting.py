@@ -10,7 +10,7 @@ from caesura.documents.spans import Alignment, Span, checked_spans, is_cut, labe
 from caesura.documents.tokenisers import Tokeniser
 from caesura.errors import InvalidInput
 
-__all__ = ["AUTO", "LEVELS", "Fitting", "recut"]
+__all__ = ["AUTO", "LEVELS", "Fitting", "level_of", "recut"]
 
 AUTO = "auto"  # in place of a tokeniser: one of LEVELS
 LEVELS = ("words", "parts", "characters")  # the boundaries of each are boundaries of the next
@@ -55,7 +55,7 @@ class Fitting:
 
         Its level is noted if it is the finest so far.
         """
-        at = _level_of(document)
+        at = level_of(document)
         for level in range(0 if at is None else at + 1, 0 if at is None else len(LEVELS)):
             finer = _cut(document, Tokeniser(LEVELS[level]))
             if is_cut(finer, span):
@@ -85,7 +85,7 @@ def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) ->
     >>> recut(whole, "characters").segments
     (Segment(start=3, end=7, label='town'),)
     """
-    at, cutter = _level_of(document), Tokeniser.of(tokeniser)
+    at, cutter = level_of(document), Tokeniser.of(tokeniser)
     if at is None or LEVELS[at] == cutter.name:
         return document
     cut = _cut(document, cutter)
@@ -96,8 +96,14 @@ def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) ->
     return labelled(cut, spans, Alignment())
 
 
-def _level_of(document: Document) -> int | None:
-    """Return the coarsest level that makes the tokens of a document, if one may cut it again."""
+def level_of(document: Document) -> int | None:
+    """Return the coarsest level that makes the tokens of a document, if one may cut it again.
+
+    Examples
+    --------
+    >>> level_of(Document.from_text("5 km")), level_of(Document(("5", "km")))
+    (0, None)
+    """
     if document.text is None or document.columns or document.attributes is not None:
         return None
     if document.dense is not None:

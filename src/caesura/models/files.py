@@ -32,7 +32,7 @@ from caesura.models.questions import Answers
 from caesura.models.rules import OF_LABELS, Rules, model_rules
 from caesura.models.segment_coding import LONGEST
 from caesura.models.semi import SemiCRF
-from caesura.ready import resolve
+from caesura.ready import existing
 from caesura.segments import TAG_SCHEMES
 
 __all__ = ["load", "pickled", "save", "save_pruned", "unpickle"]
@@ -163,7 +163,7 @@ def load(path: str | os.PathLike[str], trust: bool = False) -> Any:
     if not isinstance(trust, bool):
         remedy = "pass True only for files from a source that you trust"
         raise InvalidInput(message("trust", trust, "True or False", remedy))
-    header, arrays = persistence.read(resolve(path), "model")
+    header, arrays = persistence.read(existing(path), "model")
     try:
         if not trust:
             _check_tokeniser(header["options"]["tokeniser"])
