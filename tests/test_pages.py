@@ -190,11 +190,7 @@ def label_with_keys(page: Any, keys: dict[str, str]) -> None:
     gold = GOLD[at(page)]
     for start, end, label in gold.segments or ():
         press(page, "Home", *["ArrowRight"] * start)
-        if end - start > 1:
-            press(page, *["Shift+ArrowRight"] * (end - start - 1))
-        elif start > 0:  # select one word: without a selection the whole segment gets the label
-            press(page, "Shift+ArrowLeft", "Shift+ArrowRight")
-        press(page, keys[label])
+        press(page, *["Shift+ArrowRight"] * (end - start - 1), keys[label])
     press(page, "Enter")
 
 
@@ -300,8 +296,71 @@ def test_a_correction_decodes_the_rest_again(
         )
         watched.close()
         server.kill(signal.SIGTERM)
-    [line] = (tmp_path / "labels.partial.jsonl").read_text().splitlines()
+    [line] = (tmp_path / "labels.jsonl").read_text().splitlines()
     assert json.loads(line)["known"]["segments"] == [list(first)]
+
+
+def framed(page: Any) -> list[str]:
+    """Return the words that are framed."""
+    found: list[str] = page.eval_on_selector_all(
+        "#text .tok.at, #text .seg.at .tok", "all => all.map(x => x.textContent)"
+    )
+    return found
+
+
+def test_keys_are_about_what_is_framed(browser: Any, models: Path, tmp_path: Path) -> None:
+    path = models / "citations.model"
+    command = ("label", texts_in(tmp_path), "-o", tmp_path / "labels.jsonl", "--model", path)
+    with running(tmp_path, *command) as server:
+        watched = Watched(browser, server.url)
+        page = watched.page
+        page.wait_for_selector("#text .seg")
+        tokens = page.eval_on_selector_all("#text .tok", "all => all.map(x => x.textContent)")
+        shown = list(corpora.read(texts_in(tmp_path)))[at(page)]
+        first, second, *_ = caesura.load(path).predict([shown])[0]
+        name, key = next((n, k) for n, k in _keys(page) if n not in (first.label, second.label))
+        assert framed(page) == tokens[first.start : first.end]
+        press(page, "ArrowDown")
+        assert framed(page) == tokens[second.start : second.end]
+        press(page, key)  # the segment gets another label, and stays framed
+        assert page.inner_text("#text .seg.at .tag").startswith(name)
+        assert framed(page) == tokens[second.start : second.end]
+        press(page, "Control+z", "Home", "ArrowRight")
+        assert framed(page) == tokens[1:2]
+        press(page, key)  # the word alone
+        assert page.inner_text("#text .seg.at .tag").startswith(name)
+        assert framed(page) == tokens[1:2]
+        press(page, "Control+z")
+        word = page.locator(f".tok[data-t='{second.start}']")
+        word.click()
+        assert framed(page) == tokens[second.start : second.end]
+        word.click()
+        assert framed(page) == tokens[second.start : second.start + 1]
+        press(page, "Delete")
+        assert page.eval_on_selector_all("#text .out", "all => all.map(x => x.textContent)") == [
+            tokens[second.start]
+        ]
+        watched.close()
+
+
+def test_a_new_model_does_not_change_what_is_shown(browser: Any, tmp_path: Path) -> None:
+    names = sorted({s.label for d in GOLD for s in d.segments or ()})
+    command = ("label", texts_in(tmp_path), "-o", tmp_path / "labels.jsonl", "--labels")
+    with running(tmp_path, *command, ",".join(names), "--every", "2") as server:
+        watched = Watched(browser, server.url)
+        page = watched.page
+        page.wait_for_selector("#text .tok")
+        for _ in range(2):
+            label_with_keys(page, dict(_keys(page)))
+        page.wait_for_selector("#text .seg .chance")  # the first model suggests at once
+        before = page.inner_text("#text")
+        page.click("#train")
+        page.wait_for_function(
+            "() => document.getElementById('model').textContent.startsWith('Trained')"
+        )
+        page.wait_for_timeout(1200)  # the page asks every second
+        assert page.inner_text("#text") == before
+        watched.close()
 
 
 def test_mouse_and_touch(browser: Any, tmp_path: Path) -> None:

@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from caesura.errors import MissingPackage
 from caesura.server.limits import Limits
-from caesura.server.project import read_labels
 from caesura.server.registry import Models, model_names
 
 if TYPE_CHECKING:
     from caesura.server.app import application
 
-__all__ = ["Limits", "Models", "application", "model_names", "read_labels"]
+__all__ = ["Limits", "Models", "application", "model_names"]
 
 _LATER = {"application": "app"}
 
