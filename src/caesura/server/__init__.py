@@ -2,7 +2,8 @@
 
 ::
 
-    limits -> work, registry -> answers, bodies -> metrics, guard -> requests, openapi -> api -> app
+    limits -> work -> registry -> answers, bodies -> metrics, guard -> requests, openapi
+    -> api -> app
     journal, edits -> project, suggestions -> teaching -> label_api
 
 ``caesura serve`` and ``caesura label`` run them; see the pages "A server" and "Labelling" of the
