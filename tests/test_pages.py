@@ -128,6 +128,13 @@ def test_the_playground(browser: Any, playground: Server, models: Path, scheme: 
     page.wait_for_selector("#rules", state="hidden")
     page.select_option("#other", NAME)
     page.wait_for_selector("#second .seg")
+    colours: dict[str, set[str]] = {}
+    for label, hue in page.eval_on_selector_all(
+        "#answer .seg, #second .seg",
+        "all => all.map(x => [x.querySelector('.tag').firstChild.data, x.style.cssText])",
+    ):
+        colours.setdefault(label, set()).add(hue)
+    assert all(len(some) == 1 for some in colours.values())  # a label looks the same in both
     page.fill("#input", f"{EVIL} {text} <script>window.hit=1</script> \U0001f600")
     page.wait_for_function("() => document.querySelector('#second').textContent.includes('<img')")
     assert page.evaluate("window.hit") is None
@@ -225,6 +232,12 @@ def test_labelling_from_nothing_by_keyboard(browser: Any, tmp_path: Path) -> Non
         page.wait_for_selector("#text .tok")
         assert at(page) == now
         assert page.locator("#taken").is_hidden()
+        page.wait_for_function(
+            """() => { const row = document.querySelector('#list [aria-current="true"]');
+            const [a, b] = [row, document.getElementById('list')].map(
+              (one) => one?.getBoundingClientRect());
+            return a && b.top <= a.top && a.bottom <= b.bottom; }"""
+        )  # the list shows where the text is
         server.kill(signal.SIGKILL)
         watched.context.close()
     with running(tmp_path, *command) as server:

@@ -79,6 +79,7 @@ function receive(view) {
     Object.assign(state, { cursor: 0, whole: true });
     sessionStorage.setItem("at", view.text);
     for (const button of $("list").querySelectorAll("button")) button.setAttribute("aria-current", String(Number(button.dataset.text) === view.text));
+    reveal();
   }
   state.cursor = Math.max(0, Math.min(state.cursor, count() - 1));
   state.anchor = null;
@@ -277,7 +278,15 @@ async function list() {
     $("list-count").textContent = all ? `${state.list + 1}–${state.list + rows.length} of ${all.toLocaleString("en")}` : "none";
     $("list-back").disabled = !state.list;
     $("list-on").disabled = state.list + 50 >= all;
+    reveal();
   } catch (error) { fail(error); }
+}
+
+// Scroll the list, and nothing else, to the text that is shown.
+function reveal() {
+  const current = $("list").querySelector('[aria-current="true"]'), box = $("list").getBoundingClientRect();
+  const row = current?.getBoundingClientRect();
+  if (row && (row.top < box.top || row.bottom > box.bottom)) $("list").scrollTop += row.top - box.top - box.height / 3;
 }
 
 async function refresh() {
