@@ -44,6 +44,8 @@ for kind in (caesura.SemiCRF, caesura.ChainCRF):
 bags = [[["w=a", "é"], {"w": "b", "n": 2.5}], [["w=b"], ["w=a"]]]
 chain = caesura.ChainCRF(c2=0.01).fit(bags, [["x", "y"], ["y", "x"]])
 assert chain.predict_tags(bags, scheme=None) == [["x", "y"], ["y", "x"]]
+[reference] = caesura.load("citations").extract(["Codd, E. F. (1970). A relational model of data."])
+assert reference.first("date").text == "(1970).", reference
 print("caesura", caesura.__version__, "works with Python", sys.version.split()[0])
 """
 
@@ -61,11 +63,12 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def interpreter(name: str) -> str:
-    """Return the path of an interpreter, from wherever it is run; a link stays a link."""
+    """Return the path of an interpreter, which may be a shim that needs this environment."""
     found = shutil.which(name)
     if found is None:
         raise SystemExit(f"{name}: no such Python")
-    return os.path.abspath(found)
+    ask = [found, "-c", "import sys; print(sys.executable)"]
+    return subprocess.run(ask, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def built(python: str, folder: Path) -> Path:

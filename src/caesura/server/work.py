@@ -41,7 +41,7 @@ class Pace:
     def timed(self, function: Callable[[], T], size: int) -> T:
         """Return what a function returns, and remember how long it took.
 
-        Slow work counts at once, and is forgotten slowly.
+        Slow work counts at once, and is forgotten after some quick work.
         """
         began = time.perf_counter()
         try:
@@ -49,7 +49,7 @@ class Pace:
         finally:
             each = (time.perf_counter() - began) / max(size, 1)
             before = 0.0 if self._each == math.inf else self._each
-            self._each = max(each, 0.9 * before + 0.1 * each)
+            self._each = max(each, 0.7 * before + 0.3 * each)
 
 
 class Work:
