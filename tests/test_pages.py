@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_data import good
 from server_cases import Server, chain, running, semi
 
 import caesura
@@ -253,10 +254,19 @@ def test_labelling_from_nothing_by_keyboard(browser: Any, tmp_path: Path) -> Non
         watched.page.wait_for_function(
             "() => document.getElementById('progress').textContent === '10 of 30'"
         )
+        watched.page.click("text=Next")  # of another text, only one segment is known
+        watched.page.wait_for_selector("#text .seg:not(.fixed)")
+        press(watched.page, "ArrowUp", "ArrowUp", "ArrowDown", "Space", "Shift+Enter")
+        watched.page.wait_for_function(
+            "() => document.getElementById('progress').textContent === '11 of 30'"
+        )
         watched.close()
         assert server.kill(signal.SIGTERM) == 143
     found = labels_of(tmp_path / "labels.jsonl")
-    assert len(found) == 10
+    assert len(found) == 11
+    options = ("--max-iterations", "5", "--json")
+    ran = good("train", tmp_path / "labels.jsonl", "-o", tmp_path / "my.model", *options)
+    assert ran.json["data"]["train"]["partial"] == 1
     for i in seen:
         assert found[" ".join(str(GOLD[i].text).split())] == list(GOLD[i].segments or ()), i
     assert caesura.load(tmp_path / "labels.model").labels_
@@ -374,6 +384,24 @@ def test_a_new_model_does_not_change_what_is_shown(browser: Any, tmp_path: Path)
         page.wait_for_timeout(1200)  # the page asks every second
         assert page.inner_text("#text") == before
         watched.close()
+
+
+def test_labels_to_review(browser: Any, tmp_path: Path) -> None:
+    corpora.write(tmp_path / "found.jsonl", GOLD[:3])
+    command = ("label", tmp_path / "found.jsonl", "-o", tmp_path / "labels.jsonl", "--review")
+    with running(tmp_path, *command) as server:
+        watched = Watched(browser, server.url)
+        page = watched.page
+        page.wait_for_selector("#text .seg")
+        assert page.inner_text("#progress") == "0 of 3"
+        assert page.locator("#text .seg").count() == len(GOLD[at(page)].segments or ())
+        first = at(page)
+        press(page, "Enter")
+        page.wait_for_function("() => document.getElementById('progress').textContent === '1 of 3'")
+        watched.close()
+        server.kill(signal.SIGTERM)
+    found = labels_of(tmp_path / "labels.jsonl")
+    assert found == {str(GOLD[first].text): list(GOLD[first].segments or ())}
 
 
 def test_mouse_and_touch(browser: Any, tmp_path: Path) -> None:

@@ -468,6 +468,29 @@ def test_a_head_without_end(answered: bool, tmp_path: Path, model_file: Path) ->
         assert httpx.get(f"{server.url}/health").status_code == 200
 
 
+@pytest.mark.parametrize("size", [1, 7, 10**6])
+def test_heads_in_pieces_and_offers_of_http_2(size: int, tmp_path: Path, model_file: Path) -> None:
+    """The body of a request counts that offers to go on with HTTP/2, as Java's client does."""
+    body = json.dumps({"text": TEXTS[0]}).encode()
+    head = (
+        "POST /segment HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade, HTTP2-Settings\r\n"
+        "UPGRADE: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    ).encode()
+    with running(tmp_path, "serve", model_file, "--quiet") as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        with socket.create_connection((host, int(port)), timeout=20) as client:
+            for _ in range(2):  # on the same connection
+                whole = head + body
+                for first in range(0, len(whole), size):
+                    client.sendall(whole[first : first + size])
+                answer = client.recv(65536)
+                while not answer.endswith(b"]}]}") and (more := client.recv(65536)):
+                    answer += more
+                assert answer.startswith(b"HTTP/1.1 200 ")
+                assert b'"segments":[{' in answer
+
+
 def test_small_answers_are_sent_at_once() -> None:
     """asyncio sets TCP_NODELAY only where the protocol is given; else answers wait 40 ms."""
     with listening("127.0.0.1", 0) as made:
@@ -529,3 +552,7 @@ def test_wrong_commands(tmp_path: Path, model_file: Path, monkeypatch: pytest.Mo
     assert "got a short token" in bad("serve", model_file, "--token-file", short)
     assert "no such file" in bad("serve", tmp_path / "no.model")
     assert "two models named" in bad("serve", f"a={model_file}", f"a={model_file}")
+    with listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        error = bad("serve", model_file, "--port", port)
+        assert f"--port: got 127.0.0.1:{port}, which cannot be listened on" in error

@@ -14,7 +14,14 @@ from caesura.cli.model_files import Trust, load_model
 from caesura.cli.output import check_apart, check_output, note, warn
 from caesura.cli.progress import listed
 from caesura.cli.reading import Reading, read, report_notes, tokeniser_of
-from caesura.cli.serving import Address, announce, check_installed, hosts_of, tokens_of
+from caesura.cli.serving import (
+    Address,
+    announce,
+    check_installed,
+    hosts_of,
+    listening_at,
+    tokens_of,
+)
 from caesura.cli.training import TABLES, columns_of
 from caesura.documents import Document
 from caesura.errors import InvalidInput, counted
@@ -123,7 +130,7 @@ def label(
     check_installed("caesura label")
     from caesura.server.label_api import label_application
     from caesura.server.project import Project
-    from caesura.server.running import listening, run
+    from caesura.server.running import run
     from caesura.server.teaching import Teacher
 
     if output.suffix != ".jsonl":
@@ -145,7 +152,7 @@ def label(
     teacher = Teacher(project, loaded, every)
     app = label_application(project, teacher, tokens=tokens, hosts=hosts_of(address, tokens))
     try:
-        with listening(address.host, address.port) as made:
+        with listening_at(address) as made:
             announce(address, made.getsockname()[1], f"{counted(len(documents), 'text')} to label")
             teacher.start()
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -29,6 +30,8 @@ __all__ = ["listening", "run"]
 
 HEADERS = 10.0  # seconds in which the headers of a request must have come
 HEAD = 64 * 1024  # bytes that they may have
+# Some clients offer HTTP/2 with this header; a parser that believes it drops the body.
+UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 KEEP_ALIVE = 30  # seconds between two requests of a connection
 CONNECTIONS = 1000
 TOO_LARGE = (
@@ -44,19 +47,30 @@ class Impatient(Protocol):
     def connection_made(self, transport: Any) -> None:
         """Begin to wait for the headers."""
         super().connection_made(transport)
-        self._head = 0
+        self._head, self._rest = b"", 0
         self._patience = self.loop.call_later(HEADERS, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes before the head of a request is complete, or after its answer."""
-        self._head = self._head + len(data) if self._idle() else 0
-        answered = self._idle() and self.cycle is not None and self.cycle.more_body
-        if self._head > HEAD and (answered or b"\r\n\r\n" not in data):
-            if not answered:
-                self.transport.write(TOO_LARGE)
-            self.transport.close()
-        elif not self.transport.is_closing():
+        """Pass on whole heads of requests, and their bodies."""
+        if self.transport.is_closing():
+            return
+        if not self._idle():
             super().data_received(data)
+        elif self.cycle is not None and self.cycle.more_body:  # of a body that was refused
+            self._rest += len(data)
+            if self._rest > HEAD:
+                self.transport.close()
+            else:
+                super().data_received(data)
+        else:
+            self._head += data
+            head, end, body = self._head.partition(b"\r\n\r\n")
+            if end:
+                self._head = b""
+                super().data_received(UPGRADE.sub(b"\r\nx-upgrade:", head) + end + body)
+            elif len(head) > HEAD:
+                self.transport.write(TOO_LARGE)
+                self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -66,7 +80,7 @@ class Impatient(Protocol):
     def on_response_complete(self) -> None:
         """Begin to wait for the next request; its headers may begin within the keep-alive time."""
         super().on_response_complete()
-        self._head = 0
+        self._rest = 0
         self._patience.cancel()
         patience = self.timeout_keep_alive + HEADERS
         self._patience = self.loop.call_later(patience, self._give_up)
