@@ -106,6 +106,15 @@ def test_what_cannot_use_partial_labels_names_them(tmp_path: Path) -> None:
     assert "no segments at all" in bad("train", path, "-o", tmp_path / "d.model")
 
 
+def test_conversion_keeps_partial_labels_where_it_can(tmp_path: Path) -> None:
+    documents = [addresses(1, 1)[0], Document(*_bare(addresses(1, 2)[0]), known=KNOWN)]
+    corpora.write(tmp_path / "a.jsonl", documents)
+    good("convert", tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert [one.known for one in corpora.read(tmp_path / "b.jsonl")] == [None, KNOWN]
+    ran = good("convert", tmp_path / "a.jsonl", tmp_path / "b.csv")
+    assert "csv has no place for partial labels: 1 sequence without any" in ran.err
+
+
 def test_the_page_goes_on_from_what_it_has_written(tmp_path: Path) -> None:
     texts = [Document(*_bare(d)) for d in addresses(6, 1)]
     project = Project(texts, tmp_path / "a.jsonl", LABELS)
