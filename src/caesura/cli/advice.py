@@ -125,7 +125,8 @@ def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Adv
     named = any(name in choices for name in ("features", "gazetteer"))
     if named or choices.get("stream") or choices.get("model") == "neural":
         return None
-    return advise(list(documents), str(choices.get("outside", "O")))
+    whole = [document for document in documents if document.known is None]
+    return advise(whole, str(choices.get("outside", "O")))
 
 
 def _of_characters(documents: Sequence[Document]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from caesura.documents.document import Document, trusted_document
@@ -89,11 +90,31 @@ def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) ->
     if at is None or LEVELS[at] == cutter.name:
         return document
     cut = _cut(document, cutter)
+    offsets = document.offsets or ()
+    if document.known is not None:
+        return replace(cut, known=document.known.moved(_places(document, cut)))
     if document.segments is None:
         return cut
-    offsets = document.offsets or ()
     spans = [Span(offsets[s.start][0], offsets[s.end - 1][1], s.label) for s in document.segments]
     return labelled(cut, spans, Alignment())
+
+
+def _places(document: Document, cut: Document) -> Callable[[int], int]:
+    """Return what says where the tokens of a document begin among those of a finer cut."""
+    starts = [start for start, _ in document.offsets or ()]
+    index = {start: t for t, (start, _) in enumerate(cut.offsets or ())}
+
+    def place(t: int) -> int:
+        if t == len(starts):
+            return len(cut)
+        if starts[t] not in index:
+            raise InvalidInput(
+                f"known: got a boundary before {document.tokens[t]!r}, which the tokeniser does "
+                "not cut; label with the same tokeniser"
+            )
+        return index[starts[t]]
+
+    return place
 
 
 def level_of(document: Document) -> int | None:
