@@ -5,14 +5,13 @@ import itertools
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import duckdb
 import pytest
-from cli_data import commands, good
+from cli_data import good
 
 import caesura
 from caesura import InvalidInput
@@ -147,20 +146,6 @@ def test_the_files_are_what_was_learnt_and_tested(printed: str, folder: Path) ->
         assert (
             caesura.evaluate([d.segments or () for d in some], model.predict(some)).micro.f1 > 0.3
         )
-
-
-def test_commands_in_the_readme_run(
-    printed: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With the files of a smaller demonstration."""
-    shutil.copytree(folder, tmp_path / "caesura-demo")
-    monkeypatch.chdir(tmp_path)
-    Path("new.txt").write_text("Lovelace, A. Notes on the Analytical Engine (1843).\n")
-    page = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    found = [one for one in commands(page) if one[0] != "demo"]
-    assert {one[0] for one in found} == {"train", "evaluate", "segment", "explain", "load"}
-    for arguments in found:
-        good(*arguments)
 
 
 def test_json_is_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
