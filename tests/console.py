@@ -1,6 +1,7 @@
 """Console blocks of the documentation: run in a folder, and compared with what they print."""
 
 import doctest
+import glob
 import os
 import re
 import shlex
@@ -15,7 +16,6 @@ from caesura.cli import app
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 TIMES = re.compile(r"\b\d+(\.\d+)? (s|ms)\b")
-PROGRESS = re.compile(r"^iteration \d+ .*\n", re.MULTILINE)  # appears after two seconds
 INSTALLS = ("pip ", "make ")
 
 
@@ -48,7 +48,7 @@ def check(command: Command) -> None:
     if words[0] == "cat" and len(words) == 2 and not Path(words[1]).exists():
         Path(words[1]).write_text(command.shown, encoding="utf-8")
         return
-    printed = PROGRESS.sub("", _printed(command.line, words))
+    printed = _printed(command.line, words)
     if command.shown:
         want, got = (TIMES.sub("N s", text) for text in (command.shown, printed))
         same = doctest.OutputChecker().check_output(want, got, FLAGS)
@@ -58,7 +58,8 @@ def check(command: Command) -> None:
 def _printed(line: str, words: list[str]) -> str:
     """Return what a command prints on both streams; `caesura` runs in this process if it can."""
     if words[0] == "caesura" and not {"|", ">", "<"} & set(words):
-        done = CliRunner().invoke(app, words[1:])
+        given = words[1:] if "'" in line else [one for word in words[1:] for one in _expanded(word)]
+        done = CliRunner().invoke(app, given)
         assert done.exit_code == 0, f"$ {line}\n{done.output}"
         return done.output
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -72,3 +73,8 @@ def _printed(line: str, words: list[str]) -> str:
     )
     assert shell.returncode == 0, f"$ {line}\n{shell.stdout}"
     return shell.stdout
+
+
+def _expanded(word: str) -> list[str]:
+    """Return the files that a pattern matches, as the shell does."""
+    return sorted(glob.glob(word)) or [word]
