@@ -306,8 +306,9 @@ def _report(done: Loaded, json: bool) -> None:
     """Say what was done."""
     from caesura.records.sql import quoted
 
-    for old, new in done.renamed.items():
-        note(f"{old!r} is stored in the column {new!r}, as its own name is taken")
+    for what, names in (("label", done.renamed), ("input column", done.renamed_columns)):
+        for old, new in names.items():
+            note(f"the {what} {old!r} is stored in the column {new!r}, as its name is taken")
     if done.flagged:
         note(f"--threshold: the review flags of {done.flagged:,} stored rows have changed with it")
     if done.skipped:
