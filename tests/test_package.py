@@ -3,6 +3,7 @@
 import ast
 import doctest
 import importlib
+import importlib.util
 import inspect
 import json
 import math
@@ -337,3 +338,15 @@ def test_figures_of_the_readme_stand_in_the_benchmarks() -> None:
         assert set(figures) <= there, f"{text}: {set(figures) - there}"
     peers = next(line for line in readme.splitlines() if line.startswith("| Measured beside it"))
     assert len(re.findall(r"docs/benchmarks\.md#", peers)) == 4
+
+
+def test_a_wheel_may_hold_every_file_of_the_package() -> None:
+    """`make wheel` refuses files that it does not know, and must know all of the package."""
+    found = importlib.util.spec_from_file_location("wheel", ROOT / "tools" / "wheel.py")
+    assert found is not None
+    assert found.loader is not None
+    wheel = importlib.util.module_from_spec(found)
+    found.loader.exec_module(wheel)
+    names = wheel.sources()
+    assert {"caesura/server/page/label.js", "caesura/ready/citations.model"} <= names
+    assert [name for name in sorted(names) if not wheel.ALLOWED.fullmatch(name)] == []

@@ -67,6 +67,7 @@ def test_strange_names(
     [long] = [column for column in row if column.startswith("nnn") and row[column] == "w5"]
     assert len(long) == 63
     assert done.renamed["town"] == "town_2"
+    assert done.renamed_columns == {"Source": "Source_input", STRANGE: f"{STRANGE}_input"}
 
 
 def test_names_are_unique_however_they_clash() -> None:

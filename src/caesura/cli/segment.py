@@ -30,7 +30,7 @@ from caesura.cli.writing import write
 from caesura.corpora.files import Together
 from caesura.corpora.metering import metered
 from caesura.documents import Document
-from caesura.errors import CaesuraError, Impossible, InvalidInput, counted
+from caesura.errors import CaesuraError, Impossible, InvalidInput, TooLarge, counted
 from caesura.normalisers import normaliser
 from caesura.render import colour_wanted
 from caesura.segments import to_tags
@@ -125,7 +125,7 @@ def segment(
         typer.Argument(
             metavar="INPUT",
             help="Read this file: text with a sequence on each line, or any corpus. With "
-            "--executor, a pattern of files.",
+            "--executor, a pattern of files, or a URL such as s3://bucket/*.txt.",
         ),
     ] = "-",
     output: Annotated[
@@ -133,7 +133,8 @@ def segment(
         typer.Option(
             "--output",
             "-o",
-            help="Write to this file; - is the standard output. With --executor, a folder.",
+            help="Write to this file; - is the standard output. With --executor, a folder or a "
+            "URL such as s3://bucket/out.",
         ),
     ] = "-",
     asking: Asking = Asking(),  # noqa: B008 - a frozen tuple
@@ -147,8 +148,10 @@ def segment(
     places once all are complete. Other columns of the input are carried through unchanged. JSON
     lines, CoNLL and tables are forms that caesura train reads.
 
-    With --executor, many files are segmented at once, each to a file of its own in the output
-    folder. Run the same command again to go on after an interruption.
+    With --executor, many files, or parts of large ones, are segmented at once, each to a file of
+    its own in the output folder. Records that cannot be read are put aside in files of their own,
+    and manifest.json has counts and failures. Run the same command again to go on after an
+    interruption.
     """
     hush(asking.quiet)
     if workers.executor is not None:
@@ -158,6 +161,8 @@ def segment(
         return
     check_alone(workers)
     form, review = _checked(asking, output, json)
+    if form == "html" and asking.n_best is None:
+        asking = asking._replace(probabilities=True)  # a page marks what is doubtful
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
@@ -326,6 +331,13 @@ class _Run:
         try:
             with naming(self.name, first=self.sequences):
                 return self._asked(documents, rules)
+        except MemoryError:
+            longest = max(range(len(documents)), key=lambda i: len(documents[i]))
+            place = f"{self.name}, sequence {self.sequences + longest + 1}"
+            raise TooLarge(
+                f"{place}: there is not enough memory for its {len(documents[longest]):,} tokens "
+                "and the other sequences of the batch; split it, or take a smaller --batch"
+            ) from None
         except CaesuraError as error:
             if self.asking.constraints is None:
                 raise

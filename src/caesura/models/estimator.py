@@ -89,6 +89,7 @@ class Estimator(Parameters):
     _outside: str | None = None  # the label of text outside, when it was fitted
     calibration_: Calibration | None = None  # what `calibrate` has learnt
     margin_: bool = False  # whether the scores are no logarithms of probabilities
+    approximate_: bool = False  # whether `fit_parts` has mixed the weights of parts
     temperature_: float | None = None  # that they have been divided by since
     _cutter: str = "words"  # the tokeniser that fit has chosen, where none is given
     _online: Any = None  # of partial_fit: what the next call goes on from
@@ -235,6 +236,7 @@ class Estimator(Parameters):
                 "_fitted": fitted,
                 "_online": None,
                 "_about": {},
+                "approximate_": False,
                 "calibration_": calibration,
                 "_outside": self.outside,
                 "features_": fitted.encoder.features,

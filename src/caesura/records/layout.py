@@ -84,9 +84,14 @@ class Layout(NamedTuple):
 
     @property
     def renamed(self) -> dict[str, str]:
-        """Columns of the input and labels that are stored under another name."""
+        """Labels that are stored under another name."""
+        names = {label: field.value for label, field in self.fields.items()}
+        return {old: new for old, new in names.items() if old != new}
+
+    @property
+    def renamed_columns(self) -> dict[str, str]:
+        """Columns of the input that are stored under another name."""
         names = {name: column.name for name, column in self.carried.items()}
-        names |= {label: field.value for label, field in self.fields.items()}
         return {old: new for old, new in names.items() if old != new}
 
     @property
@@ -122,7 +127,7 @@ def layout_of(
     >>> layout = layout_of("papers", ["year"], {"price": "number", "Year": "text"})
     >>> [column.name for column in layout.table.columns][4:9]
     ['text', 'year', 'year_probability', 'year_start', 'year_end']
-    >>> layout.renamed
+    >>> layout.renamed_columns
     {'Year': 'Year_input'}
     """
     _check_table(table)

@@ -53,9 +53,10 @@ class Loaded(NamedTuple):
     seconds: float
     skipped: int = 0  # records that could not be read
     stale: int = 0  # rows of earlier states of the input, which it no longer has
-    renamed: dict[str, str] = {}  # labels and columns that are stored under another name  # noqa: RUF012
+    renamed: dict[str, str] = {}  # labels that are stored under another name  # noqa: RUF012
     flagged: int = 0  # stored rows whose review flag has changed with the threshold
     repeated: int = 0  # strings whose record has the id and the text of an earlier one
+    renamed_columns: dict[str, str] = {}  # columns of the input, likewise  # noqa: RUF012
 
 
 def load(
@@ -212,6 +213,7 @@ def load(
         layout.renamed,
         run.flagged,
         run.repeated,
+        layout.renamed_columns,
     )
 
 

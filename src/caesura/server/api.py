@@ -76,7 +76,7 @@ class Api:
     def routes(self) -> list[Route]:
         """Return the routes of the API."""
         asked = [
-            Route(path, answering(self._endpoint(question)), methods=["POST"])
+            Route(path, answering(self._endpoint(path, question)), methods=["POST"])
             for path, question in QUESTIONS.items()
         ]
         return [
@@ -113,7 +113,7 @@ class Api:
             raise Refused(409, f"the models stay as they were: {error}") from None
         return json_response({"reloaded": names})
 
-    def _endpoint(self, question: Asked) -> Any:
+    def _endpoint(self, path: str, question: Asked) -> Any:
         async def endpoint(request: Request) -> Response:
             if request.headers["content-type"].partition(";")[0].strip().lower() == NDJSON:
                 entry = self.models.get(request.query_params.get("model"))
@@ -121,7 +121,11 @@ class Api:
             body = read_json(await body_of(request, self.limits))
             asked = read_question(body, self.limits)
             entry = self.models.get(asked.model)
-            content = await self.work.run(lambda: self._answer(entry, asked, question))
+            content = await self.work.run(
+                lambda: self._answer(entry, asked, question),
+                entry.paces[path],
+                sum(map(len, asked.texts)) + len(asked.texts),
+            )
             self.metrics.texts(entry.name, len(asked.texts))
             return Response(content, media_type="application/json")
 
