@@ -258,15 +258,6 @@ def test_pictures_are_what_the_script_draws(tmp_path: Path) -> None:
     assert {file.name: file.read_text() for file in tmp_path.glob("*.svg")} == committed
 
 
-def test_pages_point_to_files_that_exist() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
-    for page in pages:
-        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
-            if "://" not in link:
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
-
-
 def test_no_module_reads_private_fields_of_the_classes_of_another() -> None:
     """What a module takes from an object without defining it itself is public."""
     of_others = {"_kernels", "_replace", "_asdict", "_fields", "_make", "_field_defaults", "_exit"}
