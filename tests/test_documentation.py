@@ -1,4 +1,4 @@
-"""The pages: links that lead somewhere, one order for tutorials, British spelling, none left out."""
+"""The pages: their links, their order, their spelling, and that none is left out."""
 
 import re
 from pathlib import Path
