@@ -106,7 +106,9 @@ def test_constraints_for_each_sequence(tmp_path: Path, monkeypatch: pytest.Monke
 
 def mentions(page: str) -> Iterator[list[str]]:
     """Return each call of the program in blocks and in code in the text, as words."""
-    blocks = re.findall(r"^(?:\$ |    )?caesura ([a-z].*)$", page.replace("\\\n", " "), re.MULTILINE)
+    blocks = re.findall(
+        r"^(?:\$ |    )?caesura ([a-z].*)$", page.replace("\\\n", " "), re.MULTILINE
+    )
     prose = re.sub(r"^```.*?^```", "", page, flags=re.DOTALL | re.MULTILINE)
     for line in [*blocks, *re.findall(r"`caesura\s+([a-z][^`]*)`", prose)]:
         words = shlex.split(line, comments=True)
@@ -134,6 +136,8 @@ def test_code_is_run(name: str) -> None:
     for language, block in re.findall(
         r"^```(\S*)\n(.*?)^```", PAGES[name], re.DOTALL | re.MULTILINE
     ):
-        assert language in ("", "python", "pycon", "console", "csv", "json", "toml") or "{" in language
+        assert (
+            language in ("", "python", "pycon", "console", "csv", "json", "toml") or "{" in language
+        )
         if language in ("python", "pycon"):
             assert block.startswith(">>> "), block

@@ -259,15 +259,6 @@ def test_pictures_are_what_the_script_draws(tmp_path: Path) -> None:
     assert {file.name: file.read_text() for file in tmp_path.glob("*.svg")} == committed
 
 
-def test_pages_point_to_files_that_exist() -> None:
-    names = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")
-    for page in [*(ROOT / name for name in names), *(ROOT / "docs").rglob("*.md")]:
-        prose = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-        for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose):
-            if "://" not in link:
-                assert (page.parent / link).exists(), f"{page.name}: {link}"
-
-
 def test_pages_name_benchmarks_that_exist() -> None:
     for page in [ROOT / "README.md", ROOT / "bench/README.md", *(ROOT / "docs").rglob("*.md")]:
         for name in re.findall(r"\bbench/(\w+\.py)", page.read_text(encoding="utf-8")):

@@ -26,7 +26,7 @@ ModelFile = Annotated[
     Path,
     typer.Argument(
         metavar="MODEL",
-        help=f"What caesura train wrote, or a model that comes with Caesura: {', '.join(READY)}.",
+        help=f"Use this model file, or a ready-made model: {', '.join(READY)}.",
     ),
 ]
 MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins, at byte 8
