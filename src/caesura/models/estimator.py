@@ -218,7 +218,10 @@ class Estimator(Parameters):
 
     @property
     def weights_(self) -> npt.NDArray[np.float64]:
-        """All weights of the model, of shape (n,); those that are zero are left out."""
+        """The weights of the model, of shape (n,).
+
+        Weights of zero are left out, except after `partial_fit` and with features that look back.
+        """
         return self._known.w.copy()
 
     def _check_outside(self) -> None:
