@@ -71,5 +71,7 @@ def test_what_chance_may_give_is_not_advised() -> None:
 
 def test_samples_are_larger_where_segments_are_rare() -> None:
     rare = [caesura.Document(("a", "b"), segments=()) for _ in range(12_000)]
-    dense = [caesura.Document(("a", "b"), segments=((0, 1, "x"),)) for _ in range(12_000)]
+    dense = [
+        caesura.Document(("a", "b"), segments=(caesura.Segment(0, 1, "x"),)) for _ in range(12_000)
+    ]
     assert (len(_sample(rare)), len(_sample(dense))) == (6000, 2400)

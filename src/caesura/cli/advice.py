@@ -178,7 +178,8 @@ def _trial(sample: list[Document], features: Features, outside: str) -> _Trial:
     """Let chains with some features learn and answer."""
     from caesura.models import ChainCRF
 
-    counts, right = [], set()
+    counts = []
+    right: set[tuple[int, Any]] = set()
     for train, test in _halves(sample):
         if not any(document.segments for document in train):
             continue
