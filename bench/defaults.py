@@ -113,8 +113,8 @@ def measure(
                     continue
                 if time.monotonic() > end:
                     return
-                line = {"task": name, "model": kind, "features": listed, "setting": setting}
-                line |= scores(documents, fresh(kind, features, setting))
+                asked = {"task": name, "model": kind, "features": listed, "setting": setting}
+                line = {**asked, **scores(documents, fresh(kind, features, setting))}
                 with path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")
 
@@ -149,7 +149,7 @@ def called(setting: dict[str, Any]) -> str:
 
 def measured(
     path: Path, grid: list[dict[str, Any]], key: str
-) -> tuple[list[tuple[str, ...]], np.ndarray[Any, np.dtype[np.float64]]]:
+) -> tuple[list[tuple[str, str, str]], Any]:
     """Return the rows for which the whole grid was measured, and one of their figures."""
     lines = known(path)
     groups, figures = [], []

@@ -69,7 +69,22 @@ def test_what_chance_may_give_is_not_advised() -> None:
     assert not _clear(_Trial(0.6, {(i, "x") for i in range(4, 12)}), few)  # 7 gained, 4 lost
 
 
+def test_labels_that_show_the_task_name_its_preset() -> None:
+    tried = {"generic": 0.9, "addresses": 0.902}
+    likely = Advice("generic", 50, tried, likely="addresses")
+    assert likely.better is None
+    assert "look like those of addresses, for which --preset addresses is made" in str(likely)
+    assert str(likely).endswith("its F1 was 0.902 against 0.900")
+    clearly = Advice("generic", 50, tried | {"ner": 0.95}, frozenset({"ner"}), likely="addresses")
+    assert "addresses" not in str(clearly)  # the test outweighs names
+    few = advise(addresses(10))
+    assert few is not None
+    assert (few.likely, few.sequences) == ("addresses", 0)
+
+
 def test_samples_are_larger_where_segments_are_rare() -> None:
     rare = [caesura.Document(("a", "b"), segments=()) for _ in range(12_000)]
-    dense = [caesura.Document(("a", "b"), segments=((0, 1, "x"),)) for _ in range(12_000)]
+    dense = [
+        caesura.Document(("a", "b"), segments=(caesura.Segment(0, 1, "x"),)) for _ in range(12_000)
+    ]
     assert (len(_sample(rare)), len(_sample(dense))) == (6000, 2400)

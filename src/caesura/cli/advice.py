@@ -22,6 +22,14 @@ GAIN = 0.005  # of F1, below which presets count as equal
 KINDS = 100  # different values that a column of parts of speech may have
 CHUNKING = "chunking"  # the preset that uses parts of speech
 
+# Words in the names of labels by which a task is recognised, if two labels have some of them.
+TASKS = {
+    "citations": "author editor title booktitle journal publisher date year volume pages",
+    "addresses": "number street road place city town state zip postcode country occupancy",
+    "ner": "person per location loc organization organisation org corporation group product misc",
+}
+NAMES = {"citations": "references", "addresses": "addresses", "ner": "named entities"}
+
 
 class Advice(NamedTuple):
     """The preset that is the default for some data, and the F1 of others beside it."""
@@ -32,6 +40,7 @@ class Advice(NamedTuple):
     clear: frozenset[str] = frozenset()  # those whose gain is more than chance may give
     column: str | None = None  # was tried as the part of speech
     columns: tuple[str, ...] = ()  # all of the data, by their names
+    likely: str | None = None  # the preset of the task that the labels belong to
 
     @property
     def better(self) -> str | None:
@@ -45,16 +54,23 @@ class Advice(NamedTuple):
         return {
             "chosen": self.chosen,
             "better": self.better,
+            "likely": self.likely,
             "f1": self.scores,
             "part_of_speech": self.column,
         }
 
     def __str__(self) -> str:
         start = f"features: the preset {self.chosen}, by default"
+        if self.likely is not None and self.better in (None, self.likely):
+            maker = f"the labels look like those of {NAMES[self.likely]}"
+            start = f"{start}; {maker}, for which --preset {self.likely} is made"
         if not self.sequences:
             others = ", ".join(name for name in PRESETS if name != self.chosen)
-            return f"{start}; --preset takes others: {others}"
+            return f"{start}; --preset takes others: {others}" if self.likely is None else start
         tried = f"in a quick test with {self.sequences} of the sequences"
+        if self.better is None and self.likely is not None:
+            was, now = self.scores[self.chosen], self.scores[self.likely]
+            return f"{start}; {tried}, its F1 was {now:.3f} against {was:.3f}"
         if self.better is None:
             return f"{start}; {tried}, no other preset was better"
         was, now = self.scores[self.chosen], self.scores[self.better]
@@ -95,14 +111,17 @@ def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
     >>> advice.chosen, sorted(advice.scores)
     ('generic', ['addresses', 'citations', 'generic', 'ner'])
     >>> print(advise(addresses(20)))
-    features: the preset generic, by default; --preset takes others: citations, addresses, ner,
-    chunking, words
+    features: the preset generic, by default; the labels look like those of addresses, for which
+    --preset addresses is made
     """
     name = default_name(documents)
     if name is None:
         return None
-    if name in OF_TOKENS or len(documents) < LEAST or _of_characters(documents):
+    if name in OF_TOKENS or _of_characters(documents):
         return Advice(name, 0, {})
+    likely = _task_of({one.label for document in documents for one in document.segments or ()})
+    if len(documents) < LEAST:
+        return Advice(name, 0, {}, likely=likely)
     sample = _sample(documents)
     tried = {one: preset(one) for one in PRESETS if one not in OF_TOKENS}
     column = _column_of_kinds(sample)
@@ -111,7 +130,9 @@ def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
     found = {one: _trial(sample, features, outside) for one, features in tried.items()}
     scores = {one: trial.f1 for one, trial in found.items()}
     clear = frozenset(one for one, trial in found.items() if _clear(trial, found[name]))
-    return Advice(name, len(sample), scores, clear, column, tuple(sample[0].columns))
+    if likely is not None and _clear(found[name], found[likely]):
+        likely = None
+    return Advice(name, len(sample), scores, clear, column, tuple(sample[0].columns), likely)
 
 
 def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Advice | None:
@@ -127,6 +148,24 @@ def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Adv
         return None
     whole = [document for document in documents if document.known is None]
     return advise(whole, str(choices.get("outside", "O")))
+
+
+def _task_of(labels: Iterable[str]) -> str | None:
+    """Return the preset of the task to which most labels belong, if two or more do.
+
+    Examples
+    --------
+    >>> _task_of(["StreetName", "PlaceName", "Recipient"]), _task_of(["title"]), _task_of(["NP"])
+    ('addresses', None, None)
+    """
+    parts = [{*re.findall(r"[a-z]+", re.sub("([A-Z])", r" \1", one).lower())} for one in labels]
+    parts += [{one.lower()} for one in labels if one.isupper()]
+    found = {
+        task: sum(not one.isdisjoint(words.split()) for one in parts)
+        for task, words in TASKS.items()
+    }
+    task = max(found, key=found.__getitem__)
+    return task if found[task] > 1 else None
 
 
 def _of_characters(documents: Sequence[Document]) -> bool:
@@ -179,7 +218,8 @@ def _trial(sample: list[Document], features: Features, outside: str) -> _Trial:
     """Let chains with some features learn and answer."""
     from caesura.models import ChainCRF
 
-    counts, right = [], set()
+    counts = []
+    right: set[tuple[int, Any]] = set()
     for train, test in _halves(sample):
         if not any(document.segments for document in train):
             continue
