@@ -124,9 +124,9 @@ def test_commands_take_urls(model: Path, tmp_path: Path, store: Any) -> None:
     said = good("load", model, pattern, "--into", into, "--part-size", "0.001", *more).json
     assert (said["written"], said["rows"]) == (0, 120)
     assert "INPUT: got 's3://bucket/commands/none*'" in bad(
-        "segment", model, "s3://bucket/commands/none*", "-o", out, "--executor", "1"
+        "segment", model, "s3://bucket/commands/none*", "-o", out, "--executor", "1", "-q"
     )
-    gone = ("s3://other/a.txt", "-o", "s3://other/out", "--executor", "1")
+    gone = ("s3://other/a.txt", "-o", "s3://other/out", "--executor", "1", "-q")
     assert "s3://other" in bad("segment", model, *gone)
 
 
