@@ -25,6 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,7 @@ def _load(model: Path, file: Path, place: Path, rows: int) -> None:
     for threads in (1, WORKERS):
         loaded = caesura.load(model).set_params(n_threads=threads)
         into = place / f"plain{threads}.duckdb"
-        _timed(f"load, {threads} threads", rows, lambda m=loaded, t=into: records.load(m, file, t))
+        _timed(f"load, {threads} threads", rows, partial(records.load, loaded, file, into))
     into = place / "bulk.duckdb"
     for name in ("load, 2 processes", "load, again"):
         made = _timed(name, rows, lambda: scale.load_files(model, [file], into, executor=WORKERS))
