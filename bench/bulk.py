@@ -9,7 +9,7 @@ is one file of text, which is cut into parts.
 - none: `segment_files` in this process with one thread;
 - two: with two processes; again: the same command when all parts are there;
 - dask: on two workers of a Dask cluster on this machine;
-- killed: two processes, one of which is killed every five seconds; the parts must be equal;
+- killed: two processes, one of which is killed after each part; the parts must be equal;
 - load: `load_files` with two processes into DuckDB, against `load` with one and with two threads.
 """
 
@@ -18,15 +18,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import itertools
-import os
 import shutil
-import signal
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,6 @@ from caesura.executors import Processes
 
 WORKERS = 2
 DISTINCT = 20_000  # strings, which come again and again
-KILL = 5.0  # seconds between kills
 
 
 def _made(place: Path, rows: int) -> tuple[Path, Path]:
@@ -80,27 +78,20 @@ def _digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def _killing(executor: Processes, stop: threading.Event, killed: list[int]) -> None:
-    while not stop.wait(KILL):
-        for worker in executor._open[:1]:
-            pid = worker.process.pid
-            if pid is not None:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-        executor._open.append(executor._open.pop(0)) if executor._open else None
-
-
 def _killed(segment: Callable[..., Any], rows: int) -> None:
-    stop, killed = threading.Event(), list[int]()
+    """Kill a worker a second after each part is finished, and count how often."""
+    timers: list[threading.Timer] = []
     with closing(Processes(WORKERS)) as executor:
-        thread = threading.Thread(target=_killing, args=(executor, stop, killed))
-        thread.start()
-        try:
-            _timed("killed", rows, lambda: segment("killed", executor))
-        finally:
-            stop.set()
-            thread.join()
-    print(f"killed: {len(killed)} times a worker", flush=True)
+
+        def kill(part: Any, total: int) -> None:
+            worker = executor._open[len(timers) % WORKERS]
+            timers.append(threading.Timer(1.0, lambda: worker.process.kill()))
+            timers[-1].start()
+
+        made = _timed("killed", rows, lambda: segment("killed", executor, progress=kill))
+        for timer in timers:
+            timer.join()
+    print(f"killed: {len(timers)} workers, {made.sequences:,} sequences", flush=True)
 
 
 def _dask(segment: Callable[..., Any], rows: int) -> None:
@@ -116,7 +107,7 @@ def _load(model: Path, file: Path, place: Path, rows: int) -> None:
     for threads in (1, WORKERS):
         loaded = caesura.load(model).set_params(n_threads=threads)
         into = place / f"plain{threads}.duckdb"
-        _timed(f"load, {threads} threads", rows, lambda m=loaded, t=into: records.load(m, file, t))
+        _timed(f"load, {threads} threads", rows, partial(records.load, loaded, file, into))
     into = place / "bulk.duckdb"
     for name in ("load, 2 processes", "load, again"):
         made = _timed(name, rows, lambda: scale.load_files(model, [file], into, executor=WORKERS))
@@ -139,8 +130,9 @@ def main() -> None:
             _made(place, rows)
         print(f"{rows:,} rows, {file.stat().st_size / 1e6:.0f} MB", flush=True)
 
-        def segment(to: str, executor: Any) -> Any:
-            return scale.segment_files(model, [file], place / to, executor=executor, format="text")
+        def segment(to: str, executor: Any, **more: Any) -> Any:
+            given = {"executor": executor, "format": "text", **more}
+            return scale.segment_files(model, [file], place / to, **given)
 
         if "plain" in names:
             _timed("plain", rows, lambda: _plain(model, file, place / "plain.jsonl"))

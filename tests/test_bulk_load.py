@@ -211,7 +211,7 @@ def test_what_is_wrong(model: Path, tmp_path: Path) -> None:
     into, two = tmp_path / "a.db", ("--executor", "2")
 
     def wrong(*more: object, where: object = path, to: object = into) -> str:
-        return bad("load", model, where, "--into", to, *more)
+        return bad("load", model, where, "--into", to, "-q", *more)
 
     assert "--part-size: got '3.0', expected --executor" in wrong("--part-size", 3)
     assert "--part-size: got -1.0, expected a number of megabytes" in wrong(*two, "--part-size", -1)

@@ -124,9 +124,9 @@ def test_commands_take_urls(model: Path, tmp_path: Path, store: Any) -> None:
     said = good("load", model, pattern, "--into", into, "--part-size", "0.001", *more).json
     assert (said["written"], said["rows"]) == (0, 120)
     assert "INPUT: got 's3://bucket/commands/none*'" in bad(
-        "segment", model, "s3://bucket/commands/none*", "-o", out, "--executor", "1"
+        "segment", model, "s3://bucket/commands/none*", "-o", out, "--executor", "1", "-q"
     )
-    gone = ("s3://other/a.txt", "-o", "s3://other/out", "--executor", "1")
+    gone = ("s3://other/a.txt", "-o", "s3://other/out", "--executor", "1", "-q")
     assert "s3://other" in bad("segment", model, *gone)
 
 
@@ -149,7 +149,8 @@ def test_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         places.state("nothing://a/b")
     monkeypatch.setitem(sys.modules, "s3fs", None)
     fsspec.filesystem("memory").clear_instance_cache()
-    monkeypatch.delitem(fsspec.registry._registry, "s3", raising=False)
+    known: Any = sys.modules["fsspec.registry"]
+    monkeypatch.delitem(known._registry, "s3", raising=False)
     with pytest.raises(CaesuraError, match=r"s3:// needs another package .*caesura\[cloud\]"):
         places.state("s3://bucket/a")
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
@@ -178,7 +179,7 @@ def test_pieces_of_row_groups_are_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = pa.table({"text": texts(50, seed=1), "n": range(50)})
     parquet.write_table(table, path, row_group_size=7)
-    pieces = pieces_of(str(path), "parquet", "utf-8", 0.0008)
+    pieces = pieces_of(str(path), "parquet", "utf-8", 0.0015)
     assert 1 < len(pieces) < 8
     found = []
     for piece in pieces:

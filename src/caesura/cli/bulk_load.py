@@ -29,8 +29,8 @@ class Loading(NamedTuple):
         str | None,
         typer.Option(
             "--parts-folder",
-            help="With --executor, let workers write their parts to this folder or URL, which all "
-            "of them must reach. Default: the name of --into with .parts after it.",
+            help="Write the parts of --executor to this folder or URL, which all workers must "
+            "reach. Default: the name of --into with .parts after it.",
         ),
     ] = None
 

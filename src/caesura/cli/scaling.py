@@ -43,8 +43,8 @@ PartSize = Annotated[
     float | None,
     typer.Option(
         "--part-size",
-        help="With --executor, cut files of text, JSON lines and Parquet that have more megabytes "
-        "than this into parts of about this size. Default: 16.",
+        help="Split files of text, JSON lines and Parquet into parts of about this many "
+        "megabytes for --executor. Default: 16.",
     ),
 ]
 

@@ -35,7 +35,9 @@ class File:
 
 def given_by(name: str, survey: Survey, reading: Reading) -> Input:
     """Return an input with the columns of a survey; its records are elsewhere."""
-    kinds: dict[str, Any] = {one: kind or "text" for one, kind in survey.kinds.items()}
+    kinds: dict[str, Any] = {}
+    if survey.text is not None:
+        kinds = {one: kind or "text" for one, kind in survey.kinds.items()}
     return Input(name, lambda: iter(()), reading._replace(text=survey.text), kinds=kinds)
 
 

@@ -291,7 +291,7 @@ def _merged(files: list[File], reading: Reading) -> dict[str, Any]:
         joined = joined.joined(file.survey)
     for file in good:
         file.survey = joined._replace(text=file.survey.text, guessed=file.survey.guessed)
-    return given_by("paths", joined, reading).columns
+    return given_by("the files", joined, reading).columns
 
 
 def _result(file: File, driver: Driver, table: str, seconds: float) -> LoadedFile:

@@ -7,6 +7,7 @@ and uploaded whole: object stores replace an object at once, elsewhere a renamin
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import posixpath
@@ -87,8 +88,14 @@ def _naming(url: str) -> Iterator[None]:
     """Name a URL in the errors of its store."""
     try:
         yield
-    except (CaesuraError, OSError):
+    except CaesuraError:
         raise
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        kinds = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
+        code = next((kinds[kind] for kind in kinds if isinstance(error, kind)), errno.EIO)
+        raise OSError(code, str(error) or os.strerror(code), url) from error
     except Exception as error:  # each store has its own
         raise CaesuraError(f"{url}: {type(error).__name__}: {error}") from error
 
@@ -109,8 +116,9 @@ def matching(pattern: str) -> list[str]:
     with _naming(pattern):
         system, name = _system(pattern)
         system.invalidate_cache()
-        found = sorted(one for one in system.glob(name) if not system.isdir(one))
-        return [str(system.unstrip_protocol(one)) for one in found]
+        found = system.glob(name, detail=True)
+        files = sorted(one for one, about in found.items() if about["type"] != "directory")
+        return [str(system.unstrip_protocol(one)) for one in files]
 
 
 def state(path: str) -> dict[str, Any]:
