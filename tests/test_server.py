@@ -327,6 +327,9 @@ def test_batches_are_answered_in_parts(model: Any) -> None:
         alone = [ask(client, "/segment", text=text)[0] for text in texts]
         assert ask(client, "/segment", texts=texts) == alone
         assert ask(client, "/segment", texts=[]) == []
+    with TestClient(served(model, workers=3, limits=Limits(waiting=1)), LOCAL) as client:
+        assert ask(client, "/segment", texts=texts) == alone
+    with TestClient(served(Picky(model), workers=3), LOCAL) as client:
         status, error = refused(client, "/segment", texts=[*texts[:50], "odd"])
         assert (status, error) == (400, "X[50]: got 'odd', expected another text")
 

@@ -147,7 +147,7 @@ class Api:
                 size,
             )
 
-        count = min(self.work.threads, len(asked.texts) // LEAST)
+        count = min(self.work.threads, self.limits.waiting, len(asked.texts) // LEAST)
         if count > 1 and not self.work.busy and asked.constraints is None:
             ends = [len(asked.texts) * k // count for k in range(count + 1)]
             some = [asked._replace(texts=asked.texts[a:b]) for a, b in pairwise(ends)]
