@@ -26,6 +26,7 @@ from uvicorn.server import ServerState
 
 import caesura
 from caesura.documents import Document
+from caesura.errors import InvalidInput
 from caesura.server import Limits, Models, application
 from caesura.server import running as server_running
 from caesura.server.running import listening
@@ -307,6 +308,30 @@ def test_short_answers_need_no_thread() -> None:
 
     assert asyncio.run(asked()) == [0, 1, 1, 0, 1, 0, 0]
     work.close()
+
+
+class Picky(Slow):
+    """A model that refuses a text."""
+
+    def predict_confident(self, texts: Any, **options: Any) -> Any:
+        for i, text in enumerate(texts):
+            if text == "odd":
+                raise InvalidInput(f"X[{i}]: got 'odd', expected another text")
+        return self.model.predict_confident(texts, **options)
+
+
+def test_batches_are_answered_in_parts(model: Any) -> None:
+    """In the order of the texts, and with the place of a wrong one in the whole batch."""
+    texts = [f"{text} {k}" for k, text in enumerate(TEXTS * 5)]
+    with TestClient(served(Picky(model), workers=3), LOCAL) as client:
+        alone = [ask(client, "/segment", text=text)[0] for text in texts]
+        assert ask(client, "/segment", texts=texts) == alone
+        assert ask(client, "/segment", texts=[]) == []
+    with TestClient(served(model, workers=3, limits=Limits(waiting=1)), LOCAL) as client:
+        assert ask(client, "/segment", texts=texts) == alone
+    with TestClient(served(Picky(model), workers=3), LOCAL) as client:
+        status, error = refused(client, "/segment", texts=[*texts[:50], "odd"])
+        assert (status, error) == (400, "X[50]: got 'odd', expected another text")
 
 
 def test_names_of_files_are_texts(client: TestClient, model: Any, tmp_path: Path) -> None:

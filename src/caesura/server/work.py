@@ -74,7 +74,7 @@ class Work:
     """
 
     def __init__(self, threads: int, limits: Limits) -> None:
-        self.limits = limits
+        self.limits, self.threads = limits, threads
         self.busy = 0
         self._pool = ThreadPoolExecutor(threads, "caesura")
 
