@@ -89,9 +89,14 @@ def train(parts: list[str], executor: int | None, folder: str | None, most: int 
 
     near = [one[k] for one in (word, column("pos")) for k in (-1, 0, 1)]
     c2 = C2 * len(parts)  # as the data grows, so does the penalty
-    settings = {"max_attributes": ATTRIBUTES, "tokeniser": "words", "max_iterations": most}
+    settings: dict[str, Any] = {
+        "max_attributes": ATTRIBUTES,
+        "tokeniser": "words",
+        "max_iterations": most,
+    }
     model = SemiCRF(near, c2=c2, **settings)
-    began, stamps, encoded = time.perf_counter(), [], [0]
+    began, encoded = time.perf_counter(), [0]
+    stamps: list[float] = []
 
     def watch(progress: Any) -> None:
         stamps.append(time.perf_counter())
