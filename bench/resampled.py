@@ -1,7 +1,7 @@
 """Training on a corpus of any size: growth with the data, and memory far below the data.
 
     python bench/resampled.py [--data ../shared/data] growth [--tokens 400000] [--shards 1 2 4 8]
-    python bench/resampled.py [--data ../shared/data] memory [--tokens 20000000] [--limit 300]
+    python bench/resampled.py [--data ../shared/data] memory [--tokens 20000000] [--limit 1300]
 
 The corpus is made of the sentences of CoNLL-2000, drawn with replacement; in a share of its tokens,
 the word is replaced by one with the same part of speech, or by one that is nowhere else.  The
@@ -89,9 +89,14 @@ def train(parts: list[str], executor: int | None, folder: str | None, most: int 
 
     near = [one[k] for one in (word, column("pos")) for k in (-1, 0, 1)]
     c2 = C2 * len(parts)  # as the data grows, so does the penalty
-    settings = {"max_attributes": ATTRIBUTES, "tokeniser": "words", "max_iterations": most}
+    settings: dict[str, Any] = {
+        "max_attributes": ATTRIBUTES,
+        "tokeniser": "words",
+        "max_iterations": most,
+    }
     model = SemiCRF(near, c2=c2, **settings)
-    began, stamps, encoded = time.perf_counter(), [], [0]
+    began, encoded = time.perf_counter(), [0]
+    stamps: list[float] = []
 
     def watch(progress: Any) -> None:
         stamps.append(time.perf_counter())
@@ -206,7 +211,7 @@ def main() -> None:
     grow.add_argument("--iterations", type=int, default=10)
     limits = commands.add_parser("memory")
     limits.add_argument("--tokens", type=int, default=20_000_000)
-    limits.add_argument("--limit", type=int, default=300, help="of memory, in megabytes")
+    limits.add_argument("--limit", type=int, default=1300, help="of memory, in megabytes")
     one = commands.add_parser("one")
     one.add_argument("run", type=json.loads)
     one.add_argument("--group", type=Path)

@@ -63,7 +63,7 @@ def measure() -> None:
     local: Any = distributed.LocalCluster
     client: Any = distributed.Client
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    found = {}
+    found: dict[tuple[int, int], float] = {}
     with local(**settings) as cluster, client(cluster) as connected:
         executor = Dask(connected)
         print("shards " + " ".join(f"{n:>11,} weights" for n in WEIGHTS))
@@ -83,7 +83,7 @@ def model(given: argparse.Namespace) -> None:
     """Print the seconds of an iteration on many machines."""
     print(f"{given.tokens:,} tokens, {given.weights:,} weights; seconds an iteration")
     print("machines    compute      tasks    vectors     driver        all   efficiency")
-    alone = None
+    alone = 0.0
     for machines in MACHINES:
         hops = 2 * math.ceil(math.log2(machines)) + 1 if machines > 1 else 0
         pieces = [
@@ -110,7 +110,10 @@ def main() -> None:
     paper.add_argument("--tokens", type=int, default=1_000_000_000)
     paper.add_argument("--weights", type=int, default=1_000_000)
     given = parser.parse_args()
-    measure() if given.command == "measure" else model(given)
+    if given.command == "measure":
+        measure()
+    else:
+        model(given)
 
 
 if __name__ == "__main__":

@@ -78,7 +78,8 @@ def test_a_scheduler_that_is_gone(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dask, "PATIENCE", 2.0)
-    place, settings = tmp_path / "checkpoint", SETTINGS | {"max_iterations": 15}
+    place = tmp_path / "checkpoint"
+    settings: dict[str, Any] = SETTINGS | {"max_iterations": 15}
     with cluster() as there, Client(there.address) as client:
 
         def stop(progress: Any) -> None:

@@ -16,7 +16,7 @@ import caesura
 from caesura import ChainCRF, InvalidInput, SemiCRF, corpora
 from caesura.demo.citations import citations
 from caesura.errors import CaesuraError
-from caesura.executors import Here, Processes, local, opened, total
+from caesura.executors import Here, Processes, local, opened, software, total
 from caesura.executors.tree import Tree, subtrees
 from caesura.models import parted
 
@@ -218,7 +218,7 @@ def test_a_part_that_fails_later_is_named(reads: int, parts: Any) -> None:
 
 def test_other_software_is_named(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = [("caesura 9", "Python 3.11", "plain kernels")]
-    here = parted.software
+    here = software.software
 
     def other() -> tuple[str, ...]:
         return made.pop() if made else here()

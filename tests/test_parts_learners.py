@@ -30,7 +30,7 @@ def parts(documents: list[caesura.Document]) -> list[list[caesura.Document]]:
 
 def f1(model: Any, documents: Any) -> float:
     gold = [document.segments for document in documents]
-    return segment_counts(gold, model.predict(documents), model.outside).f1
+    return float(segment_counts(gold, model.predict(documents), model.outside).f1)
 
 
 # -- label patterns --------------------------------------------------------------------------------
@@ -48,7 +48,12 @@ def f1(model: Any, documents: Any) -> float:
 def test_patterns_have_the_optimum_of_the_whole(
     kind: Any, settings: dict[str, Any], documents: Any, parts: Any
 ) -> None:
-    exact = {"features": FEATURES, "c2": 0.1, "epsilon": 1e-9, "delta": 0.0} | settings
+    exact: dict[str, Any] = {
+        "features": FEATURES,
+        "c2": 0.1,
+        "epsilon": 1e-9,
+        "delta": 0.0,
+    } | settings
     whole, parted = kind(**exact).fit(documents), kind(**exact).fit_parts(parts)
     assert parted.n_features_ == whole.n_features_
     objective = whole.history_[-1].objective
@@ -58,7 +63,7 @@ def test_patterns_have_the_optimum_of_the_whole(
 
 
 def test_patterns_have_the_same_bits(parts: Any, tmp_path: Path) -> None:
-    settings = {"features": FEATURES, "c2": 0.1, "max_iterations": 8, "order": 2}
+    settings: dict[str, Any] = {"features": FEATURES, "c2": 0.1, "max_iterations": 8, "order": 2}
     expected = SemiCRF(**settings).fit_parts(parts)
     assert same(SemiCRF(**settings).fit_parts(parts, 2), expected)
     assert same(SemiCRF(**settings).fit_parts(parts, folder=tmp_path), expected)
@@ -77,7 +82,12 @@ def test_patterns_that_are_not_for_parts(parts: Any) -> None:
 @pytest.mark.parametrize("learner", MIXED)
 @pytest.mark.filterwarnings("ignore:learner")
 def test_mixing_does_not_depend_on_workers(learner: str, parts: Any, tmp_path: Path) -> None:
-    settings = {"features": FEATURES, "learner": learner, "c2": 0.1, "max_iterations": 4}
+    settings: dict[str, Any] = {
+        "features": FEATURES,
+        "learner": learner,
+        "c2": 0.1,
+        "max_iterations": 4,
+    }
     expected = SemiCRF(**settings).fit_parts(parts)
     assert expected.approximate_
     for workers in (1, 3):
@@ -92,7 +102,11 @@ def test_mixing_does_not_depend_on_workers(learner: str, parts: Any, tmp_path: P
 @pytest.mark.filterwarnings("ignore:learner")
 def test_mixing_learns_as_well_as_one_machine(learner: str) -> None:
     documents, test = citations(200, seed=3), citations(100, seed=9)
-    settings = {"features": FEATURES, "learner": learner, "c2": 0.1}  # to their own ends
+    settings: dict[str, Any] = {
+        "features": FEATURES,
+        "learner": learner,
+        "c2": 0.1,
+    }  # to their own ends
     whole = SemiCRF(**settings).fit(documents)
     parted = SemiCRF(**settings).fit_parts([documents[k::4] for k in range(4)])
     assert f1(parted, test) > f1(whole, test) - 0.03
@@ -100,7 +114,7 @@ def test_mixing_learns_as_well_as_one_machine(learner: str) -> None:
 
 
 def test_mixing_is_announced_where_it_approximates(documents: Any, parts: Any) -> None:
-    settings = {"features": FEATURES, "learner": "perceptron", "max_iterations": 2}
+    settings: dict[str, Any] = {"features": FEATURES, "learner": "perceptron", "max_iterations": 2}
     with pytest.warns(UserWarning, match="'perceptron' learns from each of 5 parts by itself"):
         model = SemiCRF(**settings).fit_parts(parts)
     assert model.approximate_
@@ -112,7 +126,12 @@ def test_mixing_is_announced_where_it_approximates(documents: Any, parts: Any) -
 
 def test_an_empty_part_changes_nothing(parts: Any) -> None:
     def mixed(some: Any) -> Any:
-        settings = {"features": FEATURES, "learner": "sgd", "c2": 0.1, "max_iterations": 3}
+        settings: dict[str, Any] = {
+            "features": FEATURES,
+            "learner": "sgd",
+            "c2": 0.1,
+            "max_iterations": 3,
+        }
         with pytest.warns(UserWarning, match="by itself"):
             return SemiCRF(**settings).fit_parts(some)
 
