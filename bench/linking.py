@@ -303,7 +303,7 @@ def main() -> None:
     if args.task in ("cora", "all"):
         began = time.process_time()
         print("Cora")
-        args.candidates = max(args.candidates, 100)  # an entity has up to 200 mentions
+        args.candidates = max(args.candidates, 100)  # an entity has up to 64 mentions
         run(cora(args.data / "er_cora"), grouped, args)
         print(f"{time.process_time() - began:.0f} s of CPU")
 

@@ -110,6 +110,8 @@ def test_values_of_the_target_itself(
     assert "known values: 41 of town" in ran.err
     assert TOWN in stored_values(into, "records", "town")
     assert "known values: 41 of town" in good(*command, "first.txt").err
+    good("load", "m.model", "in.txt", "--into", into, "--threshold", "1")
+    assert TOWN not in stored_values(into, "records", "town")  # its row is for review now
 
 
 def test_values_of_another_table_of_the_target(folder: Path) -> None:

@@ -27,6 +27,8 @@ def into(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return a target of each kind."""
     if request.param == "postgresql":
         return str(request.getfixturevalue("postgres"))
+    if request.param == "sqlalchemy":
+        return f"sqlite+pysqlite:///{tmp_path}/target.sqlite3"
     suffix = {"duckdb": "duckdb", "sqlite": "db", "parquet": "parquet"}[request.param]
     return str(tmp_path / f"target.{suffix}")
 

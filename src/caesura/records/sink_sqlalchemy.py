@@ -242,17 +242,22 @@ class SQLAlchemySink:
 
         return self._attempted(written)
 
-    def values(self, table: str, column: str) -> list[Any]:
-        """Return the distinct values of a column of any table of the database."""
+    def values(self, table: str, column: str, loaded: set[str]) -> list[Any]:
+        """Return the distinct values of a column of any table of the database.
+
+        If the table has the columns of one that was loaded, rows for review are left out.
+        """
         sa = self._sa
         asked = sa.column(sa.sql.quoted_name(column, True))
-        there = sa.table(sa.sql.quoted_name(table, True), asked)
+        review = sa.column("review", sa.Boolean)
+        there = sa.table(sa.sql.quoted_name(table, True), asked, review)
+        query = sa.select(asked).select_from(there).distinct()
         engine = self._connected()
         try:
+            columns = {one["name"] for one in sa.inspect(engine).get_columns(table)}
             with engine.connect() as connection:
-                return list(
-                    connection.execute(sa.select(asked).select_from(there).distinct()).scalars()
-                )
+                sure = query.where(sa.not_(review)) if columns >= loaded else query
+                return list(connection.execute(sure).scalars())
         finally:
             engine.dispose()
 

@@ -1,4 +1,8 @@
-"""The values of a column that is somewhere already: in a database, or in the file of a table."""
+"""The values of a column that is somewhere already: in a database, or in the file of a table.
+
+Of a table that `load` wrote, rows that are marked for review are left out, as their fields may be
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +20,14 @@ from caesura.records.sql import quoted
 
 __all__ = ["is_table", "stored_values"]
 
+LOADED = {"row_id", "review"}  # columns by which a table that `load` wrote is known
 FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx")  # one table in each
 
 
 def stored_values(place: str | os.PathLike[str], table: str, column: str) -> list[str]:
     r"""Return the distinct values of a column, sorted, without those that are empty.
+
+    Of a table that `load` wrote, only rows that are not marked for review count.
 
     Parameters
     ----------
@@ -97,29 +104,34 @@ def _of_folder(name: str, table: str, column: str) -> Iterable[Any]:
     files = sorted(map(str, Path(name).glob(f"{table}-*.parquet")))
     if not files:
         raise InvalidInput(f"{name}: no files of a table {table!r}; check the name")
-    found: list[Any] = dataset.dataset(files).to_table(columns=[column])[column].to_pylist()
+    sure = ~dataset.field("review")
+    found: list[Any] = dataset.dataset(files).to_table([column], filter=sure)[column].to_pylist()
     return found
 
 
-def _query(table: str, column: str) -> str:
-    return f"SELECT DISTINCT {quoted(column)} FROM {quoted(table)}"
+def _query(table: str, column: str, columns: Iterable[str]) -> str:
+    sure = " WHERE NOT review" if set(columns) >= LOADED else ""
+    return f"SELECT DISTINCT {quoted(column)} FROM {quoted(table)}{sure}"
 
 
 def _by_duckdb(name: str, table: str, column: str) -> Iterable[Any]:
     import duckdb
 
     with duckdb.connect(name, read_only=True) as connection:
-        return [row[0] for row in connection.execute(_query(table, column)).fetchall()]
+        columns = connection.execute(f"SELECT * FROM {quoted(table)} LIMIT 0").description
+        query = _query(table, column, [one[0] for one in columns or ()])
+        return [row[0] for row in connection.execute(query).fetchall()]
 
 
 def _by_sqlite(name: str, table: str, column: str) -> Iterable[Any]:
     connection = sqlite3.connect(f"{Path(name).resolve().as_uri()}?mode=ro", uri=True)
     try:
         # A column that is not there would be a text in double quotes to SQLite.
-        columns = connection.execute("SELECT name FROM pragma_table_info(?)", [table]).fetchall()
-        if column.lower() not in {one.lower() for (one,) in columns}:
+        found = connection.execute("SELECT name FROM pragma_table_info(?)", [table]).fetchall()
+        columns = [one for (one,) in found]
+        if column.lower() not in map(str.lower, columns):
             raise InvalidInput(f"{name}: got no column {column!r} in a table {table!r}; check both")
-        return [row[0] for row in connection.execute(_query(table, column))]
+        return [row[0] for row in connection.execute(_query(table, column, columns))]
     finally:
         connection.close()
 
@@ -130,4 +142,4 @@ def _by_url(url: str, table: str, column: str) -> Iterable[Any]:
     if scheme in ("duckdb", "sqlite"):
         return (_by_duckdb if scheme == "duckdb" else _by_sqlite)(rest[1:], table, column)
     sink: Any = sink_for(url)
-    return sink.values(table, column)  # type: ignore[no-any-return]
+    return sink.values(table, column, LOADED)  # type: ignore[no-any-return]
