@@ -1,4 +1,4 @@
-"""What answers are, and the forms of files that they are written in."""
+"""The predictions of a model, and the file formats for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SUFFIXES = {
 
 
 class Answer(NamedTuple):
-    """What a model says about a document."""
+    """The prediction of a model for one document."""
 
     document: Document
     segments: Sequence[Segment]
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 class Style(NamedTuple):
-    """How answers are written."""
+    """Formatting options for predictions."""
 
     labels: Sequence[str]  # in the order of columns and colours
     scheme: str = "BIO"  # of tags
@@ -60,7 +60,7 @@ class Style(NamedTuple):
 
 
 def form_of(path: str, default: str) -> str:
-    """Return the form that the name of a file tells, or raise if it tells another than these.
+    """Return the format given by a file name, or raise if it is not supported here.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def form_of(path: str, default: str) -> str:
 
 
 def check_form(path: str, form: str) -> None:
-    """Raise if the name of a file tells another form than it is to get.
+    """Raise if a file name contradicts the chosen format.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def check_form(path: str, form: str) -> None:
 
 
 def beside(path: str, word: str) -> str:
-    """Return the name of a table beside a file.
+    """Return the name of an additional table next to a file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Corpora as commands read them: the options, the files, and what was left out.
+"""Reading of corpora by commands: options, files and skipped records.
 
 All that depends on how `caesura.corpora` reads is in this module.
 """
@@ -47,7 +47,7 @@ _option = functools.partial(typer.Option, rich_help_panel=PANEL)
 
 
 class Reading(NamedTuple):
-    """How corpora are read."""
+    """Options for reading corpora."""
 
     format: Annotated[
         str | None,
@@ -132,7 +132,7 @@ class Reading(NamedTuple):
 
 
 def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
-    """Return the tokeniser that an option names, as `Tokeniser.of` takes it.
+    """Return the tokeniser named by an option, in the form that `Tokeniser.of` takes.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
 
 @functools.cache
 def _warn_of_backtracking(regex: str) -> None:
-    """Warn once of a regular expression that may take very long."""
+    """Warn once that a regular expression may take exponential time."""
     if not is_linear(regex):
         warn(
             f"--tokeniser: {regex} has references, look-around, flags, named groups, or repeats "
@@ -168,7 +168,7 @@ def read(
     format: str | None = None,
     labels: Iterable[str] | None = None,
 ) -> corpora.Corpus:
-    """Return the documents of a file, which are read one by one.
+    """Iterate over the documents of a file.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def options_of(
 def _of_tables(
     name: str, form: str | None, reading: Reading, labels: Iterable[str] | None
 ) -> dict[str, Any]:
-    """Return the options that only tables and JSON lines have, or raise where there are none."""
+    """Return the options for tables and JSON lines, or raise where they do not apply."""
     form = form or corpora.detect(name)
     options: dict[str, Any] = {}
     if reading.text_column is not None:
@@ -239,7 +239,7 @@ def _of_tables(
 
 
 def _say_columns(name: str, columns: corpora.Columns) -> None:
-    """Say what the columns of a table were taken for."""
+    """Print how the columns of a table were interpreted."""
     shown = "standard input" if name == "-" else name
     if columns.guessed or columns.text != "text" or columns.carried:
         note(f"{shown}: {columns}")
@@ -251,7 +251,7 @@ def _say_columns(name: str, columns: corpora.Columns) -> None:
 
 
 def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]:
-    """Return the options that only columns have, or raise where there are none."""
+    """Return the options for CoNLL columns, or raise where they do not apply."""
     options: dict[str, Any] = {}
     if reading.columns is not None:
         columns = [column.strip() for column in reading.columns.split(",")]
@@ -266,18 +266,18 @@ def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]
 
 
 def conlleval_options(path: str, reading: Reading) -> dict[str, Any]:
-    """Return the options of `read_conlleval`, or raise at those that it does not have."""
+    """Return the options of `read_conlleval`, or raise for unsupported ones."""
     options = {} if reading.encoding is None else {"encoding": reading.encoding}
     return options | _of_columns(path, "conll", reading) | _of_tables(path, "conll", reading, None)
 
 
 def _unknown(name: str) -> bool:
-    """Say whether the name of a file does not tell its format."""
+    """Return whether the format cannot be derived from the file name."""
     return name == "-" or base_name(name).suffix == ".txt"
 
 
 def base_name(name: str | Path) -> Path:
-    """Return a name without what says that the file is packed.
+    """Return a file name without the suffix of its compression.
 
     Examples
     --------
@@ -291,7 +291,7 @@ def base_name(name: str | Path) -> Path:
 def read_all(
     path: str | Path, reading: Reading, *, tokeniser: Any = None, format: str | None = None
 ) -> list[Document]:
-    """Return all documents of a file, and say what was left out."""
+    """Return all documents of a file, and report skipped records."""
     corpus = read(path, reading, tokeniser=tokeniser, format=format)
     documents = listed(corpus, path)
     report_notes(corpus, path)
@@ -299,7 +299,7 @@ def read_all(
 
 
 def report_notes(corpus: object, path: str | Path) -> int:
-    """Say on stderr what reading left out or changed; return how much was left out."""
+    """Report on stderr what was skipped or changed while reading; return the number skipped."""
     notes = getattr(corpus, "notes", None)
     if notes is None:
         return 0
@@ -330,7 +330,7 @@ def report_notes(corpus: object, path: str | Path) -> int:
 
 
 def labelled(documents: list[Document], path: str | Path, in_part: bool = False) -> list[Document]:
-    """Return the documents if all have labels, or raise.
+    """Return the documents, or raise unless all have labels.
 
     Parameters
     ----------
@@ -404,7 +404,7 @@ def naming(
 
 
 def _file_of(files: Sequence[tuple[str, int]], index: int) -> tuple[str, int]:
-    """Return the file of a sequence among several, and its index there."""
+    """Return the file that contains a sequence, and its index in that file."""
     for name, count in files[:-1]:
         if index < count:
             return name, index

@@ -1,4 +1,4 @@
-"""``caesura segment``: cut new sequences with a model, in constant memory."""
+"""``caesura segment``: segment new sequences with a model, in constant memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Scheme = Annotated[
 
 
 class Asking(NamedTuple):
-    """What is asked of the model."""
+    """Options for the prediction."""
 
     to: Annotated[
         Literal["jsonl", "conll", "csv", "tsv", "parquet", "xlsx", "text", "html"] | None,
@@ -202,7 +202,7 @@ def _check_bulk(asking: Asking) -> None:
 
 
 def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
-    """Return the form of the output and the review file, or say what does not go together."""
+    """Return the output format and the review file, or raise for incompatible options."""
     check_output(output)
     try:
         to_tags([], asking.scheme, 0)
@@ -268,7 +268,7 @@ def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
 
 
 class _Run:
-    """A model that answers batch by batch, and counts."""
+    """A model that predicts batch by batch and counts."""
 
     def __init__(self, model: Any, asking: Asking, name: str, skip: bool) -> None:
         self.model, self.asking, self.name, self.skip = model, asking, name, skip
@@ -280,7 +280,7 @@ class _Run:
     def batches(
         self, documents: Iterator[Document], aside: Any, progress: Callable[[int], None]
     ) -> Iterator[Sequence[Answer]]:
-        """Yield answers, without those that go aside for review."""
+        """Yield predictions, without those set aside for review."""
         while some := list(itertools.islice(documents, self.asking.batch)):
             self.carried = self.carried or list(some[0].carried)
             rules = None if self.rules is None else self.rules.take(len(some))
@@ -301,11 +301,11 @@ class _Run:
             self.rules.end()
 
     def _doubtful(self, answer: Answer) -> bool:
-        """Say whether a segment of an answer is below the threshold."""
+        """Return whether a predicted segment is below the threshold."""
         return min(answer.probabilities or [1.0]) < (self.asking.threshold or 0.0)
 
     def _answers(self, documents: list[Document], rules: Any) -> list[Answer]:
-        """Return the answers to some documents; one by one if one of them has none."""
+        """Return predictions for documents; one by one if one of them fails."""
         try:
             return self._named(documents, rules)
         except CaesuraError as error:
@@ -327,7 +327,7 @@ class _Run:
         return found
 
     def _named(self, documents: list[Document], rules: Any) -> list[Answer]:
-        """Ask the model; errors name the file and the sequence, and the file of constraints."""
+        """Predict; errors name the file, the sequence and the constraint file."""
         try:
             with naming(self.name, first=self.sequences):
                 return self._asked(documents, rules)
@@ -352,7 +352,7 @@ class _Run:
             raise error.changed(argument=place or None) from None
 
     def _asked(self, documents: list[Document], rules: Any) -> list[Answer]:
-        """Ask the model."""
+        """Call the model."""
         asking, model = self.asking, self.model
         if not (asking.probabilities or asking.threshold is not None or asking.n_best):
             found = model.predict(documents, constraints=rules)
@@ -378,7 +378,7 @@ class _Run:
 def _report(
     run: _Run, seconds: float, skipped: int, files: tuple[str, str | None], json: bool
 ) -> None:
-    """Say how much was done."""
+    """Print a summary of the run."""
     output, review = files
     if json:
         emit(

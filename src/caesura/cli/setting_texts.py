@@ -1,4 +1,4 @@
-"""What the help says about each setting of a model: what it does, its values and its default."""
+"""Help texts of the model settings: meaning, values and default."""
 
 from __future__ import annotations
 
