@@ -1,4 +1,4 @@
-"""The metrics of seqeval: scores of the segments that tags write.
+"""The metrics of seqeval: segment-level scores of tags.
 
 ::
 
@@ -38,7 +38,7 @@ LENIENT = frozenset("BIES")  # the letters that the default mode of seqeval read
 
 
 class _How(NamedTuple):
-    """The options that all scores have."""
+    """The options shared by all metrics."""
 
     average: str | None = "micro"
     suffix: bool = False
@@ -82,7 +82,7 @@ def precision_recall_fscore_support(
 
 
 def _asked(options: dict[str, Any]) -> _How:
-    """Return the options, or raise."""
+    """Return the checked options."""
     for name in options.keys() - {*_How._fields, "sample_weight", "warn_for"}:
         expected = f"one of {', '.join(_How._fields)}"
         raise InvalidInput(message("options", name, expected, "leave it out"))
@@ -95,7 +95,7 @@ def _asked(options: dict[str, Any]) -> _How:
 
 
 def _report(y_true: Tags, y_pred: Tags, how: _How) -> Report:
-    """Return the report of tags."""
+    """Return the evaluation report of tags."""
     gold, found = ([_prefixed(tags, how.suffix) for tags in side] for side in (y_true, y_pred))
     scheme = how.scheme if isinstance(how.scheme, str) else getattr(how.scheme, "__name__", "auto")
     letters = {tag[0] for tags in (*gold, *found) for tag in tags if tag and tag != "O"}
@@ -106,7 +106,7 @@ def _report(y_true: Tags, y_pred: Tags, how: _How) -> Report:
 
 
 def _prefixed(tags: Iterable[str], suffix: bool) -> list[str]:
-    """Return tags with their letters first."""
+    """Convert suffix tags to prefix tags."""
     if not suffix:
         return list(tags)
     parts = [tag.rpartition("-") for tag in tags]
@@ -114,7 +114,7 @@ def _prefixed(tags: Iterable[str], suffix: bool) -> list[str]:
 
 
 def _figures(scores: Sequence[Score], beta: float, how: _How) -> tuple[Any, Any, Any, Any]:
-    """Return precision, recall, F-beta and support of scores, or their average."""
+    """Return precision, recall, F-beta and support, per label or averaged."""
     zero = 1.0 if how.zero_division == 1 else 0.0
     counts = np.array(scores, np.int64).reshape(-1, 3)
     if how.average == "micro":
@@ -189,7 +189,7 @@ def fbeta_score(
 
 
 def accuracy_score(y_true: Tags, y_pred: Tags) -> float:
-    """Return the share of equal tags, as conlleval counts them.
+    """Return the accuracy over tags, as conlleval counts it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns, as the shared tasks of CoNLL have them: a line for each token, blank lines between.
+"""CoNLL columns: one line for each token, blank lines between sequences.
 
 ::
 
@@ -46,7 +46,7 @@ def read_conll(
     on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
-    r"""Read columns: a line for each token, blank lines between sequences.
+    r"""Read CoNLL columns: one line for each token, blank lines between sequences.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def read_conll(
 
 
 def check_columns(columns: Sequence[str | None] | None, needed: tuple[str, ...] = (TOKEN,)) -> None:
-    """Raise if the names of columns are not names of columns, or needed ones are missing."""
+    """Raise if column names are invalid or required columns are missing."""
     if columns is None:
         return
     names = [] if isinstance(columns, str) else [name for name in columns if name is not None]
@@ -136,7 +136,7 @@ def check_columns(columns: Sequence[str | None] | None, needed: tuple[str, ...] 
 def _detect(
     source: Source, form: Form, outside: str, skip: bool
 ) -> tuple[str | None, frozenset[str]]:
-    """Return the scheme of all tags of a file, None if there are none, and the tags of others."""
+    """Detect the tag scheme of a file (None without tags) and tags of other schemes."""
     counts, tagged = TagCounts(), False
     for rows, layout in sequences(source, form):
         if rows.problem is not None and not skip:
@@ -150,7 +150,7 @@ def _detect(
 
 
 def _check(rows: Rows, layout: dict[str, int], source: Source, foreign: frozenset[str]) -> None:
-    """Raise at a sequence that was not read, or that has a tag of another scheme."""
+    """Raise for an unreadable sequence or a tag of another scheme."""
     if rows.problem is not None:
         raise rows.problem
     if foreign:
@@ -164,7 +164,7 @@ def _document(
     scheme: str | None,
     reading: tuple[str, Repair, str],
 ) -> Document:
-    """Make a document of a sequence."""
+    """Convert the rows of a sequence to a document."""
     by_column = list(zip(*rows.fields, strict=True))
     columns = {name: by_column[i] for name, i in layout.items() if name not in (TOKEN, TAG)}
     tokens = by_column[layout[TOKEN]]
@@ -184,7 +184,7 @@ def _document(
 
 
 def _text(rows: Rows, tokens: Sequence[str], source: Source) -> tuple[str | None, Any]:
-    """Return the text and the offsets that comments tell."""
+    """Return the text and the offsets given in comments."""
     text = offsets = None
     for key, (value, number) in rows.metadata.items():
         try:
@@ -215,7 +215,7 @@ def write_conll(
     separator: str = " ",
     comments: bool = True,
 ) -> int:
-    """Write columns, which `read_conll` reads: token, columns, and tag if there are segments.
+    """Write CoNLL columns for `read_conll`: token, columns, and tags where there are segments.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ def write_conll(
 def _names(
     document: Document, columns: Sequence[str] | None, comments: bool, file: IO[str]
 ) -> list[str]:
-    """Return the columns of a file, by its first document, and write them at its top."""
+    """Return the columns of a file from its first document, and write the header."""
     names = [TOKEN, *(document.columns if columns is None else columns)]
     names += [TAG] if document.segments is not None else []
     for name in names:
@@ -287,7 +287,7 @@ def _names(
 
 
 def _told(document: Document) -> Iterator[str]:
-    """Write comments from which text and offsets can be read again."""
+    """Write the text and the offsets as comments."""
     text, offsets = document.text, document.offsets
     if text is not None:
         raw = text == text.strip() != "" and not _NOT_RAW.search(text)
@@ -299,7 +299,7 @@ def _told(document: Document) -> Iterator[str]:
 def _written(
     document: Document, names: list[str], tags: list[str] | None, separator: str
 ) -> list[str]:
-    """Return the lines of a document, or raise at what columns cannot hold."""
+    """Return the lines of a document, or raise for values that columns cannot hold."""
     if not document.tokens:
         raise InvalidInput(
             "tokens: got none, expected at least one; leave it out or write JSON lines"
