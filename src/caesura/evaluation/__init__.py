@@ -1,4 +1,4 @@
-"""Evaluation: how well segments were predicted, and whether a difference is more than chance.
+"""Evaluation: scores of predicted segments, and significance tests.
 
 Each measure is a module: `scores` counts what is right and `report` gathers it, `tagged` scores
 tags, `intervals` says how sure that is, `overlap` counts what is partly right, `mistakes` sorts
