@@ -375,7 +375,7 @@ def record_of(
     normalisers: Mapping[str, Normaliser],
     name: str = "x",
 ) -> Record:
-    """Return the record of segments with their probabilities.
+    """Return the record of segments and their probabilities.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The door to the kernels: every question that can be asked of `Potentials`.
+"""Exact inference over `Potentials`.
 
 Each function takes one `Potentials` or many (a list gives a list), and
 

@@ -1,4 +1,4 @@
-"""Questions about a whole batch of sequences whose scores come from outside (NumPy, torch).
+"""Batched inference with scores from outside (NumPy, torch).
 
 A `Batch` holds arrays of scores for many sequences, padded or ragged, and the functions of this
 module answer for all of them at once: no Python object is made for a sequence, float32 and float64
@@ -55,7 +55,7 @@ class BatchPosterior(NamedTuple):
 
 
 class BatchPaths(NamedTuple):
-    """Segmentations of all sequences of a batch, one after the other.
+    """The concatenated segmentations of all sequences of a batch.
 
     Path i has the segments ``offsets[i]:offsets[i + 1]``, and sequence b has the paths
     ``sequences[b]:sequences[b + 1]``.
