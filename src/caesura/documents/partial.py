@@ -16,7 +16,7 @@ __all__ = ["Partial"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Partial:
-    """Partial labels of one sequence: known segments, labels, boundaries and gaps.
+    """Partial labels of one sequence: known segments, token labels and boundaries.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Partial:
     Raises
     ------
     InvalidInput
-        If one thing that is said contradicts another.
+        If two statements contradict each other.
 
     Examples
     --------

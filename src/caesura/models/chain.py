@@ -1,4 +1,4 @@
-"""ChainCRF: a tag for each token."""
+"""ChainCRF: linear-chain conditional random fields."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["ChainCRF"]
 
 
 class ChainCRF(Answers):
-    """A linear-chain CRF: it scores a tag for each token.
+    """A linear-chain CRF, which scores one tag for each token.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ class ChainCRF(Answers):
 
     @property
     def coding(self) -> TagCoding:
-        """How segments become states: each tag is one."""
+        """The coding of segments as states of this model."""
         return TagCoding(self.outside, self.scheme, self.forbid_invalid)
 
     @property

@@ -1,4 +1,4 @@
-"""Features as they were declared, beside the data and beside those of a fit before."""
+"""Checks of declared features against the data and an earlier fit."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Chunk = tuple[int, list[Document], list[Target]]
 
 
 def learns(features: Features) -> bool:
-    """Say whether a feature learns from labelled segments."""
+    """Return whether a feature learns from labelled segments."""
     return any(isinstance(one, SegmentFeature) and one.learns for one in features)
 
 
 def of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
-    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
+    """Yield sequences, or raise for content that the default features ignore."""
     for first, documents, ys in data:
         for i, document in enumerate(documents, first):
             for kind in sorted(kinds_of([document]) - seen):
@@ -37,7 +37,7 @@ def of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
 
 
 def check_same(now: Features | None, before: Features) -> None:
-    """Raise if a model that goes on was given other features; None are those that it has."""
+    """Raise if a continued model has other features; None keeps them."""
     if now is None or (len(now) == len(before) and all(map(_same, now, before))):
         return
     came = [a for a in now if not any(_same(a, b) for b in before)] or now
@@ -47,7 +47,7 @@ def check_same(now: Features | None, before: Features) -> None:
 
 
 def _same(now: Any, before: Any) -> bool:
-    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
+    """Return whether a feature is that of an earlier fit, apart from learnt content."""
     if type(now) is not type(before):
         return False
     if isinstance(now, SegmentHistory):
@@ -61,7 +61,7 @@ def _same(now: Any, before: Any) -> bool:
 
 
 def check_standardise(standardise: bool, before: Features) -> None:
-    """Raise if a model that goes on is to see numbers in another way than in the fit before."""
+    """Raise if a continued model standardises dense columns differently."""
     was = is_standardised(before)
     if was != bool(standardise):
         expected = f"{was}, as in the fit before, which warm_start goes on from"

@@ -1,4 +1,4 @@
-"""From texts to records: fields with their text, place, probability and normalised value."""
+"""Extraction of records: fields with text, position, probability and normalised value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Extracted = tuple[int, list[Any], Iterable[Found]]
 
 
 class Extractor(Estimator):
-    """A model that makes records of texts."""
+    """A mixin of models that extract records from texts."""
 
     _normalisers: Mapping[str, str | Normaliser] = {}
     _order: Sequence[str] = ()  # labels as the training data has them
@@ -34,13 +34,13 @@ class Extractor(Estimator):
 
     @property
     def columns_(self) -> list[str]:
-        """The labels in the order of columns of tables: as the training data has them."""
+        """The labels in the order of table columns, as in the training data."""
         known = self._labels()
         first = [label for label in self._order if label in known]
         return [*first, *(label for label in known if label not in first)]
 
     def set_columns(self, labels: Iterable[str]) -> Self:
-        """Choose the order of labels in tables; files of the model keep it.
+        """Set the order of labels in tables; it is saved with the model.
 
         Parameters
         ----------
@@ -61,11 +61,11 @@ class Extractor(Estimator):
 
     @property
     def about_(self) -> dict[str, str]:
-        """What is known of the model, such as its origin, licence and scores; mostly nothing."""
+        """Metadata of the model, such as origin, licence and scores; usually empty."""
         return dict(self._about)
 
     def set_about(self, about: Mapping[str, str]) -> Self:
-        """Say where the model comes from; files of the model keep it until it is fitted again.
+        """Set the metadata of the model; it is saved until the model is fitted again.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class Extractor(Estimator):
         }
 
     def set_normalisers(self, normalisers: Mapping[str, str | Normaliser]) -> Self:
-        """Choose how the text of fields is normalised in `extract`; files of the model keep it.
+        """Set how `extract` normalises field texts; it is saved with the model.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class Extractor(Estimator):
     def extract(
         self, texts: Iterable[Any], constraints: Any = None, text: str | None = None
     ) -> Records:
-        """Return a record for each text: the fields with text, place, probability and value.
+        """Extract a record from each text: fields with text, position, probability and value.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class Extractor(Estimator):
         return records
 
     def _first_seen(self, targets: Sequence[Target | Sequence[Segment]]) -> list[str]:
-        """Return the labels in the order in which the training data first has them."""
+        """Return the labels in order of first occurrence in the training data."""
         order = dict.fromkeys(label for label in self._order if label in self.labels_)
         rest = set(self.labels_) - set(order)
         for target in targets:
@@ -180,5 +180,5 @@ class Extractor(Estimator):
         return list(self.labels_)
 
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
-        """Yield some sequences at a time with what is found in them."""
+        """Yield sequences with their extracted fields, in batches."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What all estimators share: from X and y to a trained model, and from X to segments.
+"""Training of estimators: from X and y to a fitted model.
 
 ::
 
@@ -63,7 +63,7 @@ Chunk = tuple[int, list[Document], list[Target]]
 
 
 class _Read(NamedTuple):
-    """The training data, encoded."""
+    """The encoded training data."""
 
     encoder: Encoder
     corpus: _kernels.Corpus
@@ -72,7 +72,7 @@ class _Read(NamedTuple):
 
 
 class Model(Extractor):
-    """An estimator that learns."""
+    """A mixin of estimators with `fit`."""
 
     def fit(
         self,
@@ -84,7 +84,7 @@ class Model(Extractor):
         checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Progress], bool | None]] = (),
     ) -> Self:
-        """Learn from labelled sequences.
+        """Fit the model to labelled sequences.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class Model(Extractor):
         callbacks: Sequence[Callable[[Progress], bool | None]],
         before: Fitted | None,
     ) -> None:
-        """Learn from sequences and their labels, starting from an earlier fit if one is given."""
+        """Fit the model, starting from an earlier fit if one is given."""
         if self.stream:
             features, chunks = self._declared_for(self._paired(*data), before)
             if before is None:  # what features learn, they learn from the first block
@@ -176,7 +176,7 @@ class Model(Extractor):
         callbacks: Sequence[Callable[[Progress], bool | None]],
         weight: npt.ArrayLike | None,
     ) -> Self:
-        """Learn weights; the objective is that of the training where none is given."""
+        """Learn weights with the given objective, by default that of the training data."""
         development = None
         if dev[0] is not None:
             development = Development(self, training, *self._gold(*dev, ("X_dev", "y_dev")))
@@ -195,7 +195,7 @@ class Model(Extractor):
 
     @property
     def _before(self) -> Fitted | None:
-        """What an earlier fit has left behind, with the scores that it learnt."""
+        """The earlier fitted state, with scores as learnt."""
         if self._fitted is None:
             return None
         before = self._known
@@ -211,7 +211,7 @@ class Model(Extractor):
         checkpoint: str | os.PathLike[str] | None,
         callbacks: Sequence[Callable[[Progress], bool | None]],
     ) -> Self:
-        """Learn with features that look back, or with a beam."""
+        """Fit with look-back features or beam search."""
         lengths = read.corpus.lengths.tolist()
         lookback_checks.check_targets(read.targets)
         labelling = self.coding.labelling(read.targets, lengths, None)
@@ -272,7 +272,7 @@ class Model(Extractor):
     def _declared_for(
         self, pairs: Iterator[tuple[Any, Any]], before: Fitted | None
     ) -> tuple[Features, Iterator[Chunk]]:
-        """Return the features, chosen by the first sequences where none are given, and the data."""
+        """Return the features, chosen from the first sequences by default, and the data."""
         features, seen = self._declared(), None
         if before is not None:
             check_same(features, before.encoder.features)
@@ -290,7 +290,7 @@ class Model(Extractor):
 
     @property
     def _chunk(self) -> int:
-        """How many sequences are encoded at a time: whole mini-batches."""
+        """The number of sequences encoded at a time, in whole mini-batches."""
         return -(-CHUNK // self.batch_size) * self.batch_size
 
     def _declared(self) -> Features | None:
@@ -311,11 +311,11 @@ class Model(Extractor):
 
     @property
     def _takes_bigrams(self) -> bool:
-        """Whether a preset looks at the word before: the preset words does, with a beam."""
+        """Whether a preset uses the preceding word: "words" does, with beam search."""
         return self.features == "words" and self.beam is not None
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
-        """Return the features with what they learn from the segments of the training data."""
+        """Return the features fitted to the segments of the training data."""
         documents = [document for _, some, _ in data for document in some]
         if self.standardise:
             features = standardised(features, documents)
@@ -332,7 +332,7 @@ class Model(Extractor):
     def _training(
         self, read: _Read, sample_weight: npt.ArrayLike | None, before: Fitted | None
     ) -> Training:
-        """Return everything that learning needs."""
+        """Compile the training data."""
         lengths = read.corpus.lengths
         check_targets(self, read.targets)
         labelling = self.coding.labelling(read.targets, lengths.tolist(), before)
@@ -346,7 +346,7 @@ class Model(Extractor):
     def _gold(
         self, X: Any, y: Any, names: tuple[str, str]
     ) -> tuple[list[Document], list[list[Segment]]]:
-        """Return documents and their segments, without the text outside."""
+        """Return documents and their segments, without outside segments."""
         documents: list[Document] = []
         targets: list[Target] = []
         for _, some, ys in labelled(self._paired(X, y, names), self.tokeniser_, names):

@@ -1,4 +1,4 @@
-"""What can be asked of a fitted model beside its segments: how good, how sure, and why."""
+"""Evaluation, calibration, uncertainty and explanation of fitted models."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ METHODS = ("isotonic", "temperature")
 
 
 class Answers(Predictor):
-    """A model that answers questions."""
+    """A mixin of models with scores, calibration and explanations."""
 
     def score(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> float:
-        """Return the segment F1 of predictions against labels.
+        """Return the segment F1 of predictions.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class Answers(Predictor):
         return segment_counts(gold, self.predict(documents), self.outside).f1
 
     def _known_gold(self, X: Any, y: Any) -> tuple[list[Document], list[list[Segment]]]:
-        """Return documents and their segments, or raise if a label is not known."""
+        """Return documents and their segments, or raise for unknown labels."""
         known = set(self._known.labels)
         documents, gold = self._gold(X, y, ("X", "y"))
         for i, segments in enumerate(gold):
@@ -74,8 +74,8 @@ class Answers(Predictor):
     def _probabilities(
         self, X: Any, constraints: Constraints = None
     ) -> Iterator[tuple[list[Segment], list[float], bool]]:
-        """Yield predicted segments, the probabilities that each is exactly right, and whether they
-        were free of constraints.
+        """Yield predicted segments, their probabilities of being exactly correct, and whether they
+        were unconstrained.
         """
         names, reading = self._confident_reading()
         for some in self._encoded(X, constraints):
@@ -111,20 +111,20 @@ class Answers(Predictor):
             yield some.first, some.raw, answers
 
     def _whole_probabilities(self, some: Encoded, sums: bool) -> list[float | None]:
-        """Return the probability of the best segmentation of each sequence, where it is known."""
+        """Return the probability of the best segmentation of each sequence, where known."""
         if not sums or not self._reads_once:
             return [None] * len(some.raw)
         return [best[0][1] for best in self._ranked(some, 1)]
 
     def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
-        """Return how paths over states are read as segments that have probabilities."""
+        """Return the decoding of paths into segments that have probabilities."""
         return self.coding.reading(self._known)
 
     def _runners_up(
         self, problem: _kernels.Problem, path: list[Segment], segments: Sequence[Segment]
     ) -> list[Detour | None]:
-        """Return, for each segment, how the best path over states without it differs from a path;
-        None if there is no path without it.
+        """Return for each segment the difference between a path and the best path without it; None
+        if there is no such path.
         """
         fitted = self._known
         number = {label: k for k, label in enumerate(fitted.labels)}
@@ -140,7 +140,7 @@ class Answers(Predictor):
         y: Iterable[Any] | None = None,
         method: Literal["isotonic", "temperature"] = "isotonic",
     ) -> Self:
-        """Learn from held-out data how often a segment with a given probability is right.
+        """Fit the calibration of segment probabilities on held-out data.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Answers(Predictor):
         threshold: float | None = None,
         constraints: Constraints = None,
     ) -> list[list[Confident]]:
-        """Return the best segments with the probability that each is exactly right.
+        """Return the best segments with the probability that each is exactly correct.
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Answers(Predictor):
         return Ragged(out, self, X)
 
     def _warn_of_margin(self, asked: str) -> None:
-        """Warn that probabilities are made of scores whose scale means nothing."""
+        """Warn that probabilities derive from margin scores of arbitrary scale."""
         if self.margin_ and self.temperature_ is None:
             warnings.warn(
                 f"{asked}: the probabilities are those of an uncalibrated margin model "
@@ -259,14 +259,14 @@ class Answers(Predictor):
 
     @property
     def _calibration_of_now(self) -> Calibration | None:
-        """The calibration, if it was learnt with the outside bias that is now set."""
+        """The calibration, if it was fitted with the current outside bias."""
         known = self.calibration_
         return known if known and known.outside_bias == self._checked_bias() else None
 
     def _least(
         self, precision: float | None, threshold: float | None, constraints: Constraints
     ) -> float:
-        """Return the probability below which segments are marked for review."""
+        """Return the probability below which segments are flagged for review."""
         if precision is not None and threshold is not None:
             raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
@@ -290,7 +290,7 @@ class Answers(Predictor):
         return threshold
 
     def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:
-        """Return how unsure the model is of each sequence: label the largest next.
+        """Return the uncertainty of the model about each sequence, for active learning.
 
         Parameters
         ----------
@@ -310,7 +310,7 @@ class Answers(Predictor):
     # -- inspection ---------------------------------------------------------------------------
 
     def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
-        """Say which features made each segment win, against the best answer without it.
+        """Return the features behind each segment, compared with the best answer without it.
 
         Parameters
         ----------
@@ -326,7 +326,7 @@ class Answers(Predictor):
         return explanations(document, contest, FeatureReasons(self, document), self._named)
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
-        """Return the best path of a document and how those without its segments differ."""
+        """Return the best path of a document, and its differences to those without each segment."""
         states = list(self._known.structure.states)
         some = next(self._encoded([document], constraints))
         names, reading = self._confident_reading()
@@ -354,7 +354,7 @@ class Answers(Predictor):
     # -- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into one file, which `caesura.load` reads.
+        """Write the model to a file, which `caesura.load` reads.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class Answers(Predictor):
 
 
 def _entropies(some: Encoded) -> list[float]:
-    """Return the entropy of each sequence for each of its tokens."""
+    """Return the entropy per token of each sequence."""
     rows = some.ask(some.scorer.posterior, True, some.threads)
     out = []
     for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
@@ -388,7 +388,7 @@ def _entropies(some: Encoded) -> list[float]:
 
 
 def _not_constrained(name: str) -> str:
-    """Return what is said of a precision that is asked for under constraints."""
+    """Return the error for a precision requested under constraints."""
     return (
         f"{name}: got some with precision, expected none, since calibrate has learnt from free "
         "predictions; leave them out, or pass a threshold instead of precision"

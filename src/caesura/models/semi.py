@@ -1,4 +1,4 @@
-"""SemiCRF: segments are the unit, and may be of any length."""
+"""SemiCRF: semi-Markov conditional random fields with segments of any length."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SemiCRF"]
 
 
 class SemiCRF(Answers):
-    """A semi-Markov CRF: it scores whole segments.
+    """A semi-Markov CRF, which scores whole segments.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class SemiCRF(Answers):
 
     @property
     def coding(self) -> SegmentCoding:
-        """How segments become states: each label is one."""
+        """The coding of segments as states of this model."""
         return SegmentCoding(
             self.outside, self.outside_length, self.same_label_adjacent, self.max_length
         )

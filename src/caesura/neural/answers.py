@@ -36,7 +36,7 @@ class Answers(Predictor):
     def uncertainty(
         self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy"
     ) -> npt.NDArray[np.float64]:
-        """Return how unsure the model is of each sequence: label the largest next.
+        """Return the uncertainty of the model about each sequence, for active learning.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Answers(Predictor):
     def calibrate(
         self, X: Iterable[Any], y: Iterable[Any] | None = None, method: str = "isotonic"
     ) -> Self:
-        """Learn from held-out data how often a segment with a given probability is right.
+        """Fit the calibration of segment probabilities on held-out data.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Answers(Predictor):
         threshold: float | None = None,
         constraints: Constraints = None,
     ) -> list[list[Confident]]:
-        """Return the best segments with the probability that each is exactly right.
+        """Return the best segments with the probability that each is exactly correct.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Answers(Predictor):
     def _least(
         self, precision: float | None, threshold: float | None, constraints: Constraints
     ) -> float:
-        """Return the probability below which segments are marked for review."""
+        """Return the probability below which segments are flagged for review."""
         if precision is not None and threshold is not None:
             raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
@@ -232,7 +232,7 @@ class Answers(Predictor):
             return explain_filtered(self.fitted_network(), document, rules)
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
-        """Return the best path of a document and how those without its segments differ."""
+        """Return the best path of a document, and its differences to those without each segment."""
         head = self._head
         asked = next(self._asked([document], constraints))
         [p], [best] = asked.potentials, asked.of(inference.viterbi)

@@ -110,7 +110,7 @@ class Predictor(Model):
         return isinstance(self.fitted_network().head, FilteredHead)
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
-        """Yield the potentials of one sequence after the other."""
+        """Yield the potentials of each sequence."""
         if self._by_filter():
             raise InvalidInput(
                 "model: got 'filtered', whose paths through kept spans are no potentials of tokens "
@@ -120,7 +120,7 @@ class Predictor(Model):
         yield from self._each(X, None, lambda some: head.potentials(*some.given))
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
-        """Yield the constrained potentials of some sequences at a time."""
+        """Yield the constrained potentials of sequences in batches."""
         head: Any = self.fitted_network().head
         labels = (self._rule_labels, self.outside)
         return constrained(
@@ -301,7 +301,7 @@ class Predictor(Model):
         return next(self._potentials([x]))
 
     def predict_marginals(self, X: Iterable[Any], constraints: Constraints = None) -> list[Any]:
-        """Return the probabilities of each sequence, over the states of the model.
+        """Return the marginals of each sequence, over the states of the model.
 
         Parameters
         ----------
