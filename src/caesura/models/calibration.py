@@ -107,7 +107,7 @@ class _Block(NamedTuple):
     last: float
 
     def share(self, added: int) -> float:
-        """Return the accuracy of the pool, with one correct and one wrong segment added."""
+        """Return the accuracy of the pool, with `added` correct and wrong segments each."""
         return (self.right + added) / (self.all + 2 * added)
 
 

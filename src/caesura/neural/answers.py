@@ -1,4 +1,4 @@
-"""What can be asked of a fitted network beside its segments: how good, how sure, and why."""
+"""Evaluation, calibration, uncertainty and explanation of neural models."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METHODS = ("isotonic", "temperature")
 
 
 class Answers(Predictor):
-    """The questions that a fitted network answers."""
+    """A mixin of neural models with scores, calibration and explanations."""
 
     def uncertainty(
         self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy"
@@ -145,7 +145,7 @@ class Answers(Predictor):
     def _calibrated(
         self, X: Any, constraints: Constraints
     ) -> Iterator[tuple[list[Segment], list[float]]]:
-        """Yield the segments of each sequence; free ones have calibrated probabilities."""
+        """Yield the segments of each sequence, with calibrated probabilities if unconstrained."""
         known = self.calibration_ if constraints is None else None
         for cut, some in self._found(X, constraints, True):
             shown = np.array(some) if known is None else known(np.array(some))
@@ -173,7 +173,7 @@ class Answers(Predictor):
 
     @property
     def _ranks(self) -> bool:
-        """Whether whole segmentations have probabilities: not those of a local filter alone."""
+        """Whether whole segmentations have probabilities, which a local filter alone lacks."""
         return not self._by_filter() or bool(self._head.layer.global_loss)
 
     def _least(
@@ -202,7 +202,7 @@ class Answers(Predictor):
     # -- reasons ---------------------------------------------------------------------------------
 
     def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
-        """Say what made each segment win, against the best answer without it.
+        """Return the contributions to each segment, compared with the best answer without it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""From strings to the rows of a table: idempotent, and resumed where it was killed.
+"""Loading of strings into table rows: idempotent and resumable.
 
 ::
 
@@ -35,7 +35,7 @@ BATCH = 5000  # records that are stored in one transaction
 
 
 class Loaded(NamedTuple):
-    """What a load has done.
+    """The result of a load.
 
     Examples
     --------

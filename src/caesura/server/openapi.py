@@ -12,7 +12,7 @@ Plain = dict[str, Any]
 
 
 def described(limits: Limits) -> Plain:
-    """Return the description, with the limits of a server.
+    """Return the OpenAPI description with the limits of a server.
 
     Examples
     --------
