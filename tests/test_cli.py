@@ -252,7 +252,7 @@ def test_train_goes_on_after_an_interruption(
     assert "--resume" in ran.err
     assert (tmp_path / "m.checkpoint").exists()
     assert not model.exists()
-    assert "pass --resume to go on" in bad(*arguments)
+    assert "pass --resume to continue" in bad(*arguments)
     good(*arguments, "--resume")
     assert not (tmp_path / "m.checkpoint").exists()
     good("train", folder / "train.jsonl", "-o", tmp_path / "whole")
@@ -476,7 +476,7 @@ def test_errors_of_constraints_name_the_file_and_the_sequence(folder: Path, tmp_
     line = bad(*arguments, stdin=lines)
     assert f"standard input, sequence 2: {rules}: constraints['required']: got" in line
     rules.write_text('{"required": [[0, 1, "town"]], "forbidden": [[0, 1, "town"]]}')
-    assert f"sequence 1: no segmentation is possible; relax what is forbidden in {rules}" in bad(
+    assert f"sequence 1: no segmentation is possible; relax the constraints in {rules}" in bad(
         *arguments, stdin=lines
     )
 

@@ -271,7 +271,7 @@ def test_wrong_arguments_of_read_conll(tmp_path: Path) -> None:
         read_conll(path, scheme="IOB")
     with refused("repair: got True, expected"):
         read_conll(path, repair=True)  # type: ignore[arg-type]
-    with refused("separator: got '', expected what stands between columns"):
+    with refused("separator: got '', expected a column separator"):
         read_conll(path, separator="")
     with refused("encoding: got 'utf-9', expected the name of an encoding"):
         read_conll(path, encoding="utf-9")
@@ -465,7 +465,7 @@ def test_attributes_arrays_and_odd_letters_in_json(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.dense, np.eye(2))
     with refused("documents[0].attributes: got what JSON cannot hold: object in an attribute"):
         write_jsonl(tmp_path / "b", [Document(("a",), attributes=[{"a": object()}])])
-    with refused("documents[0].columns: got 'text', expected a name that means nothing else"):
+    with refused("documents[0].columns: got 'text', expected a name that is not reserved"):
         write_jsonl(tmp_path / "b", [Document(("a",), columns={"text": ["a"]})])
     assert not (tmp_path / "b").exists()
 

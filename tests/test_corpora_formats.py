@@ -158,7 +158,7 @@ def test_tokens_without_text_get_one(tmp_path: Path, format: str) -> None:
     with refused("documents[0].segments[0]: got (2, 2, 'X'), expected a segment with characters"):
         write(tmp_path / "b", [wrong], format)
     lost = Document(("x",), "y", segments=(Segment(0, 1, "X"),))
-    with refused("documents[0].offsets: got tokens that do not stand in the text"):
+    with refused("documents[0].offsets: got tokens that do not occur in the text"):
         write(tmp_path / "b", [lost], format)
     with refused("documents[0].text: got '\\ud800', expected no half of a surrogate pair"):
         write(tmp_path / "b", [Document(("\ud800",))], format)

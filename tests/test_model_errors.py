@@ -251,7 +251,7 @@ def test_wrong_tokenisers(kind: Any) -> None:
 
 def test_wrong_lengths_and_neighbours() -> None:
     refused(
-        "y[0]: got (0, 2, 'street'), expected a segment of 1 tokens or fewer, as max_length says; "
+        "y[0]: got (0, 2, 'street'), expected a segment of 1 tokens or fewer, as max_length requires; "
         "raise max_length or shorten the segment",
         SemiCRF([word[0]], max_length=1).fit,
         X,

@@ -82,7 +82,7 @@ def inputs_of(pattern: str) -> list[str]:
 
     found = matching(pattern)
     if not found:
-        remedy = "correct it, with quotes around patterns"
+        remedy = "check the path, and put patterns in quotes"
         raise InvalidInput(message("INPUT", pattern, "a file or a pattern of some", remedy))
     return found
 
@@ -130,7 +130,7 @@ def _check_form(path: str, reading: Reading) -> None:
     known = (*SUFFIXES, ".txt")
     if "://" in path and reading.format is None and unpacked_suffix(path) not in known:
         name = posixpath.basename(path)
-        expected = "a name that tells the format"
+        expected = "a file name with a known suffix"
         raise InvalidInput(message("INPUT", name, expected, "pass --format"))
 
 

@@ -119,8 +119,8 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     ChainCRF(features='ner', c2=0.1)
     >>> estimator({"scheme": "BIO"})
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such choice; leave
-    it out, or take the model chain
+    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such setting; leave
+    it out, or use the model chain
     """
     from caesura.models import ChainCRF, SemiCRF
 
@@ -136,8 +136,8 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
         if name not in names:
             owner = "neural" if name in NEURAL and name not in other_names else other
             raise InvalidInput(
-                f"{name}: got {value!r} for a {kind} model, which has no such choice; leave it "
-                f"out, or take the model {owner}"
+                f"{name}: got {value!r} for a {kind} model, which has no such setting; leave it "
+                f"out, or use the model {owner}"
             )
     _check_preset(params.get("features"))
     if choices.get("gazetteer"):

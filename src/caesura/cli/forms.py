@@ -70,7 +70,7 @@ def form_of(path: str, default: str) -> str:
     Traceback (most recent call last):
     caesura.errors.InvalidInput: new.pdf: got a name that ends in .pdf, expected .jsonl, .ndjson,
     .json, .conll, .iob, .bio, .cols, .csv, .tsv, .parquet, .pq, .xlsx, .html, .htm or .txt; give
-    another name, or say the form with --to
+    another name, or set the format with --to
     """
     suffix = base_name(path).suffix.lower()
     if path == "-" or not suffix:
@@ -79,7 +79,7 @@ def form_of(path: str, default: str) -> str:
         *most, last = SUFFIXES
         raise InvalidInput(
             f"{path}: got a name that ends in {suffix}, expected {', '.join(most)} or {last}; give "
-            "another name, or say the form with --to"
+            "another name, or set the format with --to"
         )
     return SUFFIXES[suffix]
 
@@ -91,15 +91,15 @@ def check_form(path: str, form: str) -> None:
     --------
     >>> check_form("new.csv", "jsonl")
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: new.csv: got --to jsonl for a name that tells csv, expected one
-    form; give another name, or leave --to out
+    caesura.errors.InvalidInput: new.csv: got --to jsonl for the name of a csv file; give
+    another name, or leave --to out
     """
     told = SUFFIXES.get(base_name(path).suffix.lower(), form) if path != "-" else form
     plain = {"text": ("conll", "jsonl", "csv", "tsv"), "tsv": ("conll", "csv")}.get(told, ())
     if told != form and form not in plain:
         raise InvalidInput(
-            f"{path}: got --to {form} for a name that tells {told}, expected one form; give "
-            "another name, or leave --to out"
+            f"{path}: got --to {form} for the name of a {told} file; give another name, "
+            "or leave --to out"
         )
 
 

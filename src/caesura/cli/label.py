@@ -116,7 +116,7 @@ def label(
         ),
     ] = False,
     every: Annotated[
-        int, typer.Option(min=1, help="Learn anew after this many newly labelled texts.")
+        int, typer.Option(min=1, help="Train again after this many newly labelled texts.")
     ] = 5,
     address: Address = Address(),  # noqa: B008 - a frozen tuple
     texts: Texts = Texts(),  # noqa: B008

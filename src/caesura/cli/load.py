@@ -104,7 +104,7 @@ class Input(NamedTuple):
     ] = "utf-8"
     skip_errors: Annotated[
         bool,
-        typer.Option("--skip-errors", help="Skip records that cannot be read, and say how many."),
+        typer.Option("--skip-errors", help="Skip unreadable records and report their number."),
     ] = False
     source_name: Annotated[
         str | None,

@@ -72,8 +72,8 @@ def load_model(
     model = load(model_file(path), trust)
     if not hasattr(model, "kind"):
         raise InvalidInput(
-            f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "
-            "with caesura.load"
+            f"{path}: got a {type(model).__name__}, which commands do not support; use it from "
+            "Python with caesura.load"
         )
     given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
     return model.set_params(n_threads=_threads(threads), verbose=False, **given)

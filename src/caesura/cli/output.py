@@ -319,7 +319,7 @@ def _said(error: Exception) -> str:
     if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "not enough memory; take fewer sequences, or smaller batches"
+        return "not enough memory; use fewer sequences or smaller batches"
     kind = type(error).__name__
     return f"unexpected {kind}: {error}; this should not happen: set {DEBUG}=1 to see where it did"
 

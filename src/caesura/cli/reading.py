@@ -77,7 +77,7 @@ class Reading(NamedTuple):
         ),
     ] = "strict"
     skip_errors: Annotated[
-        bool, _option("--skip-errors", help="Skip records that cannot be read, and say how many.")
+        bool, _option("--skip-errors", help="Skip unreadable records and report their number.")
     ] = False
     encoding: Annotated[
         str | None, _option("--encoding", help="Read the input in this encoding. Default: UTF-8.")
@@ -245,8 +245,8 @@ def _say_columns(name: str, columns: corpora.Columns) -> None:
         note(f"{shown}: {columns}")
     for column, share in columns.partly.items():
         warn(
-            f"{shown}: {share:.0%} of the cells of {column} stand in the text; it is carried "
-            "along, not a label: name the labels with --labels to change that"
+            f"{shown}: {share:.0%} of the cells of {column} occur in the text, too few for a "
+            "label; name the labels with --labels to change that"
         )
 
 
@@ -314,10 +314,9 @@ def report_notes(corpus: object, path: str | Path) -> int:
         warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
     if getattr(notes, "repeated", 0):
         warn(
-            f"{name}: {notes.repeated:,} values stand more than once in their text, for example "
-            f"{notes.first_repeated}; of their places, the first was taken that keeps the order of "
-            "the columns, if there is one: to choose another, write it after the value, as in "
-            "'Lee @12:15' (characters)"
+            f"{name}: {notes.repeated:,} values occur more than once in their text, for example "
+            f"{notes.first_repeated}; the first position that keeps the order of the columns was "
+            "used; to choose another, write its characters after the value, as in 'Lee @12:15'"
         )
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),

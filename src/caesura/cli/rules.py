@@ -55,7 +55,7 @@ class Rules:
         if len(lines) < count:
             raise InvalidInput(
                 f"{self.path}: got fewer lines than there are sequences, expected one for each; "
-                "write {} where there is nothing to keep"
+                "write {} for a sequence without constraints"
             )
         found = []
         for number, line in lines:

@@ -116,7 +116,7 @@ def expanded(patterns: list[str], argument: str = "TRAIN") -> list[str]:
     for pattern in patterns:
         some = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
         if not some:
-            remedy = "correct it, with quotes around patterns"
+            remedy = "check the path, and put patterns in quotes"
             raise InvalidInput(message(argument, pattern, "a file or a pattern of some", remedy))
         found += some
     return found

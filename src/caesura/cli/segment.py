@@ -189,7 +189,7 @@ def segment(
     seconds = time.perf_counter() - began
     skipped = run.skipped + report_notes(corpus, input)
     if run.carried and form in ("conll", "text"):
-        warn(f"{form} has no place for {', '.join(run.carried)}; take csv, parquet, xlsx or jsonl")
+        warn(f"{form} has no place for {', '.join(run.carried)}; use csv, parquet, xlsx or jsonl")
     _report(run, seconds, skipped, (output, review), json)
 
 
@@ -213,7 +213,7 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     check_form(output, form)
     form = "tsv" if form == "csv" and output.lower().endswith(".tsv") else form
     if asking.normalise and form not in TABLES:
-        wrong = f"needs a table; take --to {', '.join(TABLES)}"
+        wrong = f"needs a table; use --to {', '.join(TABLES)}"
         raise typer.BadParameter(wrong, param_hint="--normalise")
     if output == "-" and form in ("parquet", "xlsx") and sys.stdout.isatty():
         raise typer.BadParameter(f"{form} is not for a terminal; give -o FILE", param_hint="--to")
@@ -221,7 +221,7 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         wrong = "it prints counts, and segments go to stdout too; give -o FILE, or --to jsonl"
         raise typer.BadParameter(wrong, param_hint="--json")
     if asking.n_best is not None and form in ("conll", *TABLES):
-        wrong = f"{form} has no place for several answers; take --to jsonl, text or html"
+        wrong = f"{form} cannot hold several answers; use --to jsonl, text or html"
         raise typer.BadParameter(wrong, param_hint="--n-best")
     if asking.n_best is not None and asking.n_best < 1:
         raise typer.BadParameter("ask for at least one", param_hint="--n-best")
@@ -336,7 +336,7 @@ class _Run:
             place = f"{self.name}, sequence {self.sequences + longest + 1}"
             raise TooLarge(
                 f"{place}: there is not enough memory for its {len(documents[longest]):,} tokens "
-                "and the other sequences of the batch; split it, or take a smaller --batch"
+                "and the other sequences of the batch; split it, or use a smaller --batch"
             ) from None
         except CaesuraError as error:
             if self.asking.constraints is None:

@@ -43,7 +43,9 @@ class Most(NamedTuple):
     ] = MOST.body
     max_seconds: Annotated[
         float,
-        typer.Option(min=0.01, rich_help_panel=PANEL, help="Stop an answer after so many seconds."),
+        typer.Option(
+            min=0.01, rich_help_panel=PANEL, help="Stop an answer after this many seconds."
+        ),
     ] = MOST.seconds
     max_waiting: Annotated[
         int,

@@ -192,7 +192,7 @@ def _read(
     summaries = [(name, corpus_summary.summarise(documents, outside))]
     if not stream and not summaries[0][1].segments:
         files = ", ".join(path for path, _ in found.counts)
-        raise InvalidInput(f"{files}: got no segments at all, expected some to learn from")
+        raise InvalidInput(f"{files}: got no segments at all, expected at least one")
     if held_out is not None:
         held_out = tokens.settled(held_out)
         summaries.append(("dev", corpus_summary.summarise(held_out, outside)))
@@ -244,8 +244,8 @@ def _checkpoint(output: Path, run: Run) -> Path:
         raise InvalidInput(f"{place}: no such file; there is no checkpoint, leave --resume out")
     if place.exists() and run.resume is None:
         raise InvalidInput(
-            f"{place}: a checkpoint of an earlier run is there; pass --resume to go on from it, or "
-            "--restart to start anew"
+            f"{place}: a checkpoint of an earlier run is there; pass --resume to continue "
+            "from it, or --restart to start again"
         )
     if run.resume is False:
         place.unlink(missing_ok=True)
@@ -291,7 +291,7 @@ def _fit(
         raise
     except KeyboardInterrupt:
         if not checkpoint.exists():
-            note("interrupted before the first iteration; there is nothing to go on from")
+            note("interrupted before the first iteration; there is no checkpoint to continue from")
         else:
             _note_kept(checkpoint, "interrupted" + f" after iteration {reached}" * bool(reached))
         raise typer.Exit(130) from None
@@ -311,7 +311,7 @@ def _save(model: Any, output: Path, checkpoint: Path) -> None:
 def _note_kept(checkpoint: Path, why: str) -> None:
     """Print how to continue from the checkpoint."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--restart")]
-    note(f"{why}; {checkpoint} is kept; go on with:")
+    note(f"{why}; {checkpoint} is kept; continue with:")
     note(f"  {shlex.join(['caesura', *words, '--resume'])}")
 
 
@@ -325,5 +325,5 @@ def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
     return InvalidInput(
         f"{checkpoint}: got the checkpoint of a run with other data or settings "
         f"({MEANING.get(error.setting, error.setting)}: {was}, now {now}), expected one of this "
-        "run; give the same data and settings, or pass --restart to start anew"
+        "run; give the same data and settings, or pass --restart to start again"
     )

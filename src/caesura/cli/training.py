@@ -77,7 +77,7 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
-            f"{path}: got no column whose cells stand in the text {columns.text!r}, expected "
+            f"{path}: got no column whose cells occur in the text {columns.text!r}, expected "
             f"labels (the other columns are {others}); name the labels with --labels, or the text "
             "with --text-column"
         )

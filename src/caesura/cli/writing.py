@@ -69,7 +69,7 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
         corpora.write(path, documents(), form, scheme=style.scheme)
         if empty:
             some = f"{empty:,} sequence{'s' * (empty != 1)}"
-            warn(f"left out: {some} without tokens, for which CoNLL has no place")
+            warn(f"left out: {some} without tokens, which CoNLL cannot represent")
         return count - empty
     with writing(path) as file:
         WRITERS[form](file, counted(), style)

@@ -104,7 +104,7 @@ def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.C
 def each(given: Any, name: str, expected: str) -> Iterator[Any]:
     """Return an iterator over the argument, or raise."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInput(message(name, given, expected, "put what there is into a list"))
+        raise InvalidInput(message(name, given, expected, "put the value into a list"))
     return iter(given)
 
 

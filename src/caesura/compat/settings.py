@@ -111,7 +111,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
 }
 _ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
-_CALIBRATION = "Accepted and not used: Caesura chooses the learning rate by itself."
+_CALIBRATION = "Accepted and not used: Caesura chooses the learning rate."
 HELP = {
     "feature.minfreq": "Pairs of an attribute and a label, and of two labels, that occur less "
     "often have no weight.",

@@ -168,7 +168,7 @@ class BaseTrainer:
     def _check(self, name: str) -> None:
         if name not in self._params:
             expected = f"one of {', '.join(self._params)} for {self.algorithm}"
-            raise InvalidInput(message("name", name, expected, "correct it or select another"))
+            raise InvalidInput(message("name", name, expected, "check its name or select another"))
 
     # -- training -----------------------------------------------------------------------------
 

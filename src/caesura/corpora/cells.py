@@ -142,7 +142,7 @@ def _found(
                 places = _places(text, part.strip(), taken)
                 start = next(places, None) if unique else _best(places, len(part.strip()), document)
                 if start is None or (unique and next(places, None) is not None):
-                    expected = "what stands in the text, outside the other fields"
+                    expected = "a value that occurs in the text, outside the other fields"
                     remedy = f"correct the cell, write where it is (@start:end), or {NAME_LABELS}"
                     raise InvalidInput(message(label, part, expected, remedy))
                 span = Span(start, start + len(part.strip()), label)

@@ -157,7 +157,7 @@ def choose(
         name: share for name in rest if (share := shares[place[name]]) > _PARTLY and name in others
     }
     if guessed and sample.rows and not taken:
-        raise _unclear(names, "no column's cells stand in another's")
+        raise _unclear(names, "no column's cells occur in another's")
     return Columns(tuple(names), found, tuple(taken), guessed, partly=partly)
 
 

@@ -100,7 +100,7 @@ def read_conll(
     Tally(on_error, "strict")  # names a wrong argument at once
     check_columns(columns)
     if separator == "":
-        expected = "what stands between columns"
+        expected = "a column separator"
         raise InvalidInput(message("separator", "", expected, "pass None for spaces and tabs"))
     form = Form(columns, separator, comment)
     tagged = columns is None or TAG in columns
@@ -320,7 +320,7 @@ def _written(
             blank = not value.strip(" \t") and (name == TOKEN or separator == " ")
             if blank or wrong.search(value) or (name == TOKEN and value == DOCUMENT_START):
                 what = {TOKEN: f"tokens[{t}]", TAG: f"tags[{t}]"}.get(name)
-                expected = "what fits into a column: no separator, line end, or nothing"
+                expected = "a non-empty value without separators and line ends"
                 remedy = "pass separator='\\t' for spaces, or write JSON lines"
                 what = what or f"columns[{name!r}][{t}]"
                 raise InvalidInput(message(what, value, expected, remedy))

@@ -282,7 +282,7 @@ def _record(document: Document) -> dict[str, Any]:
     for name, values in document.columns.items():
         if name in RESERVED:
             remedy = "rename the column"
-            raise InvalidInput(message("columns", name, "a name that means nothing else", remedy))
+            raise InvalidInput(message("columns", name, "a name that is not reserved", remedy))
         record[name] = values
     record["attributes"] = document.attributes
     record["dense"] = None if document.dense is None else document.dense.tolist()

@@ -207,7 +207,7 @@ def _dense(dense: npt.ArrayLike, count: int) -> npt.NDArray[np.float64]:
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         t, d = np.argwhere(~np.isfinite(array))[0].tolist()
-        number, remedy = float(array[t, d]), "fill in what is missing"
+        number, remedy = float(array[t, d]), "fill in missing values"
         raise InvalidInput(message(f"dense[{t}, {d}]", number, "a finite number", remedy))
     return array
 

@@ -80,7 +80,7 @@ def numbers_of(frame: Any, name: str) -> tuple[npt.NDArray[np.float64], tuple[st
         t, d = np.argwhere(~np.isfinite(array))[0].tolist()
         came = f"got {float(array[t, d])} in row {t}"
         raise InvalidInput(
-            f"{name}[{names[d]!r}]: {came}, expected a finite number; fill in what is missing"
+            f"{name}[{names[d]!r}]: {came}, expected a finite number; fill in missing values"
         )
     return array, tuple(names)
 

@@ -170,7 +170,7 @@ def _labels(t: int, labels: str | Iterable[str]) -> tuple[str, ...]:
     given = [labels] if isinstance(labels, str) else labels
     known = list(given) if isinstance(given, Iterable) else []
     if not known or not all(isinstance(label, str) for label in known):
-        remedy = "leave out tokens of which nothing is known"
+        remedy = "leave out unknown tokens"
         raise InvalidInput(message(f"tokens[{t}]", labels, "a label or several", remedy))
     return tuple(sorted(set(known)))
 

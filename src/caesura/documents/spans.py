@@ -135,7 +135,7 @@ def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInp
 def checked_spans(spans: Any, document: Document) -> list[Span]:
     """Return checked character spans, or raise."""
     if document.offsets is None:
-        came = "no text" if document.text is None else "tokens that do not stand in the text"
+        came = "no text" if document.text is None else "tokens that do not occur in the text"
         raise InvalidInput(f"spans: got {came}, expected text; pass offsets, or segments by tokens")
     checked = []
     for i, span in enumerate(spans if isinstance(spans, list) else [spans]):

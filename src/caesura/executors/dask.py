@@ -115,7 +115,7 @@ class Dask:
         except (OSError, TimeoutError, AttributeError) as problem:
             raise CaesuraError(
                 f"executor: the Dask scheduler at {_address(client)} does not answer ({problem}); "
-                "start it again and make a new Client; training goes on from its checkpoint"
+                "start it again and make a new Client; training resumes from its checkpoint"
             ) from error
 
 

@@ -88,7 +88,7 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
     except TypeError:  # it has no items, as a number or an array without axes
         items = None
     if items is None or isinstance(given, str | bytes):
-        raise InvalidInput(message(where, given, _EXPECTED, "put a string alone into a list"))
+        raise InvalidInput(message(where, given, _EXPECTED, "put a single string into a list"))
     for one in items:
         key = _text(one, where)
         if not isinstance(key, str):

@@ -74,7 +74,7 @@ class Length(SegmentFeature):
     def __post_init__(self) -> None:
         if isinstance(self.exact, int) and self.exact > MOST_LENGTHS:
             expected = f"at most {MOST_LENGTHS} lengths"
-            remedy = "give a list, or at_least= for what is longer"
+            remedy = "give a list, or at_least= for longer segments"
             raise InvalidInput(message("exact", self.exact, expected, remedy))
         exact = range(1, self.exact + 1) if isinstance(self.exact, int) else self.exact
         object.__setattr__(self, "exact", _numbers("exact", exact, "write 3 or [2, 3]"))
@@ -167,7 +167,7 @@ class TokenAt(SegmentFeature):
         if not isinstance(self.column, Column):
             raise InvalidInput(message("column", self.column, "a column", "pass word"))
         if not isinstance(self.value, str | None):
-            remedy = "pass what the column says, or nothing for each of its values"
+            remedy = "pass a value of the column, or None for each of its values"
             raise InvalidInput(message("value", self.value, "a string", remedy))
 
     @property

@@ -66,7 +66,7 @@ def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
     >>> declared(["word"])
     Traceback (most recent call last):
     caesura.errors.InvalidInput: features[0]: got 'word', expected a template or a feature of
-    segments; write word[0] or Length(exact=3), or take a preset
+    segments; write word[0] or Length(exact=3), or use a preset
     """
     if isinstance(features, str) or not isinstance(features, Iterable):
         remedy = "pass a list like [word[0], word[-1]]"
@@ -84,7 +84,7 @@ def _checked(features: Iterable[Any]) -> list[Template | SegmentFeature]:
     for i, given in enumerate(features):
         one = given[0] if isinstance(given, Column) else given
         if not isinstance(one, Template | SegmentFeature):
-            remedy = "write word[0] or Length(exact=3), or take a preset"
+            remedy = "write word[0] or Length(exact=3), or use a preset"
             expected = "a template or a feature of segments"
             raise InvalidInput(message(f"features[{i}]", given, expected, remedy))
         if one in checked:
@@ -120,7 +120,7 @@ def _check_names(features: Sequence[Template | SegmentFeature]) -> None:
             if both:
                 plain = _plain(one)
                 own = isinstance(plain, Pattern | SegmentFunction) or type(plain) not in known
-                remedy = "give one another name" if own else "leave out what both say"
+                remedy = "give one another name" if own else "leave out one of the two"
                 expected = f"other names than {name}{both[0]}, which features[{other}] has too"
                 raise InvalidInput(message(f"features[{i}]", one, expected, remedy))
         called[name].append((i, says))

@@ -83,7 +83,7 @@ def check_answers(count: int) -> None:
 
 def _too_many() -> TooLarge:
     return TooLarge(
-        f"n: got so many answers that they take the memory of more than {MOST_SEGMENTS:,} "
+        f"n: got a number of answers that needs the memory of more than {MOST_SEGMENTS:,} "
         "segments, expected fewer; ask for fewer, or for fewer sequences at a time"
     )
 

@@ -132,12 +132,12 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         header, arrays = persistence.read(path, KIND)
     except InvalidInput as error:
         said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
-        remedy = "give the path of a checkpoint, or remove the file to start anew"
+        remedy = "give the path of a checkpoint, or remove the file to start again"
         raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
     expected, found = _digests(settings), header["settings"]
     for name in expected | found:
         if expected.get(name) != found.get(name):
-            remedy = "go on with the same data and settings, or remove the file to start anew"
+            remedy = "continue with the same data and settings, or remove the file to start again"
             if name == "weights":
                 remedy = f"the data or the features are others: {remedy}"
             if name == "penalty" and found.get("optimiser") == expected.get("optimiser"):
@@ -146,7 +146,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
                         "checkpoint",
                         "a run of adagrad by an earlier version",
                         "one whose penalty is proximal",
-                        "finish it with the version that wrote it, or remove it to start anew",
+                        "finish it with the version that wrote it, or remove it to start again",
                     )
                 )
             came = f"a run with {name} {found.get(name)}"

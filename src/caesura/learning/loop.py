@@ -173,7 +173,7 @@ def warn_interrupted(iteration: int, best: bool) -> None:
     kept = "best weights on the development data so far" if best else "weights so far"
     warnings.warn(
         f"fit was interrupted after iteration {iteration}; the {kept} are kept, and the model can "
-        "be used. Pass checkpoint='...' to go on later",
+        "be used. Pass checkpoint='...' to continue later",
         stacklevel=3,
     )
 

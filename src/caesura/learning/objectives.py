@@ -195,7 +195,7 @@ def weights(w: npt.ArrayLike) -> Floats:
     found = np.array(w, np.float64, order="C")
     if found.ndim != 1 or not np.isfinite(found).all():
         came = f"shape {found.shape}" if found.ndim != 1 else "NaN or infinity"
-        remedy = "start from zeros where there is nothing better"
+        remedy = "start from zeros"
         raise InvalidInput(message("w0", came, "a vector of finite weights", remedy))
     return found
 

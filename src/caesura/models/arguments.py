@@ -24,7 +24,7 @@ def checked_run(
         path = Path(checkpoint).absolute() if named else None
         if path is None or path.is_dir() or not path.parent.is_dir():
             expected = "the path of a file in a folder that exists"
-            remedy = "correct the path, or make the folder"
+            remedy = "check the path, or create the folder"
             raise InvalidInput(message("checkpoint", checkpoint, expected, remedy))
     listed = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
     for one in listed if isinstance(callbacks, Iterable) else (None,):

@@ -68,7 +68,7 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     with a temperature, n segments in all tell nothing beyond 1 / (n + 2) and (n + 1) / (n + 2).
     """
     if len(probabilities) == 0:
-        raise InvalidInput("X: got no predicted segments, expected some to learn from")
+        raise InvalidInput("X: got no predicted segments, expected at least one")
     probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may be rounded to just above 1
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)

@@ -29,7 +29,7 @@ def choose(*given: Any) -> tuple[str, list[Any]]:
         name = fitting.tokeniser
         warnings.warn(
             f"tokeniser: {name!r} was chosen, because {fitting.reason}; segments count these "
-            f"tokens. Pass tokeniser={name!r} to say so yourself",
+            f"tokens. Pass tokeniser={name!r} to choose it explicitly",
             stacklevel=5,
         )
     return fitting.tokeniser, data

@@ -31,7 +31,7 @@ def of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
         for i, document in enumerate(documents, first):
             for kind in sorted(kinds_of([document]) - seen):
                 expected = f"only what the first {CHUNK} have, by which features were chosen"
-                remedy = f"give all sequences {kind} or none, or say which features to look at"
+                remedy = f"give all sequences {kind} or none, or set features"
                 raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
         yield first, documents, ys
 
@@ -41,8 +41,8 @@ def check_same(now: Features | None, before: Features) -> None:
     if now is None or (len(now) == len(before) and all(map(_same, now, before))):
         return
     came = [a for a in now if not any(_same(a, b) for b in before)] or now
-    expected = "those of the fit before, which warm_start goes on from"
-    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
+    expected = "those of the previous fit, which warm_start continues"
+    remedy = "set features=model.features_ to continue, or warm_start=False to start again"
     raise InvalidInput(message("features", came, expected, remedy))
 
 
@@ -64,6 +64,6 @@ def check_standardise(standardise: bool, before: Features) -> None:
     """Raise if a continued model standardises dense columns differently."""
     was = is_standardised(before)
     if was != bool(standardise):
-        expected = f"{was}, as in the fit before, which warm_start goes on from"
-        remedy = "set it so to go on, or warm_start=False to begin anew"
+        expected = f"{was}, as in the previous fit, which warm_start continues"
+        remedy = "set it so to continue, or warm_start=False to start again"
         raise InvalidInput(message("standardise", standardise, expected, remedy))

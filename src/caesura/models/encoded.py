@@ -108,4 +108,4 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
 
 def impossible(i: int) -> Impossible:
     """Return the error for a sequence without any possible segmentation."""
-    return Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
+    return Impossible(f"X[{i}]: no segmentation is possible; relax the constraints")

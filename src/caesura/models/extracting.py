@@ -45,7 +45,7 @@ class Extractor(Estimator):
         Parameters
         ----------
         labels : iterable of str
-            Labels of the model; those that are not named come after them.
+            Labels of the model; all others follow them.
 
         Returns
         -------
@@ -100,10 +100,9 @@ class Extractor(Estimator):
         ----------
         normalisers : dict
             For some labels the name of a normaliser (see `caesura.normalisers.NORMALISERS`), or a
-            function from the text of a segment to its value.  The other labels keep theirs, which
-            at first follow from their names (`caesura.normalisers.default_normaliser`).  A file of
-            the model keeps the import name of a function, and `load` imports it with
-            ``trust=True``.
+            function from the text of a segment to its value.  Other labels keep their normaliser,
+            by default the one for their name (`caesura.normalisers.default_normaliser`).  A model
+            file stores the import name of a function, which `load` imports with ``trust=True``.
 
         Returns
         -------
@@ -121,8 +120,8 @@ class Extractor(Estimator):
         Parameters
         ----------
         texts : iterable of str
-            Or of lists of tokens, or of documents; or a DataFrame of pandas or polars, or a table
-            of Arrow, whose other columns are carried along into the tables that records make.
+            Texts, lists of tokens or documents; or a pandas or polars DataFrame or an Arrow table,
+            whose other columns are carried over to the tables made from the records.
         constraints : optional
             As in `predict`.
         text : str, optional
@@ -131,10 +130,10 @@ class Extractor(Estimator):
         Returns
         -------
         Records
-            A list of `Record`, with `to_pandas`, `to_arrow` and `to_dicts`.  Probabilities of
-            fields are those of `predict_confident`, that of a record is the model's probability of
-            the whole segmentation, or None where a model does not give it: `ChainCRF` with
-            ``forbid_invalid="never"``, whose tags may say one segmentation in several ways.
+            A list of `Record` with `to_pandas`, `to_arrow` and `to_dicts`.  The probabilities of
+            fields are those of `predict_confident`.  The probability of a record is that of the
+            whole segmentation, or None for `ChainCRF` with ``forbid_invalid="never"``, where
+            several tag sequences may encode one segmentation.
         """
         labels = self.columns_
         functions = {

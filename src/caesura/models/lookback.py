@@ -139,7 +139,7 @@ def check_sums(fitted: Fitted, what: str) -> None:
 def _only_search(what: str) -> InvalidInput:
     return InvalidInput(
         f"{what}: not available for features that look back at two segments or more, for which "
-        "there is only search; ask predict, or leave these features out"
+        "there is only search; use predict, or leave these features out"
     )
 
 

@@ -94,7 +94,7 @@ def check_targets(model: Estimator, targets: Sequence[Target], first: int = 0) -
     for i, target in enumerate(targets, first):
         if isinstance(target, Partial):
             expected = f"all labels of the sequence with the learner {model.learner}"
-            remedy = "label it in full, or take lbfgs, sgd or adagrad"
+            remedy = "label it in full, or use lbfgs, sgd or adagrad"
             raise InvalidInput(message(f"y[{i}]", target, expected, remedy))
 
 

@@ -89,27 +89,26 @@ class Model(Extractor):
         Parameters
         ----------
         X : iterable of sequences
-            Each a list of tokens, a text, a list with the attributes of each token, an array of
-            shape (T, D), a dict of these, or a `Document`.  A generator is encoded as it comes.
-            A dict may hold a text and ``spans`` of its characters; where no tokeniser was given,
-            the coarsest that no span cuts is taken, with a warning if that is not words.
-            With ``stream=True`` they are read again for each pass, and never all in memory.
+            Each is a list of tokens, a text, a list with the attributes of each token, an array of
+            shape (T, D), a dict of these, or a `Document`.  A generator is encoded incrementally.
+            A dict may hold a text and ``spans`` of its characters; if no tokeniser is given, the
+            coarsest one whose tokens no span cuts is chosen, with a warning unless it is words.
+            With ``stream=True`` X is read again on each pass, and never held in memory.
         y : iterable, optional
-            For each sequence its segments (gaps are text outside), a tag for each token, or
-            `Partial`.  Without it, X are documents with segments.
+            For each sequence its segments (gaps are outside), one tag for each token, or
+            `Partial`.  If omitted, X must be documents with segments.
         X_dev, y_dev : optional
-            Development data: of the weights whose segment F1 on it is the best, or within a
-            standard error of it, the last ones are kept.  Labels that the
-            training data does not have count as missed.
+            Development data.  The last weights whose segment F1 on it is within a standard error
+            of the best are kept.  Labels that are not in the training data count as missed.
         sample_weight : array of shape (n,), optional
-            How much each sequence counts.
+            The weight of each sequence in the objective.
         checkpoint : path, optional
-            Written every few iterations; if it is there, fitting goes on from it, which needs the
-            same data, also for development, and the same settings.  An interruption from the
-            keyboard is raised once it is written.  Without a checkpoint, fitting ends with the
+            File written every few iterations.  If it exists, fitting resumes from it, which needs
+            the same training and development data and the same settings.  KeyboardInterrupt is
+            raised after it is written.  Without a checkpoint, an interruption ends fitting with the
             best weights so far and a warning, and `status_` is "interrupted".
         callbacks : sequence of callables
-            Each is called after every iteration; True ends fitting.
+            Functions called after every iteration; fitting stops if one returns True.
 
         Returns
         -------
@@ -117,8 +116,8 @@ class Model(Extractor):
 
         Notes
         -----
-        With `Partial` labels the objective is not concave: what is found depends on where fitting
-        starts, which is at zero weights, or at those of the fit before with ``warm_start``.
+        With `Partial` labels the objective is not concave, so the result depends on the initial
+        weights: zero, or those of the previous fit with ``warm_start``.
         """
         self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
@@ -155,7 +154,7 @@ class Model(Extractor):
             self._fit_spans(read, sample_weight, held_out, checkpoint, callbacks)
         else:
             with Stage(show=self.verbose) as stage:
-                stage.update("features: preparing to learn")
+                stage.update("features: preparing to train")
                 training = self._training(read, sample_weight, before)
             self._fit(training, None, dev, checkpoint, callbacks, sample_weight)
         self._order = () if before is None else self._order
@@ -297,7 +296,7 @@ class Model(Extractor):
         if self.features is None:
             return None
         if isinstance(self.features, Iterator | Set):
-            remedy = "put them into a list: they are asked for again, and in the same order"
+            remedy = "put them into a list: they are read again, in the same order"
             raise InvalidInput(message("features", self.features, "a list", remedy))
         if isinstance(self.features, str):
             try:

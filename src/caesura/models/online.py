@@ -47,17 +47,17 @@ class OnlineModel(PartedModel):
     ) -> Self:
         """Update the model with more labelled sequences, in one pass.
 
-        The learner (sgd, adagrad, perceptron, pa or arow) goes on from its weights, averages and
-        steps of the call before.  Attributes that were not there before get weights, which begin
-        at zero; `max_attributes` bounds their number.
+        The learner (sgd, adagrad, perceptron, pa or arow) continues from the weights, averages and
+        step sizes of the previous call.  New attributes get weights that start at zero;
+        `max_attributes` bounds their number.
 
         Parameters
         ----------
         X, y : iterable
             As in `fit`.
         labels : iterable of str, optional
-            In the first call: all labels that there will be, without the outside label.  Where
-            they are not given they are those of y.  Later calls bring no new ones.
+            All labels, without the outside label, in the first call; by default those of y.  Later
+            calls cannot add labels.
 
         Returns
         -------
@@ -65,12 +65,12 @@ class OnlineModel(PartedModel):
 
         Notes
         -----
-        A penalty is shared among all sequences seen so far, as if they were the whole of the data.
-        sgd chooses its learning rate by the first call, and features that learn from segments,
-        such as `Text`, do so from it: it should have some hundred sequences.
+        The penalty is spread over all sequences seen so far, as if they were the whole data.  The
+        first call determines the learning rate of sgd and the content of features that learn from
+        segments, such as `Text`, so it should have some hundred sequences.
 
-        After `fit`, and after loading or unpickling a model, the first call goes on from the
-        weights, with averages and steps that begin anew: files and pickles do not keep them.
+        After `fit`, loading or unpickling, the first call continues from the weights, but restarts
+        averages and step sizes, which are not saved.
 
         Examples
         --------
@@ -127,7 +127,9 @@ class OnlineModel(PartedModel):
             raise InvalidInput(message("order", self.order, expected, "begin with a new model"))
         if labels is not None and sorted(set(labels)) != sorted(before.labels):
             expected = f"{', '.join(before.labels)}, which are fixed"
-            raise InvalidInput(message("labels", labels, expected, "leave it out, or fit anew"))
+            raise InvalidInput(
+                message("labels", labels, expected, "leave it out, or fit a new model")
+            )
         online: _Online | None = self._online
         if online is not None and online.learner == (self.learner, self.average):
             return online

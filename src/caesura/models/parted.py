@@ -97,8 +97,8 @@ class PartedModel(Model):
         -----
         With the learners lbfgs and cutting-plane, every iteration is that of `fit`.  The learners
         with online updates (sgd, adagrad, perceptron, pa, arow) are approximated by iterative
-        parameter mixing: each part makes a pass by itself, and the weights are averaged after it.
-        A warning says so, and `approximate_` is True then.  ``standardise``, and features of your
+        parameter mixing: each part makes a pass by itself, and then the weights are averaged.
+        A warning is issued, and `approximate_` is True then.  ``standardise``, and features of your
         own that learn from the data, learn from the first part.
 
         Examples
@@ -138,15 +138,15 @@ class PartedModel(Model):
         mixed = learners_with("online")
         if self.learner not in (*EXACT, *mixed):
             expected = f"{', '.join((*EXACT, *mixed))} for fit_parts"
-            remedy = "take cutting-plane, which minimises the same hinge losses"
+            remedy = "use cutting-plane, which minimises the same hinge losses"
             raise InvalidInput(message("learner", self.learner, expected, remedy))
         if grows(self):
             expected = "None or a list of patterns for fit_parts"
             raise InvalidInput(message("patterns", self.patterns, expected, "pass one of them"))
         if self.learner in mixed and n_parts > 1:
             warnings.warn(
-                f"learner: {self.learner!r} learns from each of {n_parts} parts by itself, and "
-                "weights are averaged after each pass, which approximates fit. Take 'lbfgs' for "
+                f"learner: {self.learner!r} is trained on each of {n_parts} parts alone, and "
+                "weights are averaged after each pass, which approximates fit. Use 'lbfgs' for "
                 "the same result as fit",
                 stacklevel=3,
             )
@@ -161,7 +161,7 @@ class PartedModel(Model):
         if level:
             warnings.warn(
                 f"tokeniser: {LEVELS[level]!r} was chosen, because {reason}; segments count these "
-                f"tokens. Pass tokeniser={LEVELS[level]!r} to say so yourself",
+                f"tokens. Pass tokeniser={LEVELS[level]!r} to choose it explicitly",
                 stacklevel=4,
             )
 

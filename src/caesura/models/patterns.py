@@ -93,7 +93,7 @@ def _check_declared(given: Any) -> None:
         expected = "None, 'grow', or a list of sequences of labels"
         raise InvalidInput(message("patterns", given, expected, remedy))
     if any(isinstance(one, str) and one == GROW for one in given):
-        expected = "'grow' by itself, or a list of patterns"
+        expected = "'grow' alone, or a list of patterns"
         raise InvalidInput(message("patterns", list(given), expected, "leave the other out"))
     if given and all(isinstance(one, str) and len(labels_of(one)) == 1 for one in given):
         expected = "a list of patterns, each with its labels"

@@ -128,7 +128,7 @@ class Predictor(OnlineModel):
         X : iterable of sequences
             In any form that `fit` takes.
         constraints : dict, or one dict for each sequence, optional
-            Arguments of `Potentials.constrain` that every answer must keep.
+            Constraints on the segmentation, as arguments of `Potentials.constrain`.
         """
         names, reading = self.coding.reading(self._known)
         return Ragged(
@@ -148,8 +148,8 @@ class Predictor(OnlineModel):
     def potentials(self, x: Any, constraints: Constraints = None) -> Potentials:
         """Return the log-potentials of one sequence, for all functions of `caesura.inference`.
 
-        Its labels are the model's states: the labels of segments, or the tags of a chain.  The
-        constraints of the model apply, and those given, as in `predict`.
+        Its labels are the states of the model: segment labels, or the tags of a chain.  The
+        constraints of the model and the given ones apply, as in `predict`.
         """
         return next(self._asked([one_sequence(x)], constraints)).potentials[0]
 
@@ -198,7 +198,7 @@ class Predictor(OnlineModel):
         X : iterable of sequences
             In any form that `fit` takes.
         scheme : str or None
-            A tag scheme; None: the states of the model as they are.
+            A tag scheme; None returns the states of the model.
         constraints : optional
             As in `predict`.
         """
@@ -256,13 +256,13 @@ class Predictor(OnlineModel):
         X, constraints
             As in `predict`.
         n : int
-            How many; there may be fewer.
+            Maximum number of segmentations for each sequence.
 
         Returns
         -------
         list of list of (segments, probability)
-            By falling probability.  Of a chain this is the sum over all tags that say the same
-            segments, so that the first may be another than the one `predict` returns.
+            Sorted by decreasing probability.  For a chain this is the sum over all tag sequences
+            with the same segments, so the first may differ from the result of `predict`.
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
@@ -302,9 +302,9 @@ class Predictor(OnlineModel):
         X, constraints
             As in `predict`.
         n : int
-            How many of each.
+            Number of samples for each sequence.
         seed : int, optional
-            `random_state` if not given.
+            Random seed, `random_state` by default.
         """
         whole("n", n, 1, MOST_PATHS)
         given = whole("seed", self.random_state if seed is None else seed, 0)

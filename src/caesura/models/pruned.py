@@ -148,7 +148,7 @@ class PrunedSemiCRF(Parameters):
         documents, gold = self._read(X, y)
         labels = sorted({s.label for cut in gold for s in cut})
         if not labels:
-            raise InvalidInput("y: got no segment at all, expected some to learn from")
+            raise InvalidInput("y: got no segment at all, expected at least one")
         if len(documents) < self.folds:
             expected = f"at most {len(documents)}, the number of sequences"
             raise InvalidInput(message("folds", self.folds, expected, "lower it"))

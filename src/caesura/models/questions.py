@@ -51,8 +51,8 @@ class Answers(Predictor):
         Parameters
         ----------
         X, y
-            In any form that `fit` takes, fully labelled.  Labels that the model does not know, as
-            one that a fold of cross-validation lacks, count as missed.
+            Fully labelled sequences in any form that `fit` takes.  Unknown labels, such as one that
+            is missing in a fold of cross-validation, count as missed.
         """
         documents, gold = self._gold(X, y, ("X", "y"))
         return segment_counts(gold, self.predict(documents), self.outside).f1
@@ -147,20 +147,20 @@ class Answers(Predictor):
         X, y
             Labelled sequences that the model was not fitted on.
         method : {"isotonic", "temperature"}
-            Any rising function, or one number that sharpens or flattens all probabilities.
+            An increasing step function, or a single temperature for all probabilities.
 
         Notes
         -----
-        No calibrated probability is 0 or 1: of n held-out segments of which k are right it is
-        (k + 1) / (n + 2), where n are those of one step of the isotonic function; with a
-        temperature, all of them set its limits.
+        No calibrated probability is 0 or 1: for n held-out segments, k of them correct, it is
+        (k + 1) / (n + 2), where n counts the segments of one step of the isotonic function.  With a
+        temperature, the number of all segments sets the limits.
 
         The scores of a learner with a margin (perceptron, pa, arow, svm, cutting-plane and eg) have
-        no scale that makes probabilities of them.  They are first divided by a temperature, the one
-        that makes the labels of the held-out sequences most likely; predictions stay the same.
+        an arbitrary scale.  They are first divided by the temperature that maximises the likelihood
+        of the held-out labels; predictions do not change.
 
-        What is learnt holds for free predictions with the `outside_bias` of now: under constraints,
-        and with another bias, probabilities are the model's own.
+        The calibration applies to unconstrained predictions with the current `outside_bias`; under
+        constraints, or with another bias, uncalibrated probabilities are returned.
         """
         if method not in METHODS:
             expected = "'isotonic' or 'temperature'"
@@ -197,20 +197,19 @@ class Answers(Predictor):
         X : iterable of sequences
             In any form that `fit` takes.
         precision : float, optional
-            Segments are marked for review so that of the others this share is right, as far as the
-            data of `calibrate` tells; not with constraints.
+            Flag segments for review so that this share of the others is correct, as estimated on
+            the data of `calibrate`; not available with constraints.
         threshold : float, optional
-            Segments below this probability are marked for review.
+            Flag segments below this probability for review.
         constraints : optional
             As in `predict`.
 
         Returns
         -------
         list of list of Confident
-            (segment, probability, calibrated, review); without `calibrate`, under constraints, and
-            with another `outside_bias` than in `calibrate` the probabilities are the model's own,
-            and `calibrated` is False.  A warning says so where they are those of a learner with a
-            margin, which mean little before `calibrate`.
+            Tuples (segment, probability, calibrated, review).  `calibrated` is False without
+            `calibrate`, under constraints, and if `outside_bias` has changed since.  Uncalibrated
+            probabilities of learners with a margin mean little, and cause a warning.
         """
         constraints = spoken(constraints, X)
         self._warn_of_margin("predict_confident")
@@ -297,8 +296,8 @@ class Answers(Predictor):
         X : iterable of sequences
             Without labels.
         by : {"entropy", "margin"}
-            Entropy of the segmentations (of the tags for a chain) for each token, or 1 minus the
-            gap between the probabilities of the best two.
+            The entropy per token of the segmentations (of the tags for a chain), or 1 minus the
+            difference between the two highest probabilities.
         """
         if by not in ("entropy", "margin"):
             raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
@@ -344,9 +343,9 @@ class Answers(Predictor):
         Parameters
         ----------
         label : str, optional
-            A label, or a tag of a chain; all of them if not given.
+            A label, or a tag of a chain; by default all.
         n : int
-            How many.
+            Number of features.
         """
         refuse(self._known, "top_features")
         return top_features(self, label, n)
@@ -359,7 +358,7 @@ class Answers(Predictor):
         Parameters
         ----------
         path : path
-            The file; an old one is replaced once the new one is complete.
+            The file; an existing one is replaced once the new one is complete.
         """
         from caesura.models.files import save
 

@@ -179,8 +179,8 @@ class TagSet:
         if not (pairs == (out[t - 1].astype(bool)[:, None] & out[t].astype(bool)[None, :])).all():
             kind = "a boundary" if forced else "no boundary"
             raise InvalidInput(
-                f"{name}: got {kind} at {t} between tokens of which more is unknown, which tags of "
-                f"the scheme {self.scheme} cannot say; pass scheme='BIO'"
+                f"{name}: got {kind} at {t} between partly unknown tokens, which tags of the "
+                f"scheme {self.scheme} cannot express; pass scheme='BIO'"
             )
 
 

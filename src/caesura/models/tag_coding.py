@@ -51,7 +51,7 @@ class TagCoding(Coding):
                 continue
             if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
                 expected = "features of tokens and edges"
-                remedy = "take SemiCRF for features of segments, or leave it out"
+                remedy = "use SemiCRF for features of segments, or leave it out"
                 raise InvalidInput(message("features", feature, expected, remedy))
 
     def labelling(

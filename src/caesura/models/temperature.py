@@ -61,7 +61,7 @@ def find_temperature(
     if not kept:
         raise InvalidInput(
             "y: got only labels that the model cannot give, expected possible ones to learn the "
-            "scale of its scores from; look for what max_length or constraints forbid"
+            "scale of its scores from; check max_length and the constraints"
         )
     some = [row for row in rows if row is not None]
     if fitted.spans:

@@ -54,7 +54,7 @@ def token_features(features: Any) -> Features:
         raise error.changed(argument="features") from None
     for feature in listed:
         if isinstance(feature, SegmentFeature) or feature.place != "token":
-            remedy = "leave it out, or take SemiCRF"
+            remedy = "leave it out, or use SemiCRF"
             raise InvalidInput(message("features", feature, "features of tokens", remedy))
     return listed
 

@@ -44,7 +44,7 @@ def read_targets(
         labels |= {segment.label for segment in cut}
     labels -= {outside}
     if not labels:
-        raise InvalidInput("y: got no segment at all, expected some to learn from")
+        raise InvalidInput("y: got no segment at all, expected at least one")
     return documents, gold, sorted(labels)
 
 
@@ -79,7 +79,7 @@ def check_longest(gold: Sequence[Target], longest: int) -> None:
     for i, one in enumerate(gold):
         for segment in known_segments(one):
             if segment.end - segment.start > longest:
-                expected = f"a segment of {longest} tokens or fewer, as max_length says"
+                expected = f"a segment of {longest} tokens or fewer, as max_length requires"
                 raise InvalidInput(message(f"y[{i}]", tuple(segment), expected, "raise max_length"))
 
 

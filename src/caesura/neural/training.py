@@ -198,7 +198,7 @@ def _loss(network: Network, data: Data, some: Sequence[int], schedule: Schedule)
         for i in some if len(some) > 1 else ():
             _loss(network, data, [i], schedule)
         raise Impossible(
-            f"y[{some[0]}]: no segmentation agrees with what is known of it; correct it, or raise "
+            f"y[{some[0]}]: no segmentation agrees with its labels; correct them, or raise "
             "max_length"
         ) from None
     except InvalidInput:
@@ -292,7 +292,7 @@ def _resumed(path: Any, mark: str, network: Network, optimiser: Any) -> Run:
     if header["run"] != mark:
         raise InvalidInput(
             f"checkpoint: got {path} of a run with other data or settings, expected one of this "
-            "run; give the same data and settings, or delete the file to start anew"
+            "run; give the same data and settings, or delete the file to start again"
         )
 
     def part(prefix: str) -> Arrays:

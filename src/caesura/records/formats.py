@@ -114,7 +114,7 @@ def json_records(source: Source) -> Iterator[Raw]:
         try:  # orjson reads whole numbers beyond 64 bits as floats, which would lose digits
             found = _exact(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
         except (ValueError, RecursionError) as error:
-            yield source.error(number, f"got what is not JSON ({error}); give an object on a line")
+            yield source.error(number, f"got invalid JSON ({error}); give an object on a line")
             continue
         if isinstance(found, dict | str):
             yield found

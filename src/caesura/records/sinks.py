@@ -171,7 +171,7 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
         return _by_url(name, wait)
     suffix = Path(name).suffix.lower()
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
-        raise InvalidInput(f"into: {name} is in a folder that does not exist; make it first")
+        raise InvalidInput(f"into: {name} is in a folder that does not exist; create it first")
     if suffix in (".duckdb", ".ddb"):
         from caesura.records.sink_duckdb import DuckDBSink
 

@@ -192,7 +192,7 @@ def load_files(
     names = [places.plain(path) for path in paths]
     if not names or (source_name is not None and len(names) > 1):
         came = f"{len(names)} with source_name" if names else "none"
-        raise InvalidInput(f"paths: got {came}, expected at least one file; give one by one")
+        raise InvalidInput(f"paths: got {came}, expected at least one file; check the pattern")
     kept = None if carry is None else tuple(map(str, carry))
     reading = Reading(text_column, id_column, kept, format, encoding, source_name)
     source = ModelSource.of(model, trust, executor)

@@ -94,7 +94,7 @@ class Project:
         if output.exists() and not path.exists():
             raise InvalidInput(
                 f"{output}: exists, but not its journal {path.name}; give the name of a new file, "
-                "and this one as DATA to go on from it"
+                "and this one as DATA to continue from it"
             )
         self._journal = Journal(path)
         try:
@@ -114,7 +114,7 @@ class Project:
     def state(self, i: int) -> State:
         """Return the annotations of a text."""
         if not 0 <= i < len(self.documents):
-            raise Refused(404, "text: there is none with this number")
+            raise Refused(404, "text: no text has this number")
         return self.states.get(i, State())
 
     def counts(self) -> dict[str, int]:

@@ -96,7 +96,7 @@ async def lines_of(request: Request, limits: Limits) -> AsyncIterator[list[bytes
         except StopAsyncIteration:
             break
         except TimeoutError:
-            raise Refused(408, f"body: nothing came for {limits.seconds:g} seconds") from None
+            raise Refused(408, f"body: no data arrived for {limits.seconds:g} seconds") from None
         *lines, rest = (rest + part).split(b"\n")
         if len(rest) > limits.body:
             raise _too_large(limits)
