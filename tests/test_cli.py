@@ -365,7 +365,8 @@ def test_segment_probabilities_and_n_best(folder: Path) -> None:
     text = good("segment", folder / "model", "-n", 3, "-t", "text", stdin=line + "\n").out
     assert text.startswith(f"{best[0][1]:.3f}  [7](number)")
     assert len(text.splitlines()) == 3
-    assert "no place" in bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+    wrong = bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+    assert "cannot hold several answers" in wrong
     for form in ("text", "html"):
         ran = good("segment", folder / "model", "-n", 3, "-p", "-t", form, stdin=line + "\n")
         assert f"with --n-best, {form} has that of each answer" in ran.err

@@ -195,7 +195,7 @@ def test_partial_labels_alone() -> None:
 )
 def test_what_a_scheme_cannot_say(scheme: str, known: Partial) -> None:
     ys: list[Any] = [*Y[:5], known]
-    with pytest.raises(InvalidInput, match=r"y\[5\]: .* cannot say; pass scheme='BIO'"):
+    with pytest.raises(InvalidInput, match=r"y\[5\]: .* cannot express; pass scheme='BIO'"):
         ChainCRF([word[0]], scheme=scheme).fit([*X[:5], ["a", "b"]], ys)
     ChainCRF([word[0]], scheme="BIO").fit([*X[:5], ["a", "b"]], ys)
 

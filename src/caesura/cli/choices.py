@@ -119,8 +119,8 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     ChainCRF(features='ner', c2=0.1)
     >>> estimator({"scheme": "BIO"})
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such setting; leave
-    it out, or use the model chain
+    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such setting;
+    leave it out, or use the model chain
     """
     from caesura.models import ChainCRF, SemiCRF
 

@@ -42,7 +42,7 @@ def explain(
     trust: Trust = False,
     json: Json = False,
 ) -> None:
-    """Show the features behind each segment, compared with the best segmentation without it."""
+    """Show the features behind each segment, against the best answer without it."""
     loaded = load_model(model, trust=trust)
     if text == "-":
         text = typer.get_text_stream("stdin").read()

@@ -320,7 +320,7 @@ def _written(
             blank = not value.strip(" \t") and (name == TOKEN or separator == " ")
             if blank or wrong.search(value) or (name == TOKEN and value == DOCUMENT_START):
                 what = {TOKEN: f"tokens[{t}]", TAG: f"tags[{t}]"}.get(name)
-                expected = "a non-empty value without separators and line ends"
+                expected = "a value that fits into a column: not empty, no separator or line end"
                 remedy = "pass separator='\\t' for spaces, or write JSON lines"
                 what = what or f"columns[{name!r}][{t}]"
                 raise InvalidInput(message(what, value, expected, remedy))

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Partial
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
 from caesura.models.fitted import Labelling, Structure
 from caesura.models.margin import check_targets
 from caesura.models.rules import StateRules, model_rules
@@ -69,7 +69,7 @@ def check_rows(rows: Sequence[Rows], structure: Structure, first: int = 0) -> No
     states, bounds = structure.states, structure.bounds[flat[:, 2]]
     for k in np.flatnonzero((bounds > 0) & (flat[:, 1] - flat[:, 0] > bounds))[:1].tolist():
         segment = (*flat[k, :2].tolist(), states[flat[k, 2]])
-        expected = f"a segment of {bounds[k]} tokens or fewer, as max_length requires"
+        expected = f"at most {counted(int(bounds[k]), 'token')}, as max_length requires"
         remedy = "raise max_length or shorten the segment"
         raise InvalidInput(message(f"y[{first + owner[k]}]", segment, expected, remedy))
     adjacent = owner[1:] == owner[:-1]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from caesura.documents import Document, Partial
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
 from caesura.models.reading import check_words, labelled, paired
 from caesura.models.targets import said_labels, scheme_of, segments_of
 from caesura.neural.heads import Target
@@ -79,7 +79,7 @@ def check_longest(gold: Sequence[Target], longest: int) -> None:
     for i, one in enumerate(gold):
         for segment in known_segments(one):
             if segment.end - segment.start > longest:
-                expected = f"a segment of {longest} tokens or fewer, as max_length requires"
+                expected = f"at most {counted(longest, 'token')}, as max_length requires"
                 raise InvalidInput(message(f"y[{i}]", tuple(segment), expected, "raise max_length"))
 
 
