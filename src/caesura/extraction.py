@@ -207,7 +207,7 @@ class Records(list[Record]):
             and ends, and its probability; of several values the first start, the last end and
             the lowest probability.
         verbatim : bool
-            Whether cells hold the text as it stands in the source, in place of the value.
+            Whether cells hold the original text in place of the value.
 
         Returns
         -------

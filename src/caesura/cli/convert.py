@@ -62,7 +62,7 @@ def convert(
 ) -> None:
     """Convert labelled sequences from one format to another.
 
-    The formats are those that the names of the files tell, unless --format and --to do.
+    Formats are guessed from the file names, unless --format and --to are given.
     """
     hush(quiet)
     if json and output == "-":

@@ -125,7 +125,7 @@ def label(
     """Label texts in the browser while a model learns in the background.
 
     Every correction is a constraint under which the rest of the text is decoded again. Each action
-    is on disk before the page shows it; run the same command again to go on.
+    is on disk before the page shows it; run the same command again to continue.
     """
     check_installed("caesura label")
     from caesura.server.label_api import label_application

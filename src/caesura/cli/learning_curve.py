@@ -85,7 +85,7 @@ def learning_curve(
 ) -> None:
     """Show how the scores grow with the amount of training data.
 
-    A curve that still rises at its end says that more labelled data would help.
+    A curve that still rises at its end shows that more labelled data would help.
     """
     hush(curve.quiet)
     choices = chosen(settings, reading.tokeniser)

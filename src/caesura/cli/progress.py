@@ -39,7 +39,7 @@ class Ticker:
     Parameters
     ----------
     show : bool, optional
-        Whether to show anything; where not given, as --quiet says.
+        Whether to show anything; by default unless --quiet is given.
     what : str
         What is counted.
     stage : str

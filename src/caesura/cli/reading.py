@@ -177,11 +177,11 @@ def read(
     reading : Reading
         The options.
     tokeniser : optional
-        The one to use where no option says so.
+        The default without an option.
     format : str, optional
-        The format where neither an option nor the name of the file tells.
+        The format if neither an option nor the file name determines it.
     labels : iterable of str, optional
-        The columns of a table that are labels, whatever the option says.
+        The label columns of a table, regardless of the option.
     """
     name = os.fspath(path)
     corpus = corpora.read(name, **options_of(name, reading, tokeniser, format, labels))

@@ -31,7 +31,7 @@ class Review:
     Parameters
     ----------
     path : str
-        The file; its name tells the form.
+        The file, whose name determines the format.
     style : Style
         The labels.
     threshold : float

@@ -51,7 +51,7 @@ def split(
     """Split labelled sequences at random into files for training, development and test.
 
     Sequences with the same tokens stay together, so that no test sequence was seen in training.
-    The formats are those that the names of the files tell.
+    Formats are guessed from the file names.
     """
     hush(quiet)
     weights = _weights(shares, len(outputs))

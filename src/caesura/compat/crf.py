@@ -49,9 +49,9 @@ class CRF(Parameters):
     all_possible_states, all_possible_transitions : bool
         Whether pairs have weights that the training data does not have.
     c1, c2 : float
-        The penalty ``c1 |w|_1 + c2 |w|_2^2``; 0 and 1 where not given.
+        The penalty ``c1 |w|_1 + c2 |w|_2^2``; 0 and 1 by default.
     max_iterations : int
-        Iterations of lbfgs (no limit where not given), passes of l2sgd (1000).
+        Iterations of lbfgs (no limit by default), passes of l2sgd (1000).
     num_memories, epsilon, period, delta
         As in `caesura.learning.LBFGS`.
     linesearch, max_linesearch, calibration_*
@@ -71,7 +71,7 @@ class CRF(Parameters):
         A subclass of `caesura.compat.Trainer`; called with ``algorithm``, ``params`` and
         ``verbose``.
     n_threads : int, optional
-        All cores where not given; the result does not depend on it.
+        Number of threads, all cores by default; results do not depend on it.
     warm_start : bool or "near"
         Whether `fit` starts from the weights of the fit before, or of the file. With "near",
         penalties count from these weights, so that new ones stay near them: for training on new
@@ -92,7 +92,7 @@ class CRF(Parameters):
     modelfile : ModelFile
         The file of the model; ``modelfile.name`` is its path.
     training_log_ : TrainLogParser or None
-        What the last fit said.
+        The parsed log of the last fit.
 
     Examples
     --------

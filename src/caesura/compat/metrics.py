@@ -1,7 +1,7 @@
 """The metrics of sklearn-crfsuite: scores of tokens, computed by scikit-learn, and of sequences.
 
 Segments are what most users want to have scored: the metrics of seqeval are here, too (see
-`caesura.compat.seqeval`), and `caesura.evaluate` says more.
+`caesura.compat.seqeval`), and `caesura.evaluate` reports more.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 Arguments and figures are the same.  What differs: `scheme` is a name, as ``"IOB2"``, or a class of
 that name; without one, the letters of the tags tell it also in the default mode, so that BILOU and
 BMES can be scored; `labels` chooses labels; tags of no scheme are errors, not warnings.  `evaluate`
-and `evaluate_tags` of `caesura.evaluation` say more.
+and `evaluate_tags` of `caesura.evaluation` report more.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def precision_recall_fscore_support(
     average : {None, "micro", "macro", "weighted"}
         None: an array of each, by label in order.
     beta : float
-        How many times as much recall counts as precision.
+        The weight of recall relative to precision.
     **options
         `mode` (None reads ill-formed tags as conlleval does, ``"strict"`` drops them), `scheme`,
         `suffix` (tags as PER-B), `labels` (those to count), `zero_division` (0 or 1, for 0/0).
@@ -210,7 +210,7 @@ def classification_report(
     y_true, y_pred : iterable of iterable of str
         The tags of each sequence.
     digits : int
-        How many to write after the point.
+        The number of decimals.
     output_dict : bool
         Whether to return a dict.
     **how

@@ -152,9 +152,9 @@ class Tagger:
         Parameters
         ----------
         n : int
-            How many; there may be fewer.
+            The maximum number.
         xseq : iterable, optional
-            The sequence; the one that was set where not given.
+            The sequence; by default the current one.
         """
         check_count("n", n)
         if xseq is not None:

@@ -299,14 +299,14 @@ class Trainer(BaseTrainer):
     verbose : bool
         Whether what happens is printed.
     n_threads : int, optional
-        All cores where not given; the result does not depend on it.
+        Number of threads, all cores by default; results do not depend on it.
 
     Attributes
     ----------
     model_ : ChainCRF or None
         The model that was trained.
     logparser : TrainLogParser or None
-        What the last training run said.
+        The parsed log of the last training run.
     keep_best : bool
         Whether the weights with the best mean F1 of the labels on the held-out group are kept
         instead of the last ones; False at first.

@@ -5,7 +5,7 @@
     title,brand,storage,price        text: title   labels: brand, storage   carried: price
     "Fairphone 5 256 GB",Fairphone,256 GB,699
 
-A column that is not named is found by what is in it: the cells of labels stand in the text.
+A column that is not named is found by its content: the cells of labels occur in the text.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def choose(
         The column with the text.  None: the one named text, or else the one that clearly is it.
         False: there is none; the text is the cells of the labels, joined.
     labels : iterable of str, optional
-        The columns that are labels; by default those whose cells stand in the text.
+        The label columns; by default those whose cells occur in the text.
     tokeniser : Tokeniser, optional
         How a text becomes tokens, if the cells of labels must be whole tokens.
 

@@ -63,7 +63,7 @@ def read_conll(
     outside, untyped, repair
         As in `from_tags`.
     separator : str, optional
-        What stands between columns; by default spaces and tabs.
+        The column separator; by default spaces and tabs.
     comment : str, optional
         With what a comment begins; None: there are no comments. A ``#`` may also be a token: its
         line has as many fields as the others and, where a sequence begins, as many tabs, and a
@@ -230,9 +230,9 @@ def write_conll(
         The columns to write; by default those of the first document. All documents must have
         them, and segments if the first has.
     separator : str
-        What stands between columns. With a tab, tokens may contain spaces.
+        The column separator. With a tab, tokens may contain spaces.
     comments : bool
-        Whether to tell the names of the columns, the text and the offsets in comments. Other
+        Whether to write column names, text and offsets as comments. Other
         programs may not understand them.
 
     Returns

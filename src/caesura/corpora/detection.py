@@ -88,7 +88,7 @@ def piped(columns: bool = False) -> Piped:
     Parameters
     ----------
     columns : bool
-        Whether columns were asked for, so that anything but JSON is CSV.
+        Whether columns were requested, so that anything but JSON is CSV.
     """
     content = beginning("-")
     found = _by_content(content)

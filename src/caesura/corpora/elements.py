@@ -67,9 +67,9 @@ def read_xml(
         or leave it out. They are counted in the notes of the corpus.
     on_error : {"raise", "skip"}
         Whether a document that cannot be read is an error, or left out and noted. After broken XML,
-        reading goes on at the next document.
+        reading continues at the next document.
     encoding : str, optional
-        The encoding of the file, where it says a wrong one.
+        The encoding of the file, if it declares a wrong one.
 
     Returns
     -------

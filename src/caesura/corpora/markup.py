@@ -125,7 +125,7 @@ def records(
 ) -> Iterator[Record | InvalidInput]:
     """Yield the records of a file, or an error in place of an unreadable one.
 
-    After an error, reading goes on where the next document begins.
+    After an error, reading continues at the next document.
     """
     parser, fed = _Parser(record, encoding), 0
     try:

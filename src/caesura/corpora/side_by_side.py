@@ -75,7 +75,7 @@ def read_conlleval(
     outside, untyped, repair
         As in `from_tags`, for both columns of tags.
     separator : str, optional
-        What stands between columns; by default spaces and tabs.
+        The column separator; by default spaces and tabs.
     on_error : {"raise", "skip"}
         Whether a sequence that cannot be read is an error, or left out on both sides and noted.
     encoding : str

@@ -84,7 +84,7 @@ def writing_table(
     marked : bool
         Whether a CSV file begins with a byte order mark, by which Excel knows UTF-8.
     separator : str, optional
-        What stands between cells of a CSV file, in place of a comma.
+        The cell separator of a CSV file, a comma by default.
     """
     _check_packages(form)
     with binary_writing(path) as file:

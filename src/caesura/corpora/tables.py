@@ -72,10 +72,10 @@ def read_csv(
         longest by far. False: there is none; the text is the cells of the labels with spaces
         between them.
     labels : iterable of str, optional
-        The columns that are labels. By default those whose cells stand in the text, in half of the
+        The label columns. By default those whose cells occur in the text, in half of the
         first hundred rows or more; cells without letters in four fifths of them.
     separator : str, optional
-        What stands between cells; by default a comma, semicolon, tab or bar, as is found.
+        The cell separator; by default a comma, semicolon, tab or bar, as detected.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens.
     align : {"strict", "expand", "contract"}
@@ -313,7 +313,7 @@ def write_csv(
     labels : iterable of str, optional
         The labels, in the order of their columns. By default those of all documents, as they come.
     separator : str, optional
-        What stands between cells; by default a tab if the name ends in .tsv, else a comma.
+        The cell separator; by default a tab if the name ends in .tsv, else a comma.
 
     Returns
     -------

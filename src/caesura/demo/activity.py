@@ -44,7 +44,7 @@ def activity(n: int, seed: int = 0, noise: float = 0.2) -> list[Document]:
     Parameters
     ----------
     n : int
-        How many recordings, of 8 phases each.
+        Number of recordings, of 8 phases each.
     seed : int
         The same seed gives the same recordings.
     noise : float

@@ -108,7 +108,7 @@ def addresses(n: int, seed: int = 0) -> list[Document]:
     Parameters
     ----------
     n : int
-        How many.
+        Number of documents.
     seed : int
         The same seed gives the same addresses.
 

@@ -19,7 +19,7 @@ def chinese(n: int | None = None, seed: int = 0) -> list[Document]:
     Parameters
     ----------
     n : int, optional
-        How many; all 120 if not given.
+        Number of sentences; all 120 by default.
     seed : int
         The same seed gives the same order.
 

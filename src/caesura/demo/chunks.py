@@ -105,7 +105,7 @@ def chunks(n: int, seed: int = 0) -> list[Document]:
     Parameters
     ----------
     n : int
-        How many.
+        Number of documents.
     seed : int
         The same seed gives the same sentences.
 

@@ -49,7 +49,7 @@ def citations(
     Parameters
     ----------
     n : int
-        How many. No record comes a second time before all have come.
+        Number of references. All records are used once before any is repeated.
     seed : int
         The same seed gives the same references.
     styles : sequence of str, optional

@@ -92,7 +92,7 @@ def names(n: int, seed: int = 0) -> list[Document]:
     Parameters
     ----------
     n : int
-        How many.
+        Number of documents.
     seed : int
         The same seed gives the same sentences.
 

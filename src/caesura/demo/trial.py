@@ -129,7 +129,7 @@ def data(n: int = 400, seed: int = 0) -> Data:
     Parameters
     ----------
     n : int
-        How many to learn from; the test has as many as there are records left, at most n.
+        Number of training references; the test has as many as there are records left, at most n.
     seed : int
         Decides the records and all that is drawn.
 

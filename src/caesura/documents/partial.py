@@ -26,7 +26,7 @@ class Partial:
         For some tokens, the labels that the segment over each may have: one, or a set. This says
         nothing about where that segment starts and ends.
     boundaries, no_boundaries : iterable of int
-        Where a segment starts, or where none does: t stands between the tokens t - 1 and t.
+        Positions with or without a boundary: t lies between the tokens t - 1 and t.
 
     Raises
     ------

@@ -122,7 +122,7 @@ class Tokeniser:
     Parameters
     ----------
     name : {"words", "whitespace", "characters", "parts", "regex"}
-        Words and each punctuation character by itself; what stands between white space; each
+        Words and single punctuation characters; runs between white space; each
         character that is not white space; parts of words, which are split at apostrophes and
         underscores, between digits and letters, and where case changes as in iPhone or USBHub.
         Accents and vowel signs stay with their character, and apostrophes inside a word stay with

@@ -31,7 +31,7 @@ class FiringReader:
     feature : SegmentFeature
         The feature.
     values : Interner
-        The numbers of what the feature says.
+        The numbers of the values of the feature.
 
     Notes
     -----

@@ -96,7 +96,7 @@ def reliability(
     confidences : array of shape (n,)
         The probability of each predicted segment, from 0 to 1.
     right : array of shape (n,)
-        Whether it is right, as `right_segments` says.
+        Whether it is correct, as returned by `right_segments`.
     bins : int
         The number of bins.
 

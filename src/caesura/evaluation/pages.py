@@ -77,7 +77,7 @@ def html_report(
     title : str
         The title of the page.
     worst : int
-        How many sequences to show, those with the most mistakes first.
+        Number of sequences to show, those with the most errors first.
     outside : str
         The label of text outside any segment, which does not count.
     beta : float

@@ -135,7 +135,7 @@ class Processes:
     Parameters
     ----------
     workers : int
-        How many processes.
+        Number of processes.
 
     Examples
     --------

@@ -14,7 +14,7 @@ __all__ = ["Held", "share"]
 class Held:
     """The shards of one worker, numbered from its first.
 
-    It is sent as a description: a worker that starts anew makes its shards again.
+    It is sent as a description: a restarted worker makes its shards again.
 
     Examples
     --------

@@ -100,7 +100,7 @@ class Words:
     def said(self, column: Column, batch: Batch) -> tuple[_kernels.Interner, npt.NDArray[np.int32]]:
         """Return the distinct values of a column, and the value number of each token.
 
-        What it says in several strings is joined by "/".
+        Several values are joined by "/".
         """
         if column not in self._said:
             made = compiled(column)

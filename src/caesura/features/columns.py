@@ -153,7 +153,7 @@ def suffix(n: int) -> WordColumn:
 def ngrams(low: int, high: int) -> WordColumn:
     """Return the column of the distinct character n-grams of low to high characters.
 
-    The word stands between < and >, which count as characters.
+    The word is enclosed in < and >, which count as characters.
 
     Examples
     --------

@@ -107,7 +107,7 @@ class MatchedColumn(Column):
 def matched(lexicon: Lexicon, casefold: bool = False, loose: bool = False) -> MatchedColumn:
     """Return the column of the position of a token in a lexicon entry.
 
-    This is what a dictionary of several tokens can tell a chain.
+    With it, a chain can use a dictionary of multi-token entries.
 
     Parameters
     ----------
@@ -192,8 +192,8 @@ class Text(SegmentFeature):
     casefold : bool
         Whether upper and lower case are the same.
     min_count : int
-        How many segments of the training data must have the text. A text that only one has is
-        there for that one alone, and says little about others.
+        Minimum number of training segments with the text. A text that only one has is
+        specific to that one, and hardly generalises.
     lexicon : Lexicon, optional
         What was learnt; `fit` sets it.
 

@@ -25,7 +25,7 @@ class SegmentHistory(SegmentFeature):
     feature : SegmentFeature
         What fires.
     order : int
-        How many labels before the segment's own count.
+        Number of preceding labels.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def history(feature: Any, order: int) -> Any:
         What fires, and where: at every token of the segment, at its first, at the boundary before
         it, for its length.
     order : int
-        How many labels before the segment's own count, 1 to 255.  ``edge(...)`` has 1 by itself.
+        Number of preceding labels, 1 to 255.  ``edge(...)`` has 1 by itself.
 
     Returns
     -------

@@ -59,7 +59,7 @@ class SegmentTemplate(SegmentFeature):
     Parameters
     ----------
     parts : tuple of (int, str, Column)
-        How many segments back, what is asked of that segment, and of which column.
+        Number of segments back, the property of that segment, and the column.
 
     Examples
     --------
@@ -131,9 +131,9 @@ class SegmentView:
     Parameters
     ----------
     role : int
-        How many segments back.
+        Number of segments back.
     column : Column
-        What is said of each token; the word itself unless ``this[column]`` names another.
+        The column of each token; the word itself unless ``this[column]`` names another.
 
     Examples
     --------

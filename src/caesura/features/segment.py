@@ -281,7 +281,7 @@ class Pattern(SegmentFeature):
     name : str
         Shown in attributes; the pattern if not given.
     joiner : str
-        What stands between tokens: a space, or nothing for characters.
+        The string between tokens: a space, or nothing for characters.
 
     Examples
     --------

@@ -56,7 +56,7 @@ def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
     Parameters
     ----------
     features : iterable of Template, SegmentFeature or Column
-        A column alone stands for its offset 0.
+        A bare column has offset 0.
 
     Examples
     --------

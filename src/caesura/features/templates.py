@@ -113,7 +113,7 @@ class Template:
     place : str
         Where in a segment the anchor is, one of `PLACES`; `first(...)` and the like set it.
     order : int
-        How many labels before the segment's own its weights go with; `history(...)` sets it.
+        Number of preceding labels that its weights depend on; set by `history(...)`.
         0 at an edge is 1: its weights go with both labels around it anyway.
 
     Examples

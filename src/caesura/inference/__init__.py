@@ -7,7 +7,7 @@ method : {"auto", "overlapping", "bounded", "reference"}
     their length; "bounded" sums over each length (max_length, or T where there is none);
     "reference" is plain Python, for small inputs.  "auto" is "overlapping".
 n_threads : int, optional
-    Threads for many sequences; all cores where not given.  Results do not depend on it.
+    Number of threads, all cores by default.  Results do not depend on it.
 """
 
 from caesura.inference.distribution import (

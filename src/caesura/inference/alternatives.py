@@ -52,7 +52,7 @@ def best_without(
     segments : list of (start, end, label number)
         Sorted and disjoint, as the reading says them.
     reading : Reading
-        What states say about segments.
+        The decoding of states into segments.
     """
     return detours(problem_of(p), p.labels, as_indices(p, path), segments, reading)
 
@@ -88,9 +88,9 @@ def n_best_spelled(
     listed : list of Potentials
         Of chains: all segments have the length 1, and labels are tags.
     reading : Reading
-        What tags say about segments; the labels of answers are its numbers.
+        The decoding of tags into segments; the labels of answers are its numbers.
     n : int
-        How many; there may be fewer.
+        The maximum number.
     n_threads : int, optional
         All cores if not given.
     """

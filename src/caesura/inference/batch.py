@@ -100,7 +100,7 @@ def batch_log_partition(batch: Batch, *, n_threads: int | None = None) -> Array:
     batch : Batch
         The scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def batch_posterior(
         Factors of the sequences' counts.  With the gradient of a loss with respect to each ln Z,
         the counts are the gradient of the loss with respect to the scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def batch_entropy(batch: Batch, *, n_threads: int | None = None) -> Array:
     batch : Batch
         The scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def batch_best(batch: Batch, *, n_threads: int | None = None) -> BatchPaths:
     batch : Batch
         The scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -281,7 +281,7 @@ def batch_n_best(batch: Batch, n: int, *, n_threads: int | None = None) -> Batch
     n : int
         Number of segmentations; a sequence has fewer where fewer are possible.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def batch_sample(
     seed : int
         Seed of the random number generator; sequence b uses ``seed + b``, as `caesura.sample` does.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------

@@ -31,7 +31,7 @@ class Batch:
     tokens : array of shape (B, T, Y) or (sum of lengths, Y), optional
         Score of token t lying inside a segment labelled y.
     lengths : array of shape (B,), optional
-        Number of tokens of each sequence, at most T; all T where not given.  Ragged arrays need it.
+        Number of tokens of each sequence, T by default.  Ragged arrays need it.
     segments : array of shape (B, T, L, Y) or (sum of lengths, L, Y), optional
         ``segments[b, t, l, y]`` is the score of the segment ``[t, t + l + 1)`` with label y.  No
         segment is then longer than L tokens.

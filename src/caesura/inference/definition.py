@@ -92,7 +92,7 @@ class Model:
     histories : set of History
         The labels that they look at.
     depth : int
-        How many labels, its own included, a segment's score can depend on; at least 2.
+        Number of labels, including its own, that a segment's score can depend on; at least 2.
     """
 
     def __init__(self, p: Potentials) -> None:
@@ -242,7 +242,7 @@ class ReferenceMarginals:
     Parameters
     ----------
     model : Model
-        What was asked about.
+        The potentials.
     log_partition : float
         Log of the sum of ``exp(score)`` over all segmentations.
     counts : mapping from (start, end, history) to float

@@ -128,7 +128,7 @@ def each(
 ) -> Any:
     """Run the kernel for all sequences at once, or the reference one by one.
 
-    The kernel answers None where nothing is possible, which is an error.
+    The kernel returns None where no segmentation is possible, which is an error.
     """
     number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
     if number is None:

@@ -143,7 +143,7 @@ class Lattice:
     Parameters
     ----------
     p : Potentials
-        What is asked about.
+        The potentials.
     others : Potentials
         More, whose label histories the states tell apart too, so that `expected` can score them.
     whole_patterns : bool

@@ -108,7 +108,7 @@ class Marginals:
     """Probabilities and expected counts under the distribution of some potentials.
 
     The expected counts are the derivatives of ln Z by the scores.  Counts are there at once;
-    `segment`, `segments` and `transition` sweep over the potentials again when first asked.
+    `segment`, `segments` and `transition` run the recursions again on first use.
 
     Attributes
     ----------

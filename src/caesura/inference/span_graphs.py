@@ -60,7 +60,7 @@ class SpanGraphs:
     rule : {"adjacent", "filtered"}
         Which span may follow which, see `caesura.inference.span_graph`.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Examples
     --------

@@ -113,7 +113,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
     path : path
         As written by `write`.
     settings : mapping
-        What the run is to go on with.
+        The settings of the run to resume.
 
     Returns
     -------

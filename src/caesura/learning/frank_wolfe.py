@@ -20,7 +20,7 @@ class FrankWolfe(Perceptron):
     """Block-coordinate Frank-Wolfe for the structured SVM (Lacoste-Julien et al. 2013).
 
     Minimises ``c2 |w|^2 + sum of hinge losses`` through its dual, whose value bounds the objective
-    from below: the gap between both says how far the weights are from the best.
+    from below: the gap between both bounds the distance to the optimum.
 
     Parameters
     ----------

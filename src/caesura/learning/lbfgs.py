@@ -89,17 +89,17 @@ class LBFGS:
     period, delta : int, float
         Stop when the objective has fallen by less than `delta`, relatively, in `period` iterations.
     max_iterations : int, optional
-        Stop after so many; without end where not given.
+        Stop after this many; no limit by default.
     max_search : int
         Evaluations in one search.
     n_threads : int, optional
-        For the vectors; all cores where not given.  The result does not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
     draft : callable, optional
         A cheaper objective to begin with: the same in single precision.
     draft_delta : float
         The draft is left for the objective itself when one iteration lowers it by less than this,
         relatively, or by less than single precision can resolve, or when it converges or fails.
-        The weights and the pairs are kept; what has converged is judged anew.
+        The weights and the pairs are kept; convergence is checked again.
 
     Examples
     --------

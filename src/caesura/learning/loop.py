@@ -109,7 +109,7 @@ def minimise(
     patience : int, optional
         Iterations without a better score before the run ends; as many as there are if not given.
     checkpoint : path, optional
-        File to go on from if it is there, and to write every `save_every` iterations, at the end,
+        File to resume from if it exists, and to write every `save_every` iterations, at the end,
         and when interrupted from the keyboard.
     save_every : int
         Iterations between two writings.
@@ -119,12 +119,12 @@ def minimise(
     keep_interrupted : bool
         Whether an interruption from the keyboard ends the run with the weights so far, and a
         warning. It is raised nevertheless before the end of the first iteration, and if there is a
-        checkpoint to go on from.
+        checkpoint to resume from.
 
     Returns
     -------
     Result
-        The status ``"search"`` says that no lower point was found along the last direction, which
+        The status ``"search"`` means that no lower point was found along the last direction, which
         is mostly the end of what the precision allows; the weights are the lowest seen.
 
     Examples

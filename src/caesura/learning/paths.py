@@ -241,7 +241,7 @@ class PassiveAggressive(Perceptron):
     """Passive-aggressive learning (Crammer et al. 2006), averaged.
 
     A step is as long as it must be for the gold path to be better than the best one by a margin:
-    the loss, or ``sqrt(wrong tokens)`` where none is asked for, as in CRFsuite.
+    the loss, or ``sqrt(wrong tokens)`` by default, as in CRFsuite.
 
     Parameters
     ----------
@@ -286,7 +286,7 @@ class PassiveAggressive(Perceptron):
 class AROW(Perceptron):
     """Adaptive regularisation of weights (Crammer et al. 2009), with a variance for each weight.
 
-    The margin is the loss, or the number of wrong tokens where none is asked for, as in CRFsuite.
+    The margin is the loss, or by default the number of wrong tokens, as in CRFsuite.
     Weights are not averaged.
 
     Parameters

@@ -89,7 +89,7 @@ class SGD:
     c2 : float or array-like
         Penalty, for all parameters or for each.
     rate : float, optional
-        Learning rate; where not given, the best of several on a sample of 1000 sequences.
+        Learning rate; by default the best of several on a sample of 1000 sequences.
     batch_size : int
         Sequences in a batch.
     average : bool
@@ -101,7 +101,7 @@ class SGD:
     seed : int
         Of the order of sequences.
     n_threads : int, optional
-        For the vectors; all cores where not given.  The result does not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
     total : int, optional
         The N of the penalties: sequences in all, where the objective has only some of them.
 
@@ -335,7 +335,7 @@ class AdaGrad(SGD):
     rate : float, optional
         What the first step moves a weight by; None: the best of several, as for `SGD`.
     average : bool, optional
-        As for `SGD`; where not given, only without `c1`, since an average is hardly ever zero.
+        As for `SGD`; by default only without `c1`, since an average is hardly ever zero.
     **settings
         As for `SGD`.
 

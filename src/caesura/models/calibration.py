@@ -63,7 +63,7 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     >>> fitted(np.array([0.9, 0.4])).round(2).tolist()
     [0.67, 0.25]
 
-    Nothing is ever said to be certain. A step of the isotonic function over n held-out segments of
+    No probability is 0 or 1. A step of the isotonic function over n held-out segments of
     which k are right has the value (k + 1) / (n + 2), as if one more were right and one more wrong;
     with a temperature, n segments in all tell nothing beyond 1 / (n + 2) and (n + 1) / (n + 2).
     """

@@ -159,7 +159,7 @@ def explanations(
     reasons_of : PathReasons
         What makes up the scores of paths.
     named : callable
-        From segments of states in a row to the segments that they say.
+        The decoding of segments of states into labelled segments.
     """
     out: list[Explanation] = Listed()
     starts = [segment.start for segment in contest.said]

@@ -69,7 +69,7 @@ def pooled(
     Parameters
     ----------
     documents, seen, kept : sequences
-        The sequences, what the first model says of each, and its kept spans.
+        The sequences, the predictions of the filter model, and its kept spans.
     number : mapping
         The number of each label, from 1 on; 0 is outside.
     features : callable

@@ -32,7 +32,7 @@ def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None
     p : Potentials
         Of a chain.
     tags : TagSet
-        What its labels say about segments.
+        The decoding of its labels into segments.
     rules : Rules
         All that answers must keep, checked.
     name : str
@@ -64,7 +64,7 @@ def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
     p : Potentials
         Of a chain.
     tags : TagSet
-        What its labels say about segments.
+        The decoding of its labels into segments.
     rules : Rules
         Of which at_most_once, exactly_once, ordered and forbidden are looked at.
     name : str

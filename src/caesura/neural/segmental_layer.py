@@ -128,7 +128,7 @@ class SegmentalLayer(torch.nn.Module):
         scores : tensor
             The scores, padded; see the class.
         lengths : tensor of shape (B,), optional
-            Number of tokens of each sequence; all T where not given.
+            Number of tokens of each sequence; T by default.
         constraints : dict, or one dict per sequence, optional
             What segmentations must keep, as `caesura.Potentials.constrain` takes it, with label
             indices.  The difference to ln Z without constraints is the log-probability of keeping

@@ -91,11 +91,11 @@ class NeuralSegmenter(Answers):
     tokeniser
         How texts are cut into tokens.
     n_threads : int, optional
-        Threads of torch and of the kernels; as many as torch uses where not given.
+        Number of threads of torch and of the kernels; by default that of torch.
     random_state : int
         Seed of everything random.
     verbose : bool, optional
-        Whether to show progress; where not given, if there is a terminal.
+        Whether to show progress; by default only on a terminal.
 
     Attributes
     ----------
@@ -218,7 +218,7 @@ class NeuralSegmenter(Answers):
         sample_weight : array of shape (n,), optional
             How much each sequence counts.
         checkpoint : path, optional
-            Written after every epoch; if it is there, fitting goes on from it.
+            File written after every epoch; if it exists, fitting resumes from it.
         callbacks : sequence of callables
             Each is called with a `Progress` after every epoch; True ends fitting.
 

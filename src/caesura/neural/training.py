@@ -1,6 +1,6 @@
 """Training of networks: epochs, batches by length, warm-up, early stopping, checkpoints.
 
-Everything random in epoch e depends only on the seed and e, so a run that goes on from a checkpoint
+Everything random in epoch e depends only on the seed and e, so a run resumed from a checkpoint
 gives what an uninterrupted one gives.
 """
 

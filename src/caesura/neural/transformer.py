@@ -26,7 +26,7 @@ class Transformer(nn.Module):
     frozen : bool
         Whether its weights stay as they are.
     window : int, optional
-        Most sub-tokens at a time; what the model allows where not given.
+        Maximum number of sub-tokens at a time; by default the limit of the model.
     """
 
     def __init__(self, name: str, frozen: bool = False, window: int | None = None) -> None:

@@ -51,7 +51,7 @@ class Potentials(ScoreArrays):
         Score of the label of the first segment (in place of a transition) and of the last.
     spans : array of shape (T, L, Y)
         Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L
-        is the longest segment.  Made when first asked for; needs a bound on every label.
+        is the longest segment.  Created on first use; needs a bound on every label.
 
     All are zero at first and may be written in place.
 

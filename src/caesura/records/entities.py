@@ -105,7 +105,7 @@ def store_entities(
     texts : iterable of str
         One mention each.  A text that is stored already is left out.
     n : int
-        How many segmentations of each text are considered; see `Linker.read`.
+        Number of segmentations considered for each text; see `Linker.read`.
 
     Notes
     -----

@@ -246,7 +246,7 @@ class Linker:
         known : sequence of dict or Record
             The records that there are.
         n : int
-            How many segmentations of each text are considered; 1 is a pipeline of both steps.
+            Number of segmentations considered for each text; 1 is a pipeline of both steps.
         reread : bool
             Whether ``known[i]`` is an earlier reading of ``texts[i]``, with which it is not linked.
         """

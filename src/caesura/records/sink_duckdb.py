@@ -90,7 +90,7 @@ class DuckDBSink:
     path : str
         The file.
     wait : float
-        How many seconds to wait for a file that another process has open.
+        Seconds to wait for a file that another process has open.
     """
 
     def __init__(self, path: str, wait: float) -> None:

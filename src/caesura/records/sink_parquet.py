@@ -43,7 +43,7 @@ class ParquetSink:
     path : str
         The folder; it is made if it does not exist.
     wait : float
-        How many seconds to wait while another process writes to the folder.
+        Seconds to wait while another process writes to the folder.
     """
 
     def __init__(self, path: str, wait: float = 0.0) -> None:

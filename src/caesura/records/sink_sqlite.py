@@ -40,7 +40,7 @@ class SQLiteSink:
     path : str
         The file.
     wait : float
-        How many seconds to wait while another process writes.
+        Seconds to wait while another process writes.
     """
 
     def __init__(self, path: str, wait: float) -> None:

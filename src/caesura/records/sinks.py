@@ -159,7 +159,7 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
         A file (``.duckdb``, ``.db``, ``.sqlite``), a folder of Parquet files (``.parquet``), or the
         URL of a database that SQLAlchemy knows.
     wait : float
-        How many seconds to wait for a database that another process has locked.
+        Seconds to wait for a database that another process has locked.
 
     Examples
     --------

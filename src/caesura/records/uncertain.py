@@ -90,7 +90,7 @@ def uncertain_rows(
         Arguments of `Potentials.constrain` that every segmentation keeps; with
         ``{"at_most_once": labels}`` the columns of these labels have single values.
     n_threads : int, optional
-        Threads of the engine; all cores where not given.
+        Number of threads, all cores by default.
 
     Returns
     -------

@@ -51,7 +51,7 @@ def read_question(body: Any, limits: Limits) -> Question:
     body : object
         The parsed body.
     limits : Limits
-        The most that may be asked.
+        The limits of a request.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class Guard:
     routes : collection of str
         The paths that it knows; others are logged as "other".
     tokens : sequence of str
-        Bearer tokens, of which a client must have one; none: everybody may ask.
+        Accepted bearer tokens; if empty, all clients are accepted.
     hosts : sequence of str, optional
         Host names by which the server may be called, against DNS rebinding; None: any.
     metrics : Metrics

@@ -197,7 +197,7 @@ def label_application(
     teacher : Teacher
         What suggests.
     tokens : sequence of str
-        Bearer tokens, of which a client must have one; none: everybody may ask.
+        Accepted bearer tokens; if empty, all clients are accepted.
     hosts : sequence of str, optional
         Host names by which the server may be called; None: any.
     """

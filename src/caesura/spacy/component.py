@@ -136,7 +136,7 @@ class CaesuraComponent(Pipe):
         stream : iterable of Doc
             The documents.
         batch_size : int
-            How many are predicted together.
+            The batch size of predictions.
         """
         handle = self.get_error_handler()
         docs = iter(stream)
