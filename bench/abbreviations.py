@@ -1,4 +1,4 @@
-"""What sentences say about the abbreviations of their neighbours: Duchenne dystrophy ( DMD ).
+"""Abbreviations defined in neighbouring sentences, such as Duchenne dystrophy ( DMD ).
 
 A definition is a short form in parentheses whose letters and digits are found, from the right, in
 the words before it, the first one at the beginning of a word.  Sentences nearby are told: a short
@@ -22,7 +22,7 @@ class Definition(NamedTuple):
 
 
 def definitions(tokens: Sequence[str]) -> list[Definition]:
-    """Return what a sentence defines.
+    """Return the abbreviations that a sentence defines.
 
     >>> definitions("the adenomatous polyposis coli ( APC ) gene".split())
     [Definition(short='APC', long=('adenomatous', 'polyposis', 'coli'))]
@@ -47,7 +47,7 @@ def _bare(word: str) -> str:
 
 
 def _start(short: str, words: Sequence[str]) -> int | None:
-    """Return the word at which the long form begins."""
+    """Return the word at which the long form starts."""
     text = " ".join(words)
     at = len(text)
     wanted = [c for c in short if c.isalnum()]
@@ -61,7 +61,7 @@ def _start(short: str, words: Sequence[str]) -> int | None:
 
 
 def told(documents: Sequence[caesura.Document]) -> list[caesura.Document]:
-    """Return sentences in the order of their text with what is known as attributes."""
+    """Return sentences in text order with known abbreviations as attributes."""
     defined = [definitions(document.tokens) for document in documents]
     out = []
     for i, document in enumerate(documents):

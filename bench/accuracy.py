@@ -105,7 +105,7 @@ def cora(data: Path) -> Task:
 
 
 def ncbi(data: Path) -> Task:
-    """Return names of diseases, with what the sentences nearby say about abbreviations."""
+    """Return names of diseases, with abbreviations from nearby sentences."""
     train, devel, test = (
         told(list(read_conll(data / "ncbi_disease" / f"{name}.tsv", comment=None)))
         for name in ("train", "devel", "test")
@@ -124,7 +124,7 @@ def ncbi(data: Path) -> Task:
 def words(
     path: Path, label: Callable[[str], str] = lambda part: "word"
 ) -> Iterator[caesura.Document]:
-    """Read one sequence a line, words apart, a part of speech behind a stroke or none.
+    """Read one sequence per line: words, optionally with /part-of-speech.
 
     `label` makes labels of parts of speech.
     """
@@ -209,7 +209,7 @@ def f1(documents: Sequence[caesura.Document], predicted: Sequence[Any]) -> float
 
 
 def choose(name: str, model: Model, task: Task) -> None:
-    """Set the penalties with the best F1 over what was held out, all splits together."""
+    """Set the penalties with the best F1 over the held-out parts of all splits."""
     scores = {}
     for c1, c2 in GRID:
         model.set_params(c1=c1, c2=c2)

@@ -1,4 +1,4 @@
-"""What a user gets without choosing features, beside every preset, and what `train` advises.
+"""Default features beside every preset, and the advice of `train`.
 
     python bench/advice.py FILE [--task NAME] [--data ../shared/data]
     python bench/advice.py FILE --table         the table of the lines of the file
@@ -31,7 +31,7 @@ NEAR = 0.5  # F1
 
 
 def held_out(folder: str, train: str, dev: str, every: int) -> Callable[[Path], Splits]:
-    """Return what reads training data and a development set, every n-th sequence of the former."""
+    """Return a reader of training data that holds out every n-th sequence for development."""
 
     def read(data: Path) -> Splits:
         learnt, asked = (conll(folder, name, comment=None)(data) for name in (train, dev))
@@ -41,13 +41,13 @@ def held_out(folder: str, train: str, dev: str, every: int) -> Callable[[Path], 
 
 
 def in_two(name: str, every: int = 1) -> Callable[[Path], Splits]:
-    """Return what reads a task of defaults.py and halves it."""
+    """Return a reader of a task of defaults.py, split in halves."""
     task = TASKS[name]
     return lambda data: folds(task.read(data)[:: task.every * every], 2)
 
 
 def without_names(data: Path) -> Splits:
-    """Read CoNLL-2000 without saying which column is the part of speech, as a stranger would."""
+    """Read CoNLL-2000 without naming the part-of-speech column, as a new user would."""
     return folds(conll("conll2000", "train.txt")(data)[:: TASKS["CoNLL-2000"].every], 2)
 
 
@@ -74,7 +74,7 @@ def score(splits: Splits, features: Any) -> float:
 
 
 def candidates(splits: Splits) -> dict[str, Any]:
-    """Return the features of the presets that fit the data, and None for the default ones."""
+    """Return the features of the presets that fit the data, and None for the default."""
     documents = splits[0][0]
     pos = next((name for name in ("pos", "column1") if name in documents[0].columns), None)
     single = sum(len(token) == 1 for one in documents for token in one.tokens)
@@ -86,7 +86,7 @@ def candidates(splits: Splits) -> dict[str, Any]:
 
 
 def measure(name: str, splits: Splits, path: Path) -> None:
-    """Add a line to the file for each list of features that it lacks, and one for the advice."""
+    """Append missing results for each feature list, and one for the advice, to the file."""
     done = {one["features"] for one in known(path) if one["task"] == name}
     for listed, features in candidates(splits).items():
         if listed not in done:

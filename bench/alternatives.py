@@ -1,4 +1,4 @@
-"""Runners-up, spelled n best and minimum risk on long sequences.
+"""Runners-up, n-best of chains and minimum risk on long sequences.
 
 ``python bench/alternatives.py`` prints CPU seconds at growing lengths. The runners-up of `explain`
 are compared with what one search for each segment finds, in which the segment is forbidden.
@@ -32,7 +32,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def sequence(length: int, seed: int) -> tuple[list[str], list[tuple[int, int, str]]]:
-    """Return tokens and segments of one to three tokens; some tokens tell nothing."""
+    """Return tokens and segments of one to three tokens; some tokens are uninformative."""
     rng = random.Random(seed)
     tokens: list[str] = []
     segments = []
@@ -54,7 +54,7 @@ def timed(call: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def one_by_one(model: Any, x: list[str]) -> list[float]:
-    """Return how much worse the best answer without each segment is, by a search for each."""
+    """Return the loss of the best answer without each segment, by one search for each."""
     p = model.potentials(x)
     best = caesura.viterbi(p)
     margins = []

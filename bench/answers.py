@@ -1,4 +1,4 @@
-"""Every question about a trained model beside `predict`, and beside the address parsers.
+"""Every kind of prediction beside `predict`, and beside the address parsers.
 
     python bench/answers.py [--data ../shared/data] [--rounds 5]
 
@@ -54,7 +54,7 @@ def one_by_one(model: Any) -> Call:
 
 
 def rates(calls: dict[str, Call], batch: Callable[[], list[Any]], rounds: int) -> dict[str, float]:
-    """Items a second: the median over the rounds, each call in turn with a batch of its own."""
+    """Return items per second: the median over rounds, alternating between calls."""
     rated: dict[str, list[float]] = {name: [] for name in calls}
     for k in range(rounds + 1):
         for name, call in calls.items():

@@ -1,4 +1,4 @@
-"""Attributes in all their forms: `Trainer.append` and `Tagger.tag` beside python-crfsuite.
+"""Attribute formats: `Trainer.append` and `Tagger.tag` beside python-crfsuite.
 
     python bench/attributes.py [--data ../shared/data] [--sentences 400]
 
@@ -117,7 +117,7 @@ def compare(X: list[Any], theirs: Any, ours: Tagger) -> None:
 
 
 def best_of(calls: Sequence[Callable[[], Any]], rounds: int) -> list[float]:
-    """Return the best time of each call; they take turns."""
+    """Return the best time of each call; calls alternate."""
     best = [float("inf")] * len(calls)
     for _ in range(rounds):
         for k, call in enumerate(calls):

@@ -1,4 +1,4 @@
-"""Milliseconds for a batch of scores from outside: the batch door beside a list of `Potentials`.
+"""Milliseconds per batch of external scores: the batch interface beside a list of `Potentials`.
 
     python bench/batch.py
 

@@ -1,4 +1,4 @@
-"""The same measurements with two builds of Caesura, each in its own interpreter, by turns.
+"""The same measurements with two builds of Caesura, in alternating interpreters.
 
     python bench/builds.py OLD/.venv/bin/python NEW/.venv/bin/python [--data FOLDER] [--quick]
 
@@ -201,7 +201,7 @@ def addresses(data: Path, few: int | None) -> Cases:
 
 
 def least(call: Call, seconds: float = 0.05) -> tuple[float, float]:
-    """Return the least processor time of some calls, and the answer."""
+    """Return the minimum processor time of some calls, and the result."""
     best, spent, runs = float("inf"), 0.0, 0
     while runs < 2 or (spent < seconds and runs < 50):
         began = time.thread_time()
@@ -212,7 +212,7 @@ def least(call: Call, seconds: float = 0.05) -> tuple[float, float]:
 
 
 def serve(data: Path, quick: bool, only: str) -> None:
-    """Print the names of the cases, then time the one that a line of the input asks for."""
+    """Print the case names, then time the case that each input line names."""
     cases: dict[str, Call] = {}
     groups: dict[str, Callable[[], Cases]] = {
         "segments growth": lambda: corpora(data, 100 if quick else 1000),

@@ -80,7 +80,7 @@ class Drawn:
             self.p.constrain(**self.rules)
 
     def all(self, start: int = 0, before: Path_ = ()) -> Iterator[Path_]:
-        """Yield every segmentation that bounds allow."""
+        """Yield every segmentation within the bounds."""
         if start == self.T:
             yield before
             return
@@ -92,7 +92,7 @@ class Drawn:
                 yield from self.all(end, (*before, (start, end, y)))
 
     def score(self, path: Path_) -> float:
-        """Return the sum of what applies to a segmentation; -inf if it breaks a rule."""
+        """Return the score of a segmentation; -inf if it violates a constraint."""
         if not self.keeps(path):
             return -math.inf
         labels = [y for _, _, y in path]

@@ -16,7 +16,7 @@ from caesura.demo import addresses
 
 
 class Work:
-    """A folder with data, and what undisturbed commands make of it."""
+    """A folder with data, and the output of undisturbed commands."""
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -53,7 +53,7 @@ WORK: list[Work] = []
 
 
 def killed(work: Work, arguments: list[str], rng: random.Random) -> bool:
-    """Start a command and kill it after a while; return whether it had ended before."""
+    """Start a command and kill it after a while; return whether it had finished."""
     process = work.call(arguments)
     try:
         process.wait(rng.uniform(0.15, 1.0) * work.seconds[arguments[0]])
@@ -98,7 +98,7 @@ def kills(i: int, rng: random.Random) -> None:
 
 
 def clean(work: Work) -> None:
-    """Raise if a run that ended has left temporary files of killed ones behind."""
+    """Raise if a finished run has left temporary files of killed ones behind."""
     left = [one.name for one in work.folder.iterdir() if one.name.startswith(".")]
     left = [name for name in left if "model" in name or "out" in name or "check" in name]
     own = [name for name in left if "m.model" in name or "out.csv" in name]

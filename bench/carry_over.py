@@ -1,4 +1,4 @@
-"""Models of references that are used on references in other styles than they learnt from.
+"""Transfer: models of references tested on other styles than they were trained on.
 
     python bench/carry_over.py FILE [--seconds 240] [--data ../shared/data]
     python bench/carry_over.py FILE --table
@@ -61,7 +61,7 @@ def mapped(documents: Documents) -> Documents:
 
 
 def pairs(data: Path) -> dict[str, tuple[Documents, Documents]]:
-    """Return what is learnt from and what is tested on, by name."""
+    """Return the training and test sets by name."""
     options: dict[str, Any] = {"scheme": "plain", "encoding": "latin-1", "comment": None}
     cora = [
         mapped(list(read_conll(data / "cora_ie" / f"hosemicrf_ref.{part}", **options)))
@@ -107,7 +107,7 @@ def lists() -> dict[str, Callable[[bool], list[Any]]]:
 
 
 def models(features: Callable[[bool], list[Any]]) -> dict[str, Callable[[float, float], Any]]:
-    """Return how models are made of c1 and c2."""
+    """Return the model constructors as functions of c1 and c2."""
     same: dict[str, Any] = {"n_threads": 1, "delta": 1e-3}
     return {
         "semi": lambda c1, c2: caesura.SemiCRF(
@@ -148,7 +148,7 @@ def measure(path: Path, data: Path, end: float) -> None:
 
 
 def tabulate(path: Path) -> None:
-    """Print F1 by pair, the mean, and the F1 of penalties that the other pairs would choose."""
+    """Print F1 by pair, the mean, and the F1 of penalties chosen on the other pairs."""
     lines = known(path)
     names = list(dict.fromkeys(one["pair"] for one in lines))
     rows = []

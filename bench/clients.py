@@ -36,7 +36,7 @@ Sentences = list[list[tuple[str, ...]]]
 
 
 class Run(NamedTuple):
-    """What a client did."""
+    """The result of a client."""
 
     training: float  # CPU seconds
     tagging: float
@@ -45,7 +45,7 @@ class Run(NamedTuple):
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the CPU seconds of a call, and what it returns."""
+    """Return the CPU seconds of a call, and its result."""
     start = time.process_time()
     found = call()
     return time.process_time() - start, found
@@ -63,7 +63,7 @@ def labelled(module: Any, files: Sequence[Path]) -> list[Any]:
 
 
 def with_parserator(library: Any, module: Any, train: list[Any], test: list[Any]) -> Run:
-    """Train a model as `parserator train` does, and tag tokens with the features of the module."""
+    """Train as `parserator train` does, and tag tokens with the features of the module."""
     from parserator import training
 
     training.pycrfsuite = library
@@ -154,7 +154,7 @@ CLIENTS: dict[str, tuple[Callable[[Any, Path, Path], Run], tuple[str, ...]]] = {
 
 
 def child(client: str, library: str, sources: Path, data: Path) -> None:
-    """Run one client with one library, and print what it did."""
+    """Run one client with one library, and print the result."""
     call, needed = CLIENTS[client]
     if any(importlib.util.find_spec(name) is None for name in needed):
         print(json.dumps(None))

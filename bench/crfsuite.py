@@ -89,7 +89,7 @@ def corpus(path: Path, sentences: int | None) -> tuple[Bags, Tags]:
 
 
 class Peer(pycrfsuite.BaseTrainer):  # type: ignore[misc]
-    """python-crfsuite, with what its log says; `between` runs after each iteration, not timed."""
+    """python-crfsuite with its log; `between` runs after each iteration, not timed."""
 
     def __init__(self, between: Callable[[], None] | None = None, **params: Any) -> None:
         super().__init__("lbfgs", {"c2": 1.0, **params})
@@ -242,7 +242,7 @@ class OnlinePeer(pycrfsuite.BaseTrainer):  # type: ignore[misc]
 
 
 def epochs(X: Bags, y: Tags, folder: Path, results: Results) -> None:
-    """Time epochs of SGD, one sequence a step: ours between those of CRFsuite; means of all."""
+    """Time epochs of SGD, one sequence per step: ours between those of CRFsuite; means of all."""
     model = caesura.ChainCRF(**OPTIONS)
     training = model._training(model._read(X, y, None), None, None)
     runs: dict[str, list[Any]] = {}
@@ -315,7 +315,7 @@ def trainings(
 
 
 def optimum(X: Bags, y: Tags, seconds: Seconds, results: Results) -> None:
-    """Compare a mixed run with the float64 optimum, and count what its evaluations cost."""
+    """Compare a mixed-precision run with the float64 optimum, and count its evaluations."""
     model = caesura.ChainCRF(**OPTIONS)
     training = model._training(model._read(X, y, None), None, None)
     tight: dict[str, Any] = {"c2": 1.0, "epsilon": 1e-7, "delta": 1e-10, "n_threads": 1}
@@ -406,7 +406,7 @@ def resident(field: str) -> float:
 
 
 def memory_here(who: str, data: Path, sentences: int | None) -> None:
-    """Print how much this process grows in training, once the lists are there."""
+    """Print the memory growth of this process in training, after the lists are built."""
     X, y = corpus(data / "conll2000" / "train.txt", sentences)
     few = [x[:2] for x in X[:2]], [tags[:2] for tags in y[:2]]
     with tempfile.TemporaryDirectory() as folder:
@@ -442,7 +442,7 @@ def memory(data: Path, sentences: int | None, results: Results) -> None:
 
 
 def alone() -> None:
-    """Begin anew with one thread for numpy, if that was not asked for."""
+    """Restart with one thread for numpy, unless that was requested."""
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     if not one.items() <= os.environ.items():
         os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | one)

@@ -84,7 +84,7 @@ class Peer:
 
 
 def _shifted(values: Values, offset: int) -> Values:
-    """Return at t what stands at t + offset."""
+    """Return the value at t + offset for each t."""
     T, n = len(values), abs(offset)
     if offset < 0:
         return [*[(BEFORE,)] * min(n, T), *values[: max(T - n, 0)]]

@@ -85,7 +85,7 @@ TASKS = {"cora": cora, "addresses": addresses, "conll": conll}
 
 
 def touch(document: caesura.Document) -> bool:
-    """Say whether two segments of one label are adjacent."""
+    """Return whether two segments of the same label are adjacent."""
     return any(
         a.end == b.start and a.label == b.label for a, b in pairwise(document.segments or ())
     )
@@ -129,7 +129,7 @@ def validated(model: Any, documents: Documents) -> float:
 
 
 def learnt(models: Sequence[Any], some: Documents, test: Documents) -> tuple[float, str]:
-    """Return the F1 on the test set of the model that is best on the examples, and which it is."""
+    """Return the test F1 of the model that is best on the examples, and its name."""
     best = max(models, key=lambda model: validated(model, some))
     if isinstance(best, caesura.ChainCRF):
         shape = best.scheme
@@ -140,7 +140,7 @@ def learnt(models: Sequence[Any], some: Documents, test: Documents) -> tuple[flo
 
 
 def drawn(task: Task, n: int, draw: int) -> str:
-    """Learn from a draw of n examples, and say the F1 of both and what was chosen."""
+    """Train on a draw of n examples; return both F1 scores and the choices."""
     chosen = np.random.default_rng([n, draw]).permutation(len(task.train))[:n]
     some = [task.train[i] for i in chosen]
     models = candidates(task, some)
@@ -149,7 +149,7 @@ def drawn(task: Task, n: int, draw: int) -> str:
 
 
 def point(task: Task, n: int, draws: int, kept: dict[str, str]) -> Point:
-    """Learn from some draws of n examples, those that are not kept from an earlier run."""
+    """Train on several draws of n examples, except those kept from an earlier run."""
     if n >= len(task.train):
         draws = 1  # there is only one
     point = Point(n, [], [])

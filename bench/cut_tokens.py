@@ -1,4 +1,4 @@
-"""F1 where labelled spans cut words, beside that of words on the same data unchanged.
+"""F1 where labelled spans cut words, beside the F1 on the unchanged data.
 
     python bench/cut_tokens.py [--task usaddress|citations] [--folds 3] [--data FOLDER]
 
@@ -53,7 +53,7 @@ def example(document: Document) -> Example:
 
 
 def meets(before: str, after: str) -> bool:
-    """Say whether parts of words end between two characters."""
+    """Return whether a part of a word ends between two characters."""
     digits = before.isdigit() != after.isdigit() and before.isalnum() and after.isalnum()
     return digits or (before.islower() and after.isupper())
 

@@ -1,4 +1,4 @@
-"""What default penalties and features cost beside the best of a grid, on training data.
+"""Loss of default penalties and features against the best of a grid, on training data.
 
     python bench/defaults.py FILE [--task NAME] [--seconds 240] [--data ../shared/data]
     python bench/defaults.py FILE --table              tables of the lines of the file

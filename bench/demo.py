@@ -1,4 +1,4 @@
-"""The settings of ``caesura demo``: how they were chosen, and what they give on average.
+"""The settings of ``caesura demo``: their selection and their average scores.
 
 python bench/demo.py choose    # on styles and records of the training data, never on the test
 python bench/demo.py test      # the demonstration with the seeds 0 to 3

@@ -1,4 +1,4 @@
-"""Damaged corpora: every format, corrupted at random; only clear errors may come of it.
+"""Damaged corpora: every format, corrupted at random; only clear errors are accepted.
 
 python bench/fuzz.py --n 10000
 python bench/fuzz.py --n 10000 --commands
@@ -110,7 +110,7 @@ PIECES = [
 
 
 class Outcome(NamedTuple):
-    """What came of reading one damaged corpus."""
+    """The outcome of reading one damaged corpus."""
 
     raised: bool  # by the strict reading
     documents: int  # read by the other
@@ -223,7 +223,7 @@ def files(whole: dict[str, bytes], format: str, rng: random.Random) -> dict[str,
 
 
 def read_damaged(path: Path, format: str) -> Outcome:
-    """Read a corpus in both ways; raise if what comes is not clear, or contradictory."""
+    """Read a corpus in both ways; raise for unclear or contradictory results."""
     before, error = 0, None
     try:
         for _ in read(path, format):
@@ -251,7 +251,7 @@ def read_damaged(path: Path, format: str) -> Outcome:
 
 
 def guess(path: Path) -> None:
-    """Find the format of a file whose name says nothing; a packed one may be damaged."""
+    """Detect the format of a file with an uninformative name; a compressed one may be damaged."""
     if path.exists():
         packing = path.suffix if path.suffix in PACKERS else ""
         nameless = path.rename(path.with_name(f"nameless{packing}"))

@@ -40,7 +40,7 @@ class Ran(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """What came of a command with a damaged file."""
+    """The outcome of a command with a damaged file."""
 
     command: str
     refused: bool = False
@@ -133,7 +133,7 @@ def models(documents: list[Any], folder: Path) -> list[Path]:
 
 
 def damaged_model(content: bytes, path: Path, rng: random.Random, bytewise: Any) -> bytes:
-    """Return a model file with damage, of which the checksum tells only at times."""
+    """Return a damaged model file, with or without a matching checksum."""
     kind = rng.randrange(8)
     if kind == 0:
         return bytes(bytewise(content, rng))
@@ -164,7 +164,7 @@ def damaged_model(content: bytes, path: Path, rng: random.Random, bytewise: Any)
 
 
 def checked(content: bytes) -> bytes:
-    """Return a file with the checksum that it should have."""
+    """Return a file with the correct checksum."""
     place = persistence._CHECKSUM
     if len(content) < place.stop:
         return content

@@ -1,4 +1,4 @@
-"""Send mutated requests to ``caesura serve`` and see that it neither fails nor stops.
+"""Send mutated requests to ``caesura serve`` and check that it neither fails nor stops.
 
 python bench/fuzz_server.py --count 10000
 """
@@ -62,7 +62,7 @@ def mutate(data: bytearray, draw: random.Random) -> None:
 
 
 def send(port: int, content: bytes) -> str:
-    """Return the status of the answer, or why there is none."""
+    """Return the status of the response, or the reason why there is none."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
             client.sendall(content)

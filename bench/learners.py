@@ -55,7 +55,7 @@ LEARNERS: dict[str, tuple[Setting, dict[str, tuple[Any, ...]]]] = {
 
 
 def settings(learner: str) -> list[Setting]:
-    """Return what is tried of a learner."""
+    """Return the settings to try for a learner."""
     _, grid = LEARNERS[learner]
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
@@ -72,7 +72,7 @@ def fresh(task: Task, name: str, learner: str, setting: Setting) -> Any:
 
 
 def choose(task: Task, name: str, learner: str) -> Setting:
-    """Return the setting with the best F1 in cross-validation of training data."""
+    """Return the setting with the best cross-validated F1 on the training data."""
     some: Documents = task.train[:: SHARE[name]]
     scores = []
     for setting in settings(learner):

@@ -1,4 +1,4 @@
-"""Tables from lists: rows of pages that are recovered right, by rounds and seeds.
+"""Tables from lists: correctly recovered rows, by rounds and seeds.
 
     python bench/lists.py [--draws 20]
 

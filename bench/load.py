@@ -92,13 +92,13 @@ def written(task: str, count: int, folder: Path) -> Path:
 
 
 class Watch:
-    """Processor time that is spent in some methods, in the thread that calls them."""
+    """Processor time of some methods, in the calling thread."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def over(self, owner: Any, method: str, part: str) -> None:
-        """Count the time of a method; that of parts inside is counted with them only."""
+        """Count the time of a method; nested methods are counted separately."""
         plain = getattr(owner, method)
 
         def timed(*arguments: Any, **more: Any) -> Any:
@@ -115,7 +115,7 @@ class Watch:
 def measured(
     task: str, into: str, count: int, threads: int, folder: Path, known: str
 ) -> dict[str, float]:
-    """Load once; return seconds, those of the processor in each part, and the peak of memory."""
+    """Load once; return seconds, processor time by part, and peak memory."""
     import duckdb  # noqa: F401 - not to be counted
     import pyarrow.parquet  # noqa: F401
 

@@ -155,7 +155,7 @@ def features_alone(run: dict[str, Any], parts: list[Documents]) -> dict[str, Any
 
 
 def tested(model: Any, test: Documents) -> dict[str, Any]:
-    """Return what the test set says, and seconds of CPU to answer a sentence."""
+    """Return the test scores, and CPU seconds per sentence."""
     began = time.process_time()
     predicted = model.predict(test)
     each = (time.process_time() - began) / len(test)
@@ -165,7 +165,7 @@ def tested(model: Any, test: Documents) -> dict[str, Any]:
 
 
 def fitted(run: dict[str, Any], parts: list[Documents], known: Store) -> dict[str, Any]:
-    """Return a run with what came out of it."""
+    """Return a run with its results."""
     if run["task"] == "ncbi_disease" and run["regime"] in ("joint", "joint tuned", "features"):
         parts = [told(part) for part in parts]
     if run["regime"] == "features":
@@ -207,7 +207,7 @@ def key(run: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def results(path: Path) -> list[dict[str, Any]]:
-    """Return the runs that there are."""
+    """Return the stored runs."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 

@@ -1,4 +1,4 @@
-"""Sentences a second of neural models, and where the time goes: the fifth seed's Tables 2 and 3.
+"""Speed of neural models by step: Tables 2 and 3 of Filtered Semi-Markov CRF (2023).
 
     python bench/vectors.py --cache FOLDER
     python bench/neural_speed.py --cache FOLDER [--data ../shared/data] [--sentences 200]

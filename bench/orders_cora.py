@@ -1,10 +1,10 @@
-"""Fields of references by chains and semi-CRFs of order 1 to 3: the seed's Tables 8 and 9.
+"""Fields of references by chains and semi-CRFs of order 1 to 3: Cuong et al. 2014, Tables 8, 9.
 
     python bench/orders_cora.py [--data ../shared/data] [--models "C1;SC1"] [--plot FILE]
 
-With the seed's features and penalty: sigma 1 is c2 = 1/2, sigma 10 is c2 = 1/200.  Chains have
+With the paper's features and penalty: sigma 1 is c2 = 1/2, sigma 10 is c2 = 1/200.  Chains have
 the fields as tags, and segments of semi-CRFs are runs of one field, no longer than in the training
-data.  F1 by a strict scorer, and by one that over-counts as the seed's does.
+data.  F1 by a strict scorer, and by one that over-counts as the paper's does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from timing import table
 import caesura
 from caesura.features import bias, edge, function, within, word
 
-SEED = {  # Table 8
+PAPER = {  # Table 8
     "C1": 85.34,
     "C2": 85.47,
     "C3": 84.77,
@@ -47,9 +47,9 @@ def after(document: caesura.Document, t: int) -> list[str]:
 
 
 def parts(document: caesura.Document, t: int) -> list[str]:
-    """Return two n-grams of the word for each n: its first, and what the seed takes for its last.
+    """Return two n-grams of the word for each n: its first, and what the paper takes for its last.
 
-    The latter begins at len - 2 n + 1, a slip that the figures of the seed have in them.
+    The latter begins at len - 2 n + 1, an error that is part of the paper's figures.
     """
     text = f"<{document.tokens[t]}>"
     made = []
@@ -85,7 +85,7 @@ def model(kind: str, order: int, sigma: float = 1.0, **more: Any) -> Any:
     } | more
     if kind == "C":
         return caesura.ChainCRF([*TOKENS, *EDGES], scheme=None, **options)
-    # The seed's semi-CRFs have each pair of labels twice, which is half the penalty.
+    # The paper's semi-CRFs have each pair of labels twice, which is half the penalty.
     options.setdefault("penalties", {"transitions": options["c2"] / 2})
     options.setdefault("max_length", "observed")
     features = [*TOKENS, *INSIDE, *EDGES]
@@ -117,13 +117,13 @@ def rows(answers: dict[str, Any], test: Labelled) -> Iterator[list[str]]:
     for field in fields:
         yield [field, *(f"{counts[field].f1:.2f}" for counts in lenient.values())]
     yield ["All", *(f"{counts['All'].f1:.2f}" for counts in lenient.values())]
-    yield ["All, seed", *(f"{SEED[name]:.2f}" for name in answers)]
+    yield ["All, paper", *(f"{PAPER[name]:.2f}" for name in answers)]
     strict = [by_label(gold, found)["All"].f1 for found in answers.values()]
     yield ["All, strict", *(f"{score:.2f}" for score in strict)]
 
 
 def main() -> None:
-    more = {"models": {"default": ";".join(SEED), "help": "some of the columns, ; between them"}}
+    more = {"models": {"default": ";".join(PAPER), "help": "some of the columns, ; between them"}}
     arguments = parsed(__doc__, plot=True, **more)
     if arguments is None:
         return
@@ -139,7 +139,7 @@ def main() -> None:
     print(table(["F1", *answers], list(rows(answers, test))))
     if arguments.plot:
         scores = {name: by_label(test.segments, found)["All"].f1 for name, found in answers.items()}
-        plot_orders(arguments.plot, scores, SEED, seconds)
+        plot_orders(arguments.plot, scores, PAPER, seconds)
     print("\np of the differences (strict F1, 999 rounds); < the row's system is worse")
     print(table(["", *list(answers)[1:]], p_values(test.segments, answers)))
 

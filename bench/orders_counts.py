@@ -1,4 +1,4 @@
-"""How many label patterns there are up to each order, beside those that the seed's figures allow.
+"""Numbers of label patterns up to each order, beside those that Cuong et al. 2014 imply.
 
     python bench/orders_counts.py [--data ../shared/data]
 

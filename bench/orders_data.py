@@ -1,7 +1,7 @@
-"""What the experiments with label patterns share: corpora, counts of patterns, scorers, plots.
+"""Shared parts of the high-order experiments: corpora, pattern counts, scorers, plots.
 
-The second seed's corpora, with the labels that its experiments have: fields of references, labels
-of punctuation that say at the first word of a stretch what stands behind its last, letters.
+The corpora of Cuong et al. 2014 with the labels of its experiments: fields of references, labels of
+punctuation that state at the first word of a stretch which mark follows its last, and letters.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ Pieces = Sequence[tuple[int, int, str]]
 def by_label(gold: Sequence[Pieces], predicted: Sequence[Pieces], last: bool = False) -> Any:
     """Count segments of each label, and of "All".
 
-    With `last`, as the seed's program does (error 22 of our list): the last segment of a sequence
+    With `last`, as the program of Cuong et al. 2014 does: the last segment of a sequence
     is right if its tokens are, also where the gold segment begins before it.
     """
     counts: dict[str, list[int]] = {}
@@ -219,7 +219,7 @@ def figure(width: float = 9.0, height: float = 3.2, columns: int = 2) -> tuple[A
 
 
 def plot_orders(
-    path: str, ours: dict[str, float], seed: dict[str, float], seconds: dict[str, float]
+    path: str, ours: dict[str, float], paper: dict[str, float], seconds: dict[str, float]
 ) -> None:
     """Draw F1 and seconds of C1, C2, ..., SC1, SC2, ... against the order."""
     made, axes = figure()
@@ -228,7 +228,7 @@ def plot_orders(
         orders = [int(name[-1]) for name in names]
         for axis, values, line, label in (
             (axes[0], ours, "o-", kind),
-            (axes[0], seed, "s--", f"{kind}, published"),
+            (axes[0], paper, "s--", f"{kind}, published"),
             (axes[1], seconds, "o-", kind),
         ):
             shown = [values[name] for name in names]

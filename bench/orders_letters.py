@@ -1,4 +1,4 @@
-"""Handwritten words by chains of order 1 to 5: the seed's Figure 3.
+"""Handwritten words by chains of order 1 to 5: Cuong et al. 2014, Figure 3.
 
     python bench/orders_letters.py [--data ../shared/data] [--plot FILE] [--folds 10] [--orders 1,2]
 
@@ -20,7 +20,7 @@ import caesura
 from caesura.features import attributes
 
 SIGMA = 1.0
-SEED = "76 to 98 % on its axis, a strong rise with the order"
+PAPER = "76 to 98 % on its axis, a strong rise with the order"
 
 
 class Run(NamedTuple):
@@ -111,7 +111,7 @@ def main() -> None:
             )
         )
         print(*rows[-1], flush=True)
-    print(f"\nmeans over {arguments.folds} folds; the seed: {SEED}")
+    print(f"\nmeans over {arguments.folds} folds; the paper: {PAPER}")
     head = ("order", "letters right", "words right", "patterns", "s/iteration", "s to learn")
     print(table(head, rows))
     if arguments.plot:

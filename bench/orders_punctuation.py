@@ -1,8 +1,8 @@
-"""Punctuation of films by chains and semi-CRFs of order 1 to 3: the seed's Tables 6 and 7.
+"""Punctuation of films by chains and semi-CRFs of order 1 to 3: Cuong et al. 2014, Tables 6, 7.
 
     python bench/orders_punctuation.py [--data ../shared/data] [--models "C1;SC2"] [--plot FILE]
 
-With the seed's ten labels, features and penalty (sigma 1: c2 = 1/2).  F1 of tokens with a mark
+With the paper's ten labels, features and penalty (sigma 1: c2 = 1/2).  F1 of tokens with a mark
 behind them, after the part of the label that looks ahead is dropped.
 """
 
@@ -27,7 +27,7 @@ from timing import table
 import caesura
 from caesura.features import bias, edge, function, history, within, word
 
-SEED = {  # Table 6
+PAPER = {  # Table 6
     "C1": (59.29, 75.37, 58.18, 66.21),
     "C2": (59.70, 75.37, 59.54, 66.53),
     "C3": (59.90, 75.46, 60.57, 66.85),
@@ -127,11 +127,11 @@ def rows(answers: dict[str, Any], test: Labelled) -> Iterator[list[str]]:
     ours = {name: by_label(gold, found) for name, found in answers.items()}
     for k, mark in enumerate(MARKS):
         yield [mark, *(f"{counts[mark].f1:.2f}" for counts in ours.values())]
-        yield [f"{mark}, seed", *(f"{SEED[name][k]:.2f}" for name in answers)]
+        yield [f"{mark}, paper", *(f"{PAPER[name][k]:.2f}" for name in answers)]
 
 
 def main() -> None:
-    more = {"models": {"default": ";".join(SEED), "help": "some of the columns, ; between them"}}
+    more = {"models": {"default": ";".join(PAPER), "help": "some of the columns, ; between them"}}
     arguments = parsed(__doc__, plot=True, **more)
     if arguments is None:
         return
@@ -148,8 +148,8 @@ def main() -> None:
     if arguments.plot:
         gold = marks(test.tags)
         scores = {name: by_label(gold, found)["All"].f1 for name, found in answers.items()}
-        seed = {name: SEED[name][MARKS.index("All")] for name in answers}
-        plot_orders(arguments.plot, scores, seed, seconds)
+        paper = {name: PAPER[name][MARKS.index("All")] for name in answers}
+        plot_orders(arguments.plot, scores, paper, seconds)
     print("\np of the differences (999 rounds); < the row's system is worse")
     print(table(["", *list(answers)[1:]], p_values(marks(test.tags), answers)))
 

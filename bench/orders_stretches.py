@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from orders_data import STRETCH, Labelled, by_label, parsed, punctuation
-from orders_punctuation import MARKS, SEED, marks
+from orders_punctuation import MARKS, PAPER, marks
 from timing import table
 
 import caesura
@@ -166,7 +166,7 @@ def main() -> None:
             rows.append([f"order {order}, {how}", *scores, seconds])
             print(*rows[-1], flush=True)
     if arguments.test:
-        rows.append(["seed, SC2", *(f"{score:.2f}" for score in SEED["SC2"]), ""])
+        rows.append(["paper, SC2", *(f"{score:.2f}" for score in PAPER["SC2"]), ""])
     print("test set" if arguments.test else f"training data, {FOLDS}-fold cross-validation")
     print(table(["F1", *MARKS, "processor"], rows))
 

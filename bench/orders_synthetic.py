@@ -1,11 +1,11 @@
-"""Chains of order 1 to 5 on states of a Markov model of order 2 or 3: the seed's Figure 2, Table 2.
+"""Chains of order 1 to 5 on Markov states of order 2 or 3: Cuong et al. 2014, Figure 2, Table 2.
 
     python bench/orders_synthetic.py [--plot FILE] [--draws 3] [--sizes 300] [--orders 1,2,3]
 
 Five states, two possible successors of each history, three numbers a state with deviation sigma;
 sequences of 20, 300 to 500 to learn from (the larger sets have the smaller in them), 500 to test.
 Features: the numbers before, at and behind a token with its state, and all label patterns of the
-training data.  Means over draws of the model; the seed has one.
+training data.  Means over draws of the model; the paper has one.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def main() -> None:
             ours = [f"{a} {b}" for a, b in (exclusive(world(k, d), size) for d in range(2))]
             rows.append((k, size, *ours, " ".join(SEED_TABLE[k, size])))
     print("patterns of five labels that only one part has, of how many: train test")
-    print(table(("made by order", "train", "draw 0", "draw 1", "seed"), rows), flush=True)
+    print(table(("made by order", "train", "draw 0", "draw 1", "paper"), rows), flush=True)
     began, curves = time.process_time(), {}
     for key, means in measured(orders, sizes, arguments.draws):
         curves[key] = means

@@ -2,8 +2,8 @@
 
     python bench/orders_time.py [--data ../shared/data] [--plot FILE] [--quick]
 
-References with the seed's features on one core: one objective with its gradient over all 300 for
-each order (the seed's Figure 6), and fits to convergence, each in a process of its own; then single
+References with the features of Cuong et al. 2014 on one core: one objective with its gradient over
+all 300 for each order (its Figure 6), and fits to convergence, each in a process of its own; then single
 texts of up to 5,000 tokens, made of references in a row, with no bound on the length of segments
 and the same weights.
 """
@@ -29,7 +29,7 @@ from caesura.models.training import Training
 
 Floats = npt.NDArray[np.float64]
 LENGTHS = (200, 500, 1000, 2000, 5000)
-JAVA = {1: 15.0, 2: 47.0, 3: 73.0}  # s for 30 references: the seed's program, measured on one core
+JAVA = {1: 15.0, 2: 47.0, 3: 73.0}  # s for 30 references: the paper's program, on one core
 
 
 class Cost(NamedTuple):
@@ -136,7 +136,7 @@ def main() -> None:
         )
         for c in costs
     ]
-    head = ("order", "patterns", "weights", "ms", "times order 1", "us/pattern", "seed: s for 30")
+    head = ("order", "patterns", "weights", "ms", "times order 1", "us/pattern", "paper: s for 30")
     print("one evaluation on 300 references, longest segments as in the data, one core")
     print(table(head, rows), flush=True)
     for order in orders[:3]:

@@ -65,7 +65,7 @@ def measured(model: Any, train: Any, test: Any) -> tuple[float, float, float, in
 
 
 def lost(model: PrunedSemiCRF, test: Any) -> float:
-    """Return the share of the segments of the test data that the model prunes."""
+    """Return the share of test segments that the model prunes."""
     marginals = model.first_.predict_marginals(test)
     chances = [
         m.segment(*s)

@@ -1,4 +1,4 @@
-"""Make the models that come with Caesura, and score them on what they have not seen.
+"""Train the bundled models, and score them on held-out data.
 
     python bench/ready.py citations|addresses [--data ../shared/data] [--output FOLDER] [--alone]
     python bench/ready.py citations|addresses --tune       penalties, by cross-validation
@@ -48,7 +48,7 @@ OPTIONS: dict[str, Any] = {"n_threads": 1, "delta": 1e-3}
 
 
 class Made(NamedTuple):
-    """What a model is made of."""
+    """The definition of a bundled model."""
 
     data: Documents  # what is cross-validated
     more: Documents  # what is always learnt from
@@ -163,7 +163,7 @@ def tune(name: str, made: Made) -> None:
 
 
 class Held(NamedTuple):
-    """What was said of references by models that had not seen them."""
+    """Cross-validated predictions for references."""
 
     gold: Documents
     found: list[list[Any]]  # segments with the model's own probabilities
@@ -201,8 +201,8 @@ def rival(name: str, made: Made) -> Peer:
 
 
 def calibration_error(held: Held, bins: int = 10) -> tuple[float, float]:
-    """Return the mean distance of probabilities from shares of right segments, without and with
-    a calibration that was learnt from the other half of the segments.
+    """Return the calibration error without and with a calibration fitted on the other half of the
+    segments.
     """
     chances, right = held.pairs()
     halves = np.arange(len(chances)) % 2 == 0
@@ -218,7 +218,7 @@ def calibration_error(held: Held, bins: int = 10) -> tuple[float, float]:
 
 
 def usaddress_says(documents: Documents) -> list[Any]:
-    """Return what usaddress finds with the model that it ships."""
+    """Return the predictions of usaddress with its bundled model."""
     import usaddress
 
     found = []

@@ -1,4 +1,4 @@
-"""A round of training without work, and what follows from it for many machines.
+"""The cost of a training round without work, and its extrapolation to many machines.
 
     python bench/rounds.py measure
     python bench/rounds.py model --token 0.15 --task 1.0 --megabyte 1.0 [--driver 20]
@@ -55,7 +55,7 @@ def _round(executor: Any, shards: int, weights: int) -> float:
 
 
 def measure() -> None:
-    """Print what a round costs."""
+    """Print the cost of a round."""
     import distributed
 
     from caesura.executors.dask import Dask
@@ -80,7 +80,7 @@ def measure() -> None:
 
 
 def model(given: argparse.Namespace) -> None:
-    """Print the seconds of an iteration on many machines."""
+    """Print the predicted seconds of an iteration on many machines."""
     print(f"{given.tokens:,} tokens, {given.weights:,} weights; seconds an iteration")
     print("machines    compute      tasks    vectors     driver        all   efficiency")
     alone = 0.0

@@ -1,4 +1,4 @@
-"""Training with sums that segments share, and without: L-BFGS, cutting planes, eg.
+"""Training with and without shared segment sums: L-BFGS, cutting planes, eg.
 
     python bench/sharing.py [--data ../shared/data] [--sequences 100] [--iterations 10] [--quick]
 

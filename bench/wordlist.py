@@ -1,4 +1,4 @@
-"""Where the words of a list that is learnt from training data stand in a text of characters.
+"""Positions of word-list entries in a text of characters, with the list learnt from training data.
 
 Each character is told the length of the longest listed word that begins at it, that ends at it, and
 that it stands inside of.  Training lines are told by the words of the other lines, fold by fold,
@@ -27,7 +27,7 @@ def word_list(documents: Iterable[caesura.Document]) -> frozenset[str]:
 
 
 def told(documents: Iterable[caesura.Document], known: frozenset[str]) -> list[caesura.Document]:
-    """Return documents with the columns."""
+    """Return documents with the word-list columns."""
     return [
         replace(one, columns=dict(zip(COLUMNS, _lengths(one.tokens, known), strict=True)))
         for one in documents
@@ -35,7 +35,7 @@ def told(documents: Iterable[caesura.Document], known: frozenset[str]) -> list[c
 
 
 def cross_told(documents: Sequence[caesura.Document], folds: int = 10) -> list[caesura.Document]:
-    """Return training documents with the columns, each by the words of the other folds."""
+    """Return training documents with the columns, each from the words of the other folds."""
     out: list[caesura.Document] = []
     for i in range(folds):
         low, high = (len(documents) * j // folds for j in (i, i + 1))

@@ -106,7 +106,7 @@ def test_checkpoints_on_the_command_line(tmp_path: Path) -> None:
     good(*arguments, "--max-iterations", 2)
     fitted = caesura.load(model)
     assert (fitted.beam, fitted.update, fitted.learner) == (4, "early", "perceptron")
-    assert "--resume to go on" in bad(*arguments, "--max-iterations", 4)
+    assert "--resume to continue" in bad(*arguments, "--max-iterations", 4)
     good(*arguments, "--max-iterations", 4, "--resume")
     resumed = model.read_bytes()
     run.unlink()

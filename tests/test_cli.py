@@ -252,7 +252,7 @@ def test_train_goes_on_after_an_interruption(
     assert "--resume" in ran.err
     assert (tmp_path / "m.checkpoint").exists()
     assert not model.exists()
-    assert "pass --resume to go on" in bad(*arguments)
+    assert "pass --resume to continue" in bad(*arguments)
     good(*arguments, "--resume")
     assert not (tmp_path / "m.checkpoint").exists()
     good("train", folder / "train.jsonl", "-o", tmp_path / "whole")
@@ -365,7 +365,8 @@ def test_segment_probabilities_and_n_best(folder: Path) -> None:
     text = good("segment", folder / "model", "-n", 3, "-t", "text", stdin=line + "\n").out
     assert text.startswith(f"{best[0][1]:.3f}  [7](number)")
     assert len(text.splitlines()) == 3
-    assert "no place" in bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+    wrong = bad("segment", folder / "model", "-n", 3, "-t", "csv", code=2)
+    assert "cannot hold several answers" in wrong
     for form in ("text", "html"):
         ran = good("segment", folder / "model", "-n", 3, "-p", "-t", form, stdin=line + "\n")
         assert f"with --n-best, {form} has that of each answer" in ran.err
@@ -476,7 +477,7 @@ def test_errors_of_constraints_name_the_file_and_the_sequence(folder: Path, tmp_
     line = bad(*arguments, stdin=lines)
     assert f"standard input, sequence 2: {rules}: constraints['required']: got" in line
     rules.write_text('{"required": [[0, 1, "town"]], "forbidden": [[0, 1, "town"]]}')
-    assert f"sequence 1: no segmentation is possible; relax what is forbidden in {rules}" in bad(
+    assert f"sequence 1: no segmentation is possible; relax the constraints in {rules}" in bad(
         *arguments, stdin=lines
     )
 

@@ -271,7 +271,7 @@ def test_wrong_arguments_of_read_conll(tmp_path: Path) -> None:
         read_conll(path, scheme="IOB")
     with refused("repair: got True, expected"):
         read_conll(path, repair=True)  # type: ignore[arg-type]
-    with refused("separator: got '', expected what stands between columns"):
+    with refused("separator: got '', expected a column separator"):
         read_conll(path, separator="")
     with refused("encoding: got 'utf-9', expected the name of an encoding"):
         read_conll(path, encoding="utf-9")
@@ -325,10 +325,18 @@ A = Document(("a",), columns={"p": ("x",)}, segments=(Segment(0, 1, "X"),))
         ([A], {"columns": ["q"]}, "documents[0].columns: got no 'q', expected"),
         ([A], {"columns": ["tag"]}, "documents[0].columns: got 'tag', expected a name without"),
         ([A], {"columns": ["p q"]}, "documents[0].columns: got 'p q', expected a name without"),
-        ([Document(("a b",))], {}, "documents[0].tokens[0]: got 'a b', expected what fits into"),
-        ([Document(("",))], {}, "documents[0].tokens[0]: got '', expected what fits into"),
+        (
+            [Document(("a b",))],
+            {},
+            "documents[0].tokens[0]: got 'a b', expected a value that fits into",
+        ),
+        ([Document(("",))], {}, "documents[0].tokens[0]: got '', expected a value that fits into"),
         ([Document(("a\n",))], {"separator": "\t"}, "documents[0].tokens[0]: got 'a\\n', expected"),
-        ([Document(("\ud800",))], {}, "documents[0].tokens[0]: got '\\ud800', expected what fits"),
+        (
+            [Document(("\ud800",))],
+            {},
+            "documents[0].tokens[0]: got '\\ud800', expected a value that fits into",
+        ),
         ([Document(("-DOCSTART-",))], {}, "documents[0].tokens[0]: got '-DOCSTART-', expected"),
     ],
 )
@@ -397,7 +405,7 @@ def test_misaligned_spans(tmp_path: Path) -> None:
         ('{"tokens": ["a"], "segments": [[0, 2, "X"]]}', "segments[0]: got (0, 2, 'X'), expected"),
         ('{"tokens": ["a"], "segments": [[0, 1, 2]]}', "segments[0]: got [0, 1, 2], expected"),
         ('{"tokens": ["a"], "spans": [[0, 1, "X"]]}', "spans: got no text, expected text"),
-        ('{"text": "b", "tokens": ["a"], "spans": []}', "spans: got tokens that do not stand in"),
+        ('{"text": "b", "tokens": ["a"], "spans": []}', "spans: got tokens that do not occur in"),
         ('{"text": "a", "spans": [[0, 2, "X"]]}', "spans[0]: got [0, 2, 'X'], expected [start,"),
         ('{"text": "a", "spans": [[0, 1]]}', "spans[0]: got [0, 1], expected [start, end, label]"),
         ('{"text": "a", "spans": {"a": 1}}', "spans[0]: got {'a': 1}, expected [start, end,"),
@@ -465,7 +473,7 @@ def test_attributes_arrays_and_odd_letters_in_json(tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.dense, np.eye(2))
     with refused("documents[0].attributes: got what JSON cannot hold: object in an attribute"):
         write_jsonl(tmp_path / "b", [Document(("a",), attributes=[{"a": object()}])])
-    with refused("documents[0].columns: got 'text', expected a name that means nothing else"):
+    with refused("documents[0].columns: got 'text', expected a name that is not reserved"):
         write_jsonl(tmp_path / "b", [Document(("a",), columns={"text": ["a"]})])
     assert not (tmp_path / "b").exists()
 

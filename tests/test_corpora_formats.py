@@ -158,7 +158,7 @@ def test_tokens_without_text_get_one(tmp_path: Path, format: str) -> None:
     with refused("documents[0].segments[0]: got (2, 2, 'X'), expected a segment with characters"):
         write(tmp_path / "b", [wrong], format)
     lost = Document(("x",), "y", segments=(Segment(0, 1, "X"),))
-    with refused("documents[0].offsets: got tokens that do not stand in the text"):
+    with refused("documents[0].offsets: got tokens that do not occur in the text"):
         write(tmp_path / "b", [lost], format)
     with refused("documents[0].text: got '\\ud800', expected no half of a surrogate pair"):
         write(tmp_path / "b", [Document(("\ud800",))], format)
@@ -322,11 +322,11 @@ def test_places_are_told_where_they_must_be(tmp_path: Path) -> None:
     ("content", "text"),
     [
         ("text,a\nx\n", "line 2: got 1 cells, expected 2, as in the first line"),
-        ("text,a\nx,y\n", "line 2: a: got 'y', expected what stands in the text"),
+        ("text,a\nx,y\n", "line 2: a: got 'y', expected a value that occurs in the text"),
         ('text,a\nx,x\n"x,y\n\n', "line 3: got a row that ends wrong (unexpected end of data)"),
         ('text,a\n"x"y,\n', "line 2: got a row that ends wrong (',' expected after '\"')"),
         ("text,a,a\n", "line 1: columns: got 'a', expected different names of columns"),
-        ("text,a\nx,x @0:9\n", "line 2: a: got 'x @0:9', expected what stands in the text"),
+        ("text,a\nx,x @0:9\n", "line 2: a: got 'x @0:9', expected a value that occurs in the text"),
     ],
 )
 def test_errors_of_tables(tmp_path: Path, content: str, text: str) -> None:

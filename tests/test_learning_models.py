@@ -195,7 +195,7 @@ def test_partial_labels_alone() -> None:
 )
 def test_what_a_scheme_cannot_say(scheme: str, known: Partial) -> None:
     ys: list[Any] = [*Y[:5], known]
-    with pytest.raises(InvalidInput, match=r"y\[5\]: .* cannot say; pass scheme='BIO'"):
+    with pytest.raises(InvalidInput, match=r"y\[5\]: .* cannot express; pass scheme='BIO'"):
         ChainCRF([word[0]], scheme=scheme).fit([*X[:5], ["a", "b"]], ys)
     ChainCRF([word[0]], scheme="BIO").fit([*X[:5], ["a", "b"]], ys)
 
@@ -419,7 +419,7 @@ def test_warm_start_needs_the_same_features(kind: Any) -> None:
         [shape[0], word[0]],
         [word[0], shape[0], lower[0]],
     ):
-        with pytest.raises(InvalidInput, match=r"features: got .* warm_start=False to begin anew"):
+        with pytest.raises(InvalidInput, match=r"features: got .* warm_start=False to start again"):
             model.set_params(features=other).fit(X, Y)
     for same_ones in ([word[0], shape[0]], None, model.features_):
         model.set_params(features=same_ones).fit(X, Y)

@@ -251,7 +251,7 @@ def test_wrong_tokenisers(kind: Any) -> None:
 
 def test_wrong_lengths_and_neighbours() -> None:
     refused(
-        "y[0]: got (0, 2, 'street'), expected a segment of 1 tokens or fewer, as max_length says; "
+        "y[0]: got (0, 2, 'street'), expected at most 1 token, as max_length requires; "
         "raise max_length or shorten the segment",
         SemiCRF([word[0]], max_length=1).fit,
         X,
@@ -281,7 +281,7 @@ def test_bounds_hold_in_prediction() -> None:
 def test_chains_take_features_of_tokens_only() -> None:
     for feature in (Length(exact=2), first(word[0]), last(word[0]), within(word[0] & word[1])):
         model = ChainCRF([*window(word, -1, 1), feature])
-        refused("expected features of tokens and edges; take SemiCRF", model.fit, X, Y)
+        refused("expected features of tokens and edges; use SemiCRF", model.fit, X, Y)
 
 
 def test_wrong_schemes() -> None:

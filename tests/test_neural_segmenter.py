@@ -385,7 +385,7 @@ def test_batches_hold_every_sequence_once_and_similar_lengths() -> None:
         ({"dropout": 2.0}, "dropout: got 2.0"),
         ({"rate": "fast"}, "rate: got 'fast'"),
         ({"max_length": 0}, "max_length: got 0"),
-        ({"max_length": 1, "model": "semi"}, r"y\[0\]: got .* as max_length says"),
+        ({"max_length": 1, "model": "semi"}, r"y\[0\]: got .* as max_length requires"),
         ({"device": "moon"}, "device: got 'moon'"),
         ({"device": "meta"}, "device: got 'meta'"),
         ({"frozen": "yes"}, "frozen: got 'yes', expected True or False"),

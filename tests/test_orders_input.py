@@ -116,7 +116,7 @@ def test_patterns_as_strings() -> None:
         ([("number", "street", 1)], r"patterns\[0\]: got .*, 1\), expected labels, .* strings"),
         ([("number", "street")], r"patterns\[0\]: .* 3 labels or more; pairs .* are transitions"),
         (["number > street"], r"patterns\[0\]: .* 3 labels or more; pairs .* are transitions"),
-        (["grow", "number > street > town"], "'grow' by itself, or a list of patterns"),
+        (["grow", "number > street > town"], "'grow' alone, or a list of patterns"),
         ([3], r"patterns\[0\]: got 3, expected labels"),
         (3, "patterns: got 3, expected None, 'grow', or a list"),
     ],

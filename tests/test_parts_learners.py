@@ -115,7 +115,7 @@ def test_mixing_learns_as_well_as_one_machine(learner: str) -> None:
 
 def test_mixing_is_announced_where_it_approximates(documents: Any, parts: Any) -> None:
     settings: dict[str, Any] = {"features": FEATURES, "learner": "perceptron", "max_iterations": 2}
-    with pytest.warns(UserWarning, match="'perceptron' learns from each of 5 parts by itself"):
+    with pytest.warns(UserWarning, match="'perceptron' is trained on each of 5 parts alone"):
         model = SemiCRF(**settings).fit_parts(parts)
     assert model.approximate_
     with warnings.catch_warnings():

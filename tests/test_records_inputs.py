@@ -101,7 +101,7 @@ def test_long_numbers_of_json_keep_their_digits(tmp_path: Path) -> None:
     [one] = read(path)
     assert one.carried == {"n": 2**63 - 1, "big": str(10**25 + 1)}
     path.write_text(f'{{"text": "a", "n": {10**25}, "x": NaN}}\n{{"text": "b"}}\n')
-    with pytest.raises(InvalidInput, match="line 1: got what is not JSON"):
+    with pytest.raises(InvalidInput, match="line 1: got invalid JSON"):
         read(path)
 
 
@@ -163,7 +163,7 @@ def test_inputs_that_cannot_be(source: Any, more: dict[str, Any], words: str) ->
         ("a.csv", b"a,a\n1,2\n", "line 1: columns: got 'a', expected different"),
         ("a.csv", b"text,b\n1,2,3\n", "line 2: got 3 cells, expected 2"),
         ("a.csv", b'text,b\n"1,2\n', "line 2: got a row that ends wrong"),
-        ("a.jsonl", b'{"text": "a"}\n{"text"\n', "line 2: got what is not JSON"),
+        ("a.jsonl", b'{"text": "a"}\n{"text"\n', "line 2: got invalid JSON"),
         ("a.jsonl", b"[1]\n", "line 1: got \\[1\\], expected an object"),
         ("a.txt", b"ok\n\xff\n", "line 2: got bytes that are not utf-8"),
         ("a.parquet", b"PAR1 no", "give a file of Parquet"),

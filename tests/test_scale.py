@@ -107,7 +107,7 @@ def test_damaged_files_fail(model: Path, tmp_path: Path) -> None:
     first, second = (part.failure or "" for part in made.parts)
     assert f"{packed}, line " in first
     assert "the compressed file is damaged or cut off here" in first
-    assert f"{table}: got what is not a Parquet file" in second
+    assert f"{table}: got a file that is not a Parquet file" in second
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["manifest.json"]
     done = scale.load_files(model, [packed, table], tmp_path / "a.db")
     assert [one.failure is not None for one in done.files] == [True, True]

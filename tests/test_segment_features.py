@@ -601,7 +601,7 @@ TOWNS, OTHERS = Lexicon("towns", ["a"]), Lexicon("towns", ["b"])
         ([SegmentFunction(named, 2), SegmentFunction(named, 3)], "than named, .* another name"),
         ([SegmentFunction(named, 2, name="word[0]"), word[0]], "leave out"),
         ([word, SegmentFunction(named, 2, name="length"), Length(exact=2)], r"features\[1\] has"),
-        ([Length(exact=2), Length(exact=3)], "than length=1, which .* leave out what both say"),
+        ([Length(exact=2), Length(exact=3)], "than length=1, which .* leave out one of the two"),
         ([Length(at_least=2), Length(exact=3, at_least=[2, 5])], "than length>=2,"),
         ([history(Length(exact=2), 1), history(Length(exact=3), 1)], "than history1:length=1,"),
         ([SegmentShape(3), SegmentShape(4)], "than segment_short_shape,"),

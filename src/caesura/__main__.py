@@ -9,7 +9,7 @@ __all__: list[str] = []
 
 
 def main() -> None:
-    """Run the program; an interruption ends it with 130 and without a traceback, at any time."""
+    """Run the program; an interruption at any time exits with code 130 and no traceback."""
     _open_streams()
     heard = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # else it is ignored
     try:
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Put something in the place of streams that whoever called has closed."""
+    """Replace standard streams that the caller has closed."""
     for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
         if getattr(sys, name) is None:
             mode = "r" if name == "stdin" else "w"

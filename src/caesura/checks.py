@@ -1,4 +1,4 @@
-"""Checks of what callers give; each says what came and what was expected."""
+"""Checks of arguments; errors state what was given and what was expected."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_LABELS = 1_000_000
 
 
 def whole(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return `value` as an int in [low, high], or say what is wrong with it."""
+    """Return `value` as an int in [low, high], or raise `InvalidInput`."""
     ok = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not ok or value < low or (high is not None and value > high):  # type: ignore[operator]
         limit = f"at least {low}" if high is None else f"{low} to {high}"
@@ -29,7 +29,7 @@ def whole(name: str, value: object, low: int, high: int | None = None) -> int:
 
 
 def integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return whole numbers as an array, or say what is wrong with them."""
+    """Return integers as an array, or raise `InvalidInput`."""
     array = np.asarray(values)
     if array.size and not np.issubdtype(array.dtype, np.integer):
         raise InvalidInput(f"{name}: got dtype {array.dtype}, expected whole numbers")
@@ -37,7 +37,7 @@ def integers(name: str, values: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def numbers(name: str, values: npt.ArrayLike) -> Floats:
-    """Return scores as an array of checked numbers, or say what is wrong with them."""
+    """Return scores as a checked array of floats, or raise `InvalidInput`."""
     try:
         array = np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -58,7 +58,7 @@ def number(name: str, value: object) -> float:
 
 
 def zeros(name: str, *shape: int) -> Floats:
-    """Return an array of zeros, or say that there is no memory for it."""
+    """Return an array of zeros, or raise `TooLarge` if there is not enough memory."""
     try:
         return np.zeros(shape)
     except (MemoryError, ValueError):  # NumPy raises ValueError for sizes beyond any memory
@@ -69,7 +69,7 @@ def zeros(name: str, *shape: int) -> Floats:
 
 
 def label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
-    """Return the names of labels, or their indices where only a number is given."""
+    """Return the names of labels; a number of labels stands for the indices."""
     if isinstance(labels, int | np.integer):
         return tuple(range(whole("labels", labels, 1, MOST_LABELS)))  # type: ignore[arg-type]
     if not isinstance(labels, Iterable):
@@ -87,7 +87,7 @@ def label_names(labels: Sequence[str] | int) -> tuple[str, ...]:
 
 
 def check_scores(name: str, scores: npt.NDArray[np.float64] | np.float64) -> None:
-    """Refuse scores that no sum can be taken of."""
+    """Raise if scores contain NaN or infinities that cannot be summed."""
     usable = np.isneginf(scores) | (np.abs(scores) <= LARGEST_SCORE)  # NaN is not
     if not usable.all():
         raise InvalidInput(

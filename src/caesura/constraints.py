@@ -1,4 +1,4 @@
-"""What a segmentation must keep, by label index; `Potentials.constrain` fills it."""
+"""The constraints on a segmentation, by label index; `Potentials.constrain` fills them."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Constraints:
         )
 
     def require(self, start: int, end: int, label: int) -> None:
-        """Demand a segment: its two boundaries, none between them, and its label."""
+        """Require a segment: both boundaries, none between them, and its label."""
         self.mark("required", FORCED, [b for b in (start, end) if 0 < b < self.length])
         self.mark("required", BARRED, range(start + 1, end))
         self.allow(range(start, end), [label])
 
     def mark(self, argument: str, mark: int, positions: Iterable[int]) -> None:
-        """Force or bar inner boundaries."""
+        """Require or forbid inner boundaries."""
         if not isinstance(positions, Iterable):
             raise InvalidInput(f"{argument}: got {positions!r}, expected a list of positions")
         for position in positions:
@@ -71,7 +71,7 @@ class Constraints:
             self.boundary[position] |= mark
 
     def allow(self, tokens: Iterable[int], labels: Iterable[int]) -> None:
-        """Leave tokens only these of the labels that they have."""
+        """Restrict tokens to these labels."""
         if self.allowed is None:
             self.allowed = np.ones((self.length, self.n_labels), np.uint8)
         mask = np.zeros(self.n_labels, np.uint8)

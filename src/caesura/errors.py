@@ -104,16 +104,16 @@ class CaesuraError(Exception):
 
     @property
     def place(self) -> str:
-        """The argument as the caller would write it, down to the offending item."""
+        """The argument as the caller would write it, including the index of the item."""
         return f"{self.argument or ''}{self.item}"
 
     @property
     def item(self) -> str:
-        """Which item of the argument it is: ``"[3][2]"``."""
+        """The index of the offending item, such as ``"[3][2]"``."""
         return self.part if self.index is None else f"[{self.index}]{self.part}"
 
     def changed(self, **fields: Any) -> Self:
-        """Return the same error with other fields, and the text that follows from them.
+        """Return the same error with some fields changed, and the message rebuilt.
 
         Parameters
         ----------
@@ -135,14 +135,14 @@ class CaesuraError(Exception):
 
 
 def _split(place: str) -> tuple[str, int | None, str]:
-    """Return the name, the index and the rest of an argument such as ``y[3][2]``."""
+    """Split an argument such as ``y[3][2]`` into its name, its index and the rest."""
     name, _, inner = place.partition("[")
     index, _, part = inner.partition("]")
     return (name, int(index), part) if index.isdecimal() else (place, None, "")
 
 
 class InvalidInput(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
-    """Say that an argument is wrong: its type, its shape, its range or its meaning.
+    """Raised for an invalid argument: wrong type, shape, range or meaning.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class InvalidInput(CaesuraError, ValueError):  # noqa: N818 - a condition, not a
 
 
 class NotFitted(InvalidInput, AttributeError):  # noqa: N818 - a condition, not a bug
-    """Say that a model must be fitted first.
+    """Raised when a model is used before it is fitted.
 
     Where scikit-learn is loaded, what `not_fitted` returns is its ``NotFittedError``, too.
 
@@ -167,7 +167,7 @@ class NotFitted(InvalidInput, AttributeError):  # noqa: N818 - a condition, not 
 
 
 def not_fitted(text: str) -> NotFitted:
-    """Return a `NotFitted` that scikit-learn knows as its own, without importing scikit-learn.
+    """Return a `NotFitted` that is also scikit-learn's, without importing scikit-learn.
 
     Examples
     --------
@@ -181,12 +181,12 @@ def not_fitted(text: str) -> NotFitted:
 
 @cache
 def _both(theirs: type[Exception]) -> type[NotFitted]:
-    """Return the class of errors that are both."""
+    """Return a class that inherits from both errors."""
     return type("NotFitted", (NotFitted, theirs), {"__module__": __name__})
 
 
 class Impossible(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
-    """Say that no segmentation has a finite score, so that there is no answer to give.
+    """Raised when no segmentation has a finite score.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class Impossible(CaesuraError, ValueError):  # noqa: N818 - a condition, not a b
 
 
 class TooLarge(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
-    """Say that the exact answer would cost too much, and which limit was passed.
+    """Raised when the exact answer would be too expensive; names the exceeded limit.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class TooLarge(CaesuraError, ValueError):  # noqa: N818 - a condition, not a bug
 
 
 class MissingPackage(CaesuraError, ImportError):  # noqa: N818 - a condition, not a bug
-    """Say that a package which only some parts need is not installed, and how to install it.
+    """Raised when an optional package is not installed; says how to install it.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ class MissingPackage(CaesuraError, ImportError):  # noqa: N818 - a condition, no
 
 
 def counted(count: int, noun: str) -> str:
-    """Return a number and a noun, in the plural unless there is one.
+    """Return a number with a noun in the singular or plural.
 
     Examples
     --------
@@ -242,7 +242,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def message(argument: str, came: object, expected: str, remedy: str) -> str:
-    """Build the text of an error: the argument, what came, what was expected, what to do.
+    """Build the text of an error: argument, value, expectation, remedy.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Records: what a model finds in texts, as values with their place, probability and label.
+"""Records: the fields found in texts, with position, probability and value.
 
 ::
 
@@ -33,7 +33,7 @@ BETWEEN = " | "
 
 
 class Value(NamedTuple):
-    """One field that was found in a text.
+    """One extracted field of a text.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Value(NamedTuple):
 
 
 class Record(Mapping[str, tuple[Value, ...]]):
-    """What was found in one text: a mapping from each label of the model to its values.
+    """The fields of one text: a mapping from each label of the model to its values.
 
     A label that was not found has an empty tuple.
 
@@ -122,7 +122,7 @@ class Record(Mapping[str, tuple[Value, ...]]):
         return card(title, self.as_passage(), table("", rows, bars) if self.fields else "")
 
     def as_passage(self) -> str:
-        """Return the text with its fields in colour, as a piece of a page.
+        """Return the text with its fields in colour, as an HTML fragment.
 
         Examples
         --------
@@ -145,7 +145,7 @@ class Record(Mapping[str, tuple[Value, ...]]):
         return next(iter(self[label]), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain data, which can be written as JSON.
+        """Return the record as a dict for JSON.
 
         Examples
         --------
@@ -194,11 +194,11 @@ class Records(list[Record]):
         return card(title, label_names(sorted(self.labels)), *shown, more(len(self)))
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the records as plain data: nothing is left out, and JSON can hold it."""
+        """Return the records as dicts for JSON, without loss."""
         return [record.to_dict() for record in self]
 
     def columns(self, details: bool = False, verbatim: bool = False) -> dict[str, list[Any]]:
-        """Return a table of the records: names of columns, and a list of cells for each.
+        """Return the records as a table: column names with lists of cells.
 
         Parameters
         ----------
@@ -207,7 +207,7 @@ class Records(list[Record]):
             and ends, and its probability; of several values the first start, the last end and
             the lowest probability.
         verbatim : bool
-            Whether cells hold the text as it stands in the source, in place of the value.
+            Whether cells hold the original text in place of the value.
 
         Returns
         -------
@@ -232,7 +232,7 @@ class Records(list[Record]):
         return out
 
     def to_pandas(self, details: bool = False, verbatim: bool = False) -> pandas.DataFrame:
-        """Return a DataFrame with a row for each record; it needs pandas.
+        """Return a DataFrame with one row for each record; needs pandas.
 
         Parameters
         ----------
@@ -249,7 +249,7 @@ class Records(list[Record]):
         return pandas.DataFrame(cells, index=index)
 
     def to_arrow(self, details: bool = False, verbatim: bool = False) -> pyarrow.Table:
-        """Return an Arrow table with a row for each record; it needs pyarrow.
+        """Return an Arrow table with one row for each record; needs pyarrow.
 
         Parameters
         ----------
@@ -265,7 +265,7 @@ class Records(list[Record]):
 
 
 def _cell(values: Sequence[Value], verbatim: bool) -> Any:
-    """Return what a table holds of the values of one label."""
+    """Return the table cell for the values of one label."""
     found = [one.text if verbatim else one.value for one in values]
     found = [one for one in found if one is not None]
     if len(found) <= 1:
@@ -285,7 +285,7 @@ def least(values: Iterable[Value]) -> float | None:
 
 
 def unused(name: str, taken: Mapping[str, Any]) -> str:
-    """Return a name for a column that no other has: with a number where it is taken.
+    """Return an unused column name, with a number appended where needed.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def unused(name: str, taken: Mapping[str, Any]) -> str:
 
 
 def _series(pandas: Any, cells: list[Any]) -> Any:
-    """Return a pandas array: whole numbers stay whole numbers where some cells are empty."""
+    """Return a pandas array; integers stay integers where cells are missing."""
     whole = any(type(cell) is int for cell in cells)
     whole = whole and all(cell is None or type(cell) is int for cell in cells)
     number = not whole and all(cell is None or type(cell) is float for cell in cells)
@@ -309,7 +309,7 @@ def _series(pandas: Any, cells: list[Any]) -> Any:
 
 
 def _array(pyarrow: Any, cells: list[Any]) -> Any:
-    """Return an Arrow array: of strings if all cells are empty or of several types."""
+    """Return an Arrow array; of strings if cells are empty or of mixed types."""
     if all(cell is None for cell in cells):
         return pyarrow.array(cells, pyarrow.string())
     try:
@@ -320,7 +320,7 @@ def _array(pyarrow: Any, cells: list[Any]) -> Any:
 
 @contextlib.contextmanager
 def paused_collection() -> Iterator[None]:
-    """Pause the search for cycles of garbage while many objects without cycles are made.
+    """Pause the garbage collector while many acyclic objects are created.
 
     Python searches all objects again and again as their number grows, which takes longer than
     making the records of some thousand texts.
@@ -375,7 +375,7 @@ def record_of(
     normalisers: Mapping[str, Normaliser],
     name: str = "x",
 ) -> Record:
-    """Return the record of segments with their probabilities.
+    """Return the record of segments and their probabilities.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Normalisers: from the text of a field to the value that belongs into a table.
+"""Normalisers: from the text of a field to a value for a table.
 
 ::
 
@@ -58,17 +58,17 @@ _DATES = [
 
 
 def _none(text: str) -> str:
-    """Return the text as it is."""
+    """Return the text unchanged."""
     return text
 
 
 def _space(text: str) -> str:
-    """Return the text with single spaces, none at its ends."""
+    """Collapse white space, and strip it at both ends."""
     return " ".join(text.split())
 
 
 def _lower(text: str) -> str:
-    """Return the text without marks at its ends, in lower case.
+    """Return the text in lower case, without punctuation at both ends.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def _lower(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    """Return text without marks at its ends, and without brackets that hold all of it or nothing.
+    """Return text without punctuation at both ends, and without enclosing or empty brackets.
 
     Examples
     --------
@@ -100,7 +100,7 @@ def _bare(text: str) -> str:
 
 
 def _stripped(text: str) -> str:
-    """Return text without marks at its ends; inches stay.
+    """Return text without punctuation at both ends, except inch marks.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def _stripped(text: str) -> str:
 
 
 def _punctuation(text: str) -> str:
-    """Return the text without punctuation, quotes and brackets around it.
+    """Return the text without enclosing punctuation, quotes and brackets.
 
     Examples
     --------
@@ -129,13 +129,13 @@ def _punctuation(text: str) -> str:
 
 
 def _after(announced: re.Pattern[str], text: str) -> str:
-    """Return a field without punctuation, and without the words that announce it."""
+    """Return a field without punctuation and introductory words."""
     found = _punctuation(text)
     return _punctuation(announced.sub("", found, count=1)) if announced.match(found) else found
 
 
 def _name(text: str) -> str:
-    """Return names of people; the full stops of initials stay.
+    """Return names of people; the full stops of initials are kept.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def _venue(text: str) -> str:
 
 
 def _pages(text: str) -> str:
-    """Return page numbers as first-last, the last one written out.
+    """Return a page range as first-last, with the last page in full.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _pages(text: str) -> str:
 
 
 def _volume(text: str) -> str:
-    """Return a volume, with the issue where it is there.
+    """Return a volume, with the issue if there is one.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def _year(text: str) -> str | None:
 
 
 def _date(text: str) -> str:
-    """Return a date by ISO 8601, with as much of it as is said.
+    """Return a date in ISO 8601, as precise as the text.
 
     What cannot be read as one date for certain (03/04/2005) only loses the punctuation around it.
 
@@ -229,7 +229,7 @@ def _date(text: str) -> str:
 
 
 def _iso(parts: Mapping[str, str | None], bare: str) -> str:
-    """Return a date of its parts, or the text if there is no such day or month."""
+    """Return an ISO date from its parts, or the text if the date is invalid."""
     year, word, number, day = map(parts.get, ("year", "month", "number", "day"))
     month = _MONTHS.index(word[:3].lower()) + 1 if word else int(number or 1)
     if not 1 <= month <= 12 or not 1 <= int(day or 1) <= 31:
@@ -242,7 +242,7 @@ def _iso(parts: Mapping[str, str | None], bare: str) -> str:
 
 
 def _number(text: str) -> str | None:
-    """Return the first number in a text, without marks between thousands, with a decimal point.
+    """Return the first number in a text, without thousands separators, with a decimal point.
 
     Where only commas are there, one before three last digits stands between thousands.
 
@@ -291,7 +291,7 @@ _DEFAULTS = {
 
 
 def default_normaliser(label: str) -> str:
-    """Return the name of the normaliser that a label has if no other is chosen.
+    """Return the name of the default normaliser of a label.
 
     It follows from the name of the label: ``pages`` for the label pages, ``name`` for authors, and
     ``punctuation`` for a label of any other name.
@@ -337,7 +337,7 @@ def normaliser(chosen: str | Normaliser, argument: str = "normaliser") -> Normal
 
 
 def written(chosen: Mapping[str, str | Normaliser]) -> dict[str, str]:
-    """Return the normalisers of labels as plain data: a name, or "module:function".
+    """Return the normalisers of labels for JSON: a name, or "module:function".
 
     Examples
     --------
@@ -350,7 +350,7 @@ def written(chosen: Mapping[str, str | Normaliser]) -> dict[str, str]:
 
 
 def read(stored: Any, trust: bool) -> dict[str, str | Normaliser]:
-    """Return what `written` wrote; functions of other modules are imported only with trust.
+    """Return normalisers from the output of `written`; functions are imported only with trust.
 
     Examples
     --------
@@ -370,7 +370,7 @@ def read(stored: Any, trust: bool) -> dict[str, str | Normaliser]:
 
 
 def checked(chosen: Any, labels: list[str]) -> dict[str, str | Normaliser]:
-    """Return normalisers of some labels, or raise if one is wrong or has a label not known.
+    """Return normalisers by label, or raise for an invalid one or an unknown label.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What notebooks show of models, reports, explanations and predictions, in one look.
+"""HTML views of models, reports, explanations and predictions for notebooks.
 
 The functions return pieces of a page.  They take their colours from the page around them, so that
 they can be read on light and on dark ones, and all text in them is escaped.
@@ -45,7 +45,7 @@ STYLE = """
 
 
 class Listed(list[T]):
-    """A list whose items a notebook shows one below the other.
+    """A list whose items a notebook shows below each other.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def _shown(item: Any) -> str:
 
 
 def more(count: int) -> str:
-    """Say how many items of a list are not shown.
+    """Return a note on the number of items not shown.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def more(count: int) -> str:
 
 
 def written(words: object) -> str:
-    """Return text for a page, with what would be markup or cannot be seen written out.
+    """Escape text for HTML, including invisible characters.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def written(words: object) -> str:
 
 
 def card(title: str, *parts: str) -> str:
-    """Put pieces of a page below a title, in a frame.
+    """Return a framed HTML card with a title.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def card(title: str, *parts: str) -> str:
 
 
 def facts(known: Mapping[str, object]) -> str:
-    """Write names and values in a row.
+    """Return names and values as one HTML row.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def facts(known: Mapping[str, object]) -> str:
 
 
 def label_names(labels: Sequence[str]) -> str:
-    """Write labels in the colours that their segments have.
+    """Return labels in the colours of their segments.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def label_names(labels: Sequence[str]) -> str:
 
 
 def table(caption: str, rows: Sequence[Sequence[str]], extra: Sequence[str] = ()) -> str:
-    """Write a table with headings in the first row and the first column.
+    """Return an HTML table with headings in the first row and the first column.
 
     `extra` holds a cell for each row, as markup, that comes last.
 
@@ -156,12 +156,12 @@ def table(caption: str, rows: Sequence[Sequence[str]], extra: Sequence[str] = ()
 
 
 def _has_words(column: Sequence[str]) -> bool:
-    """Say whether the cells below a heading are not all numbers: words stand to the left."""
+    """Return whether a column contains text, which is aligned left."""
     return any(cell.strip("+-.,%0123456789") for cell in column[1:])
 
 
 def scrolled(start: str, caption: str, body: str) -> str:
-    """Write a table that scrolls by itself where it is too wide, by keys too.
+    """Return a table in a scrollable container that is accessible by keyboard.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def scrolled(start: str, caption: str, body: str) -> str:
 
 
 def bar(share: float) -> str:
-    """Write a cell with a bar; the number stands beside it, so readers of the page skip it.
+    """Return a cell with a bar, hidden from screen readers since the number is beside it.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def bar(share: float) -> str:
 def passage(
     text: str, spans: Iterable[tuple[int, int, str]], probabilities: Any, labels: Sequence[str]
 ) -> str:
-    """Write a text with spans of its characters in the colours of their labels.
+    """Return a text as HTML with labelled character spans in colour.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""One file for a model: arrays and a header, whole or not at all, and never code.
+"""Model files: arrays and a header, written atomically, without code.
 
 A file is a safetensors file whose metadata has one key, ``caesura``, with this JSON::
 
@@ -91,7 +91,7 @@ def write(
 
 
 def _storable(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
-    """Return arrays as safetensors needs them: contiguous and little-endian."""
+    """Return contiguous little-endian arrays for safetensors."""
     stored: Arrays = {}
     for name, array in arrays.items():
         given = np.asarray(array)
@@ -105,7 +105,7 @@ def _storable(arrays: Mapping[str, npt.NDArray[Any]]) -> Arrays:
 
 
 def _checksum(content: bytes | memoryview) -> bytes:
-    """Return the checksum of a file, as if there were zeros in its place."""
+    """Return the checksum of a file with its own field set to zeros."""
     view = memoryview(content)
     digest = hashlib.sha256(view[: _CHECKSUM.start])
     digest.update(_ZEROS)
@@ -170,7 +170,7 @@ def read(path: Name, kind: str) -> tuple[dict[str, Any], Arrays]:
 
 
 def refuse_devices(path: Name) -> None:
-    """Raise where a path is a pipe or a device, which may never end.
+    """Raise if a path is a pipe or a device.
 
     Examples
     --------
@@ -184,7 +184,7 @@ def refuse_devices(path: Name) -> None:
 
 
 def _length(content: bytes) -> int:
-    """Return how many bytes a file must have, by its own account; more than it has if unknown."""
+    """Return the file size given by its header; larger than the file if unknown."""
     header = 8 + int.from_bytes(content[:8], "little")
     if len(content) < max(header, _CHECKSUM.stop):
         return len(content) + 1
@@ -197,7 +197,7 @@ def _length(content: bytes) -> int:
 
 
 def _unpacked(content: bytes) -> tuple[dict[str, Any], Arrays] | None:
-    """Return the envelope and the arrays; None if the file is damaged."""
+    """Return the header and the arrays; None if the file is damaged."""
     if _checksum(content) != content[_CHECKSUM]:
         return None
     from safetensors import SafetensorError
@@ -225,7 +225,7 @@ def _damaged(name: str) -> Any:
 
 
 def pack(value: object) -> npt.NDArray[np.uint8]:
-    """Write what JSON can hold as an array of bytes, for lists too long for a header.
+    """Encode JSON data as an array of bytes, for lists too long for a header.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def pack(value: object) -> npt.NDArray[np.uint8]:
 
 
 def unpack(array: npt.NDArray[np.uint8]) -> Any:
-    """Read what `pack` has written.
+    """Decode the output of `pack`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Return segments as strings for people: coloured text, a table, or HTML for a notebook.
+"""Rendering of segments: coloured text, tables, and HTML for notebooks.
 
 Parameters
 ----------
@@ -62,7 +62,7 @@ Label = str | int
 
 
 class Shown(NamedTuple):
-    """All that there is to show of a segmentation."""
+    """The content to display of a segmentation."""
 
     segments: Sequence[tuple[int, int, Label]]
     tokens: Sequence[str] | None = None
@@ -71,20 +71,20 @@ class Shown(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A text, and where each token stands in it."""
+    """A text with the position of each token."""
 
     text: str
     offsets: Sequence[tuple[int, int]]
 
 
 class Showable(Protocol):
-    """What knows how to show itself, as a path does."""
+    """The interface of objects with a display form, such as paths."""
 
     def _shown(self) -> Shown: ...
 
 
 class _Piece(NamedTuple):
-    """A segment, or the text between two."""
+    """A segment, or the text between two segments."""
 
     span: str
     text: str
@@ -100,7 +100,7 @@ class _Piece(NamedTuple):
 
 
 def colour_wanted(stream: TextIO | None = None) -> bool:
-    """Return whether a stream, by default the standard output, should get colours.
+    """Return whether a stream, by default the standard output, supports colours.
 
     It should if it is a terminal that is not dumb, unless the environment sets ``NO_COLOR``.
 
@@ -124,7 +124,7 @@ def text(
     colour: bool | None = None,
     width: int | None = None,
 ) -> str:
-    """Write the tokens as they run, with each segment in brackets, its label and its probability.
+    """Return the tokens as running text, each segment in brackets with label and probability.
 
     Lines are broken between words to fit `width`, by default that of the terminal.
 
@@ -157,7 +157,7 @@ def table(
     outside: Label = "O",
     colour: bool | None = None,
 ) -> str:
-    """Write a line for each segment: its span, text, label and probability, with a bar.
+    """Return a line for each segment: span, text, label and probability, with a bar.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def html(
     notes: Sequence[str] | None = None,
     written: Written | None = None,
 ) -> str:
-    """Write the tokens as a piece of a page, segments in colour; hovering shows the probability.
+    """Return the tokens as HTML with coloured segments; hovering shows the probability.
 
     A note, one for each segment, stands behind its label; those that are not empty get a frame.
     Where a text is given from which the tokens were cut, it is shown in their place.
@@ -233,7 +233,7 @@ def html(
 
 
 def heat_map(values: Any, rows: Sequence[object], columns: Sequence[object]) -> str:
-    """Write an array of shape (columns, rows) as a piece of a page; hovering shows the number.
+    """Return an array of shape (columns, rows) as HTML; hovering shows the number.
 
     Positive numbers are orange, negative ones blue, minus infinity is grey.  Rows and columns that
     would make it too large are left out, and the caption says so.
@@ -264,7 +264,7 @@ def heat_map(values: Any, rows: Sequence[object], columns: Sequence[object]) -> 
 
 
 def summary(lines: str, rows: Sequence[tuple[float, str, str]]) -> str:
-    """Write lines of text, then the strongest of (score, labels, place), as a piece of a page.
+    """Return lines of text and the strongest (score, labels, place) entries as HTML.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def summary(lines: str, rows: Sequence[tuple[float, str, str]]) -> str:
 def place(
     start: int, end: int, open_start: object, open_end: object, tokens: Sequence[str] | None = None
 ) -> str:
-    """Write the core span of a potential, with its open ends and its text.
+    """Format the core span of a potential, with its open ends and its text.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def place(
 
 
 def visible(token: str) -> str:
-    """Return a token with what cannot be seen, or would steer a terminal, written out."""
+    """Escape invisible and control characters of a token."""
     if not token or token.isspace():
         return repr(token)
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in token)
@@ -310,7 +310,7 @@ def _pieces(
     outside: Label,
     written: Written | None = None,
 ) -> Iterator[_Piece]:
-    """Go through the segments and the text between them."""
+    """Iterate over the segments and the text between them."""
     own = segments._shown() if hasattr(segments, "_shown") else Shown(segments)
     cuts = list(own.segments)
     words = own.tokens if tokens is None else tokens
@@ -340,7 +340,7 @@ def _checked(
     tokens: Sequence[str] | None,
     probabilities: Sequence[float] | None,
 ) -> int:
-    """Return the number of tokens, or say what does not fit together."""
+    """Return the number of tokens, or raise if the arguments do not match."""
     T = len(tokens) if tokens is not None else max((end for _, end, _ in cuts), default=0)
     reached = 0
     for i, (start, end, _) in enumerate(cuts):
@@ -363,7 +363,7 @@ def _bracketed(piece: _Piece) -> str:
 
 
 def _original(written: Written, start: int, end: int) -> str:
-    """Return the text of some tokens as it was written, white space as single spaces."""
+    """Return the original text of some tokens, with white space collapsed."""
     first, last = written.offsets[start][0], written.offsets[end - 1][1]
     return _joined(written.text[first:last].split())
 
@@ -373,13 +373,13 @@ def _joined(tokens: Sequence[str]) -> str:
 
 
 def display_width(words: str) -> int:
-    """Return how many columns of a terminal some text takes."""
+    """Return the width of a text in terminal columns."""
     wide = sum(unicodedata.east_asian_width(c) in "WF" for c in words)
     return len(words) + wide - sum(unicodedata.combining(c) != 0 for c in words)
 
 
 def _cut(words: str, most: int) -> str:
-    """Return some text cut to a number of columns."""
+    """Truncate a text to a number of columns."""
     if display_width(words) <= most:
         return words
     while display_width(words) >= most:

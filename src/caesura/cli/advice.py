@@ -1,4 +1,4 @@
-"""Which preset of features suits some data best, by a quick test."""
+"""Quick comparison of the feature presets on the user's data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NAMES = {"citations": "references", "addresses": "addresses", "ner": "named enti
 
 
 class Advice(NamedTuple):
-    """The preset that is the default for some data, and the F1 of others beside it."""
+    """The default preset for some data, and the F1 scores of the alternatives."""
 
     chosen: str
     sequences: int  # of the sample; 0: nothing was tried
@@ -44,13 +44,13 @@ class Advice(NamedTuple):
 
     @property
     def better(self) -> str | None:
-        """The best preset of those that are clearly better than the one that was chosen."""
+        """The best preset that is clearly better than the default one."""
         least = self.scores.get(self.chosen, 0.0) + GAIN
         better = [one for one in self.clear if self.scores[one] > least]
         return max(better, key=self.scores.__getitem__, default=None)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the advice as plain data."""
+        """Return the advice as a dict for JSON."""
         return {
             "chosen": self.chosen,
             "better": self.better,
@@ -80,7 +80,7 @@ class Advice(NamedTuple):
         return f"{start}; {tried}, --preset {self.better} {found}"
 
     def _naming(self) -> str:
-        """Return how to say that a column holds parts of speech."""
+        """Return the option that declares a column as parts of speech."""
         if not all(re.fullmatch(r"column\d+", name) for name in self.columns):
             return f"the column {self.column} as the part of speech: call it pos"
         names = ["pos" if name == self.column else "_" for name in self.columns]
@@ -88,7 +88,7 @@ class Advice(NamedTuple):
 
 
 def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
-    """Return which preset is taken by default, and whether another one would be better.
+    """Compare the default preset with the other presets on a sample of the data.
 
     Chains learn from one half of a sample and are tested on the other, and the reverse.
 
@@ -136,7 +136,7 @@ def advise(documents: Sequence[Document], outside: str = "O") -> Advice | None:
 
 
 def advice_for(choices: Mapping[str, Any], documents: Iterable[Document]) -> Advice | None:
-    """Return the advice for training, or None if features were chosen or are not declared.
+    """Return the advice for a training run, or None if it does not apply.
 
     Examples
     --------
@@ -174,7 +174,7 @@ def _of_characters(documents: Sequence[Document]) -> bool:
 
 
 def _column_of_kinds(sample: Sequence[Document]) -> str | None:
-    """Return the first column that all documents have and that may hold parts of speech."""
+    """Return the first column shared by all documents that may hold parts of speech."""
     for name in sample[0].columns:
         if all(name in document.columns for document in sample):
             values = [value for document in sample for value in document.columns[name]]
@@ -184,7 +184,7 @@ def _column_of_kinds(sample: Sequence[Document]) -> str | None:
 
 
 def _sample(documents: Sequence[Document]) -> list[Document]:
-    """Return documents from all over the data, and no more tokens than can be tried quickly."""
+    """Return a sample spread over the data that is small enough to try quickly."""
     tokens = sum(len(document) for document in documents)
     segments = sum(len(document.segments or ()) for document in documents)
     most = MOST * min(3.0, max(1.0, FEW * tokens / (MOST * max(segments, 1))))
@@ -198,14 +198,14 @@ def _halves(sample: list[Document]) -> Iterator[tuple[list[Document], list[Docum
 
 
 class _Trial(NamedTuple):
-    """The F1 of chains with some features, and the segments that they find."""
+    """The F1 of chains with certain features, and the segments that they predict."""
 
     f1: float
     right: set[tuple[int, Any]]  # the identity of a sequence, and a segment
 
 
 def _clear(one: _Trial, other: _Trial) -> bool:
-    """Say whether one finds more segments than the other, by over two standard errors.
+    """Return whether one trial beats the other by more than two standard errors.
 
     Where both find a segment, or neither does, it says nothing; each of the others is as likely to
     be found by the one or by the other if they are equal.
@@ -215,7 +215,7 @@ def _clear(one: _Trial, other: _Trial) -> bool:
 
 
 def _trial(sample: list[Document], features: Features, outside: str) -> _Trial:
-    """Let chains with some features learn and answer."""
+    """Train and evaluate chains with the given features."""
     from caesura.models import ChainCRF
 
     counts = []

@@ -1,4 +1,4 @@
-"""Gold sequences and what a system says about them, whether that is a file or a model."""
+"""Gold sequences and the predictions for them, from a file or a model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _REMARKED: WeakSet[Any] = WeakSet()  # models whose warnings have been shown
 
 
 def confident(model: Any, documents: list[Document], **options: Any) -> list[list[Any]]:
-    """Return segments with probabilities; what the library warns of is shown once for a model."""
+    """Return segments with probabilities; library warnings are shown once per model."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found: list[list[Any]] = model.predict_confident(documents, **options)
@@ -38,7 +38,7 @@ def confident(model: Any, documents: list[Document], **options: Any) -> list[lis
 
 
 def side_by_side(path: str, reading: Reading) -> SideBySide:
-    """Return the gold and the predicted segments of a file that has the tags of both."""
+    """Return the gold and the predicted segments of a file with both tag columns."""
     form = reading.format or detect(path)
     if form not in ("conll", "text"):
         raise InvalidInput(
@@ -53,7 +53,7 @@ def side_by_side(path: str, reading: Reading) -> SideBySide:
 
 
 class Gold(NamedTuple):
-    """Labelled sequences, and where in their file they stand: some may have been left out."""
+    """Labelled sequences and their positions in the file, where some may be skipped."""
 
     documents: list[Document]
     places: list[int]
@@ -61,7 +61,7 @@ class Gold(NamedTuple):
 
 
 def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
-    """Read labelled sequences, and note the places of those that cannot be read."""
+    """Read labelled sequences and record the positions of unreadable ones."""
     corpus = read(path, reading, tokeniser=tokeniser)
     documents = listed(corpus, path)
     report_notes(corpus, path)
@@ -73,7 +73,7 @@ def _placed(path: str, reading: Reading, tokeniser: Any = None) -> Gold:
 
 
 def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
-    """Return the labelled sequences of a file, cut as all models among the systems cut."""
+    """Return the labelled sequences of a file, tokenised as all compared models do."""
     if is_model(path):
         raise InvalidInput(f"{path}: got a model, expected labelled sequences; give a corpus")
     models = [system for system in systems if system.model is not None]
@@ -93,7 +93,7 @@ def gold_of(path: str, reading: Reading, *systems: System) -> Gold:
 
 
 def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bool:
-    """Say whether another tokeniser makes other tokens; of what cannot be read again, it may."""
+    """Return whether another tokeniser would change the tokens; True if that is unknown."""
     if again is None:
         return any(document.text is not None for document in gold)
     tokens = (document.tokens for document in again)
@@ -106,7 +106,7 @@ def _cut_otherwise(gold: list[Document], again: Iterable[Document] | None) -> bo
 def _in_parts(
     ask: Callable[[list[Document]], list[Any]], gold: list[Document], name: str
 ) -> list[Any]:
-    """Return the answers to sequences from the file `name`, and show how many there are."""
+    """Return the predictions for the sequences of the file `name`, with progress."""
     found: list[Any] = []
     with Ticker(stage="segmenting", total=len(gold)) as ticker:
         for first in range(0, len(gold), PART):
@@ -134,13 +134,13 @@ class System:
         self.model: Any = load_model(path, threads, trust=trust) if is_model(path) else None
 
     def confident(self, gold: list[Document], name: str) -> tuple[Found, list[list[float]]]:
-        """Return what a model says, and how sure it is of each segment."""
+        """Return the predicted segments of a model with their probabilities."""
         answers = _in_parts(lambda some: confident(self.model, some), gold, name)
         segments = [[one.segment for one in some] for some in answers]
         return segments, [[one.probability for one in some] for some in answers]
 
     def segments(self, gold: Gold, name: str, reading: Reading) -> list[list[Segment] | None]:
-        """Return what it says about sequences, which come from the file `name`.
+        """Return the predicted segments of each sequence; errors name the file `name`.
 
         None stands for a prediction that was left out because it cannot be read.
         """
@@ -163,7 +163,7 @@ class System:
 def answered(
     gold: list[Document], *systems: list[list[Segment] | None]
 ) -> tuple[list[Document], list[Found]]:
-    """Return the sequences about which all systems say something, and what they say.
+    """Return the sequences for which every system has a prediction, and the predictions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The program: its commands, and what it says to wrong usage."""
+"""The program: its commands, its help and its handling of usage errors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ COMMANDS = {
     "evaluate": "Compute precision, recall and F1 of segments, in total and by label.",
     "compare": "Test whether two systems differ in F1, by approximate randomisation.",
     "inspect": "Show the labels, features, size and largest weights of a model.",
-    "explain": "Show which features led to each segment, against the best answer without it.",
+    "explain": "Show the features behind each segment, against the best answer without it.",
     "convert": "Convert labelled sequences from one format to another.",
-    "split": "Split labelled sequences at random into files for training, development and tests.",
+    "split": "Split labelled sequences at random into files for training, development and test.",
     "tune": "Search for the best settings by cross-validation.",
-    "learning-curve": "Show how scores grow with the amount of training data.",
-    "label": "Label texts in the browser, with a model that learns meanwhile.",
+    "learning-curve": "Show how the scores grow with the amount of training data.",
+    "label": "Label texts in the browser while a model learns in the background.",
     "serve": "Serve models over HTTP, with a page to try them.",
     "table": "Extend a table with rows found in the lists of web pages.",
     "demo": "Train on references, segment new ones and load them into a database.",
@@ -40,7 +40,7 @@ COMMANDS = {
 
 
 class _PlainHelp:
-    """A mixin for commands whose help shows no types of Python and no braces."""
+    """A mixin for commands whose help hides Python types and braces."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the options and arguments."""
@@ -61,13 +61,13 @@ class OneCommand(_PlainHelp, TyperCommand):
 
 
 class Program(_PlainHelp, TyperGroup):
-    """A group of commands that says in one line what is wrong with how it was called.
+    """A group of commands that reports usage errors in one line.
 
     Of each command it knows no more than a line, until it is called.
     """
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that is called, once it is imported."""
+        """Import the called command and return it."""
         if args and args[0] in COMMANDS:
             self.commands[args[0]] = _imported(args[0])
         return super().resolve_command(ctx, args)
@@ -81,7 +81,7 @@ class Program(_PlainHelp, TyperGroup):
         windows_expand_args: bool = True,
         **rest: Any,
     ) -> Any:
-        """Run, and exit with 0, or 1 for an error, 2 for wrong usage, 130 when interrupted."""
+        """Run the program; exit with 0, 1 (error), 2 (usage error) or 130 (interrupted)."""
         try:
             code = super().main(args, prog_name, complete_var, False, windows_expand_args, **rest)
         except Wrong as error:
@@ -101,7 +101,7 @@ class Program(_PlainHelp, TyperGroup):
 
 
 def _wrong(error: Any) -> int:
-    """Say what is wrong with how the program was called, and return the exit code."""
+    """Print a usage error and return the exit code."""
     context = getattr(error, "ctx", None)
     place = context.command_path if context else "caesura"
     text = str(error.format_message()).strip().rstrip(".")
@@ -147,7 +147,7 @@ def _program(
 
 @functools.cache
 def _imported(name: str) -> Any:
-    """Return a command, from its module."""
+    """Import a command and return it."""
     module = name.replace("-", "_")
     run = getattr(importlib.import_module(f"caesura.cli.{module}"), module)
     if not hasattr(run, "example"):
@@ -159,7 +159,7 @@ def _imported(name: str) -> Any:
 
 
 def _not_yet() -> None:
-    """Stand for a command that is not imported."""
+    """Return a placeholder for a command whose module is not imported yet."""
 
 
 for _name, _line in COMMANDS.items():

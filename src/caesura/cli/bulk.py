@@ -77,18 +77,18 @@ def segment_many(
 
 
 def inputs_of(pattern: str) -> list[str]:
-    """Return the files that a path or URL with wildcards means."""
+    """Return the files that match a path or URL with wildcards."""
     from caesura.scale.places import matching
 
     found = matching(pattern)
     if not found:
-        remedy = "correct it, with quotes around patterns"
+        remedy = "check the path, and put patterns in quotes"
         raise InvalidInput(message("INPUT", pattern, "a file or a pattern of some", remedy))
     return found
 
 
 def part_options(size: float | None) -> dict[str, Any]:
-    """Return the size of parts as the library takes it, if one is given."""
+    """Return the part size as keyword arguments of the library, if one is given."""
     if size is not None and not size > 0:
         expected = "a number of megabytes above 0"
         raise InvalidInput(message("--part-size", size, expected, "correct the number"))
@@ -96,7 +96,7 @@ def part_options(size: float | None) -> dict[str, Any]:
 
 
 def _check_folder(folder: str, paths: list[str]) -> None:
-    """Raise if parts cannot be written, or would be among the input files."""
+    """Raise if the output folder is not writable or contains input files."""
     if os.path.isfile(folder):
         raise InvalidInput(f"--output: got the file {folder}, expected a folder for --executor")
     if _place(folder) in {_place(os.path.dirname(path) or ".") for path in paths}:
@@ -107,12 +107,12 @@ def _check_folder(folder: str, paths: list[str]) -> None:
 
 
 def _place(folder: str) -> str:
-    """Return the one name of a folder."""
+    """Return the normalised name of a folder."""
     return folder.rstrip("/") if "://" in folder else os.path.realpath(folder)
 
 
 def _options(paths: list[str], reading: Reading) -> dict[str, Any]:
-    """Return how all files are read, or raise if some need other options."""
+    """Return the reading options of all files, or raise if the files need different ones."""
     found: dict[str, Any] | None = None
     for path in paths:
         _check_form(path, reading)
@@ -126,16 +126,16 @@ def _options(paths: list[str], reading: Reading) -> dict[str, Any]:
 
 
 def _check_form(path: str, reading: Reading) -> None:
-    """Raise if the name of a file that is far away does not tell its format."""
+    """Raise if the name of a remote file does not determine its format."""
     known = (*SUFFIXES, ".txt")
     if "://" in path and reading.format is None and unpacked_suffix(path) not in known:
         name = posixpath.basename(path)
-        expected = "a name that tells the format"
+        expected = "a file name with a known suffix"
         raise InvalidInput(message("INPUT", name, expected, "pass --format"))
 
 
 def _report(made: Manifest, seconds: float, json: bool) -> None:
-    """Say how much was done; raise if some files failed."""
+    """Print a summary of the run; raise if some files failed."""
     there = sum(part.skipped for part in made.parts)
     fresh = sum(part.sequences for part in made.parts if not part.skipped)
     bad = sum(part.quarantined for part in made.parts)
@@ -157,7 +157,7 @@ def _report(made: Manifest, seconds: float, json: bool) -> None:
 
 
 def put_aside(count: int, place: str, good: int) -> None:
-    """Warn of records that were put aside, and name the first; raise if there are no others."""
+    """Warn about quarantined records and show the first; raise if nothing else was read."""
     from caesura.scale.places import read_text
 
     first = json_of(read_text(place).partition("\n")[0])["error"].replace(NAME_TEXT, TEXT_OPTION)
@@ -168,7 +168,7 @@ def put_aside(count: int, place: str, good: int) -> None:
 
 
 def failures(problems: list[tuple[str, str]], count: int, noun: str) -> CaesuraError:
-    """Return an error that lists the first of some files that failed, and why."""
+    """Return an error that lists the first failed files and the reasons."""
     texts = [why if why.startswith(name) else f"{name}: {why}" for name, why in problems[:SHOWN]]
     more = "; ..." if len(problems) > SHOWN else ""
     return CaesuraError(

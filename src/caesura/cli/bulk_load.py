@@ -1,4 +1,4 @@
-"""``caesura load --executor``: many files at once, in parts that are loaded as they come."""
+"""``caesura load --executor``: load many files in parts as workers finish them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Loading", "load_many"]
 
 
 class Loading(NamedTuple):
-    """Who makes the rows, and where parts are."""
+    """The executor that makes the rows, and the folder of the parts."""
 
     executor: Executor = None
     scheduler: Scheduler = None
@@ -69,7 +69,7 @@ def load_many(
 
 
 def _report(made: LoadManifest, json: bool) -> None:
-    """Say what was done; raise if some files failed."""
+    """Print a summary of the load; raise if some files failed."""
     totals = made.as_json()
     for old, new in {k: v for one in made.loads for k, v in one.renamed.items()}.items():
         note(f"{old!r} is stored in the column {new!r}, as its own name is taken")

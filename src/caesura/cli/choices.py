@@ -1,4 +1,4 @@
-"""The choices of the estimators: options, or a TOML file, in which options win."""
+"""Model settings from options and a TOML file; options take precedence."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from caesura.cli.neural import NEURAL, neural_estimator
-from caesura.cli.reading import tokeniser_of
 from caesura.cli.settings import Settings
+from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.cli.values import parsed
 from caesura.documents import Tokeniser
 from caesura.errors import InvalidInput, message
@@ -31,7 +31,7 @@ Choices = dict[str, Any]
 
 
 def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
-    """Return all that was chosen, by the names of the parameters: options, else the file.
+    """Return the chosen settings by parameter name: options first, then the file.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def chosen(settings: Settings, tokeniser: str | None = None) -> Choices:
 
 
 def _from_file(path: Path) -> Choices:
-    """Return the choices in a TOML file."""
+    """Return the settings in a TOML file."""
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -84,7 +84,7 @@ def _of_toml(name: str, value: Any, path: Path) -> Any:
 
 
 def known_choices() -> list[str]:
-    """Return the names of all choices: those of both estimators, and of the program itself.
+    """Return the names of all settings, of both estimators and of the program itself.
 
     Examples
     --------
@@ -103,7 +103,7 @@ def known_choices() -> list[str]:
 
 
 def kind_of(choices: Mapping[str, Any]) -> str:
-    """Return the kind of model that was chosen."""
+    """Return the kind of model that the settings choose."""
     kind = choices.get("model", "semi")
     if kind not in ("semi", "chain", "neural"):
         raise InvalidInput(message("model", kind, "semi, chain or neural", "pass one of them"))
@@ -111,7 +111,7 @@ def kind_of(choices: Mapping[str, Any]) -> str:
 
 
 def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **changed: Any) -> Any:
-    """Return the estimator of some choices, not fitted.
+    """Return an unfitted estimator with the given settings.
 
     Examples
     --------
@@ -119,8 +119,8 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
     ChainCRF(features='ner', c2=0.1)
     >>> estimator({"scheme": "BIO"})
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such choice; leave
-    it out, or take the model chain
+    caesura.errors.InvalidInput: scheme: got 'BIO' for a semi model, which has no such setting;
+    leave it out, or use the model chain
     """
     from caesura.models import ChainCRF, SemiCRF
 
@@ -136,8 +136,8 @@ def estimator(choices: Mapping[str, Any], verbose: bool | None = False, **change
         if name not in names:
             owner = "neural" if name in NEURAL and name not in other_names else other
             raise InvalidInput(
-                f"{name}: got {value!r} for a {kind} model, which has no such choice; leave it "
-                f"out, or take the model {owner}"
+                f"{name}: got {value!r} for a {kind} model, which has no such setting; leave it "
+                f"out, or use the model {owner}"
             )
     _check_preset(params.get("features"))
     if choices.get("gazetteer"):
@@ -157,7 +157,7 @@ def _check_preset(name: Any) -> None:
 
 
 def _with_gazetteers(choices: Mapping[str, Any], segments: bool) -> list[Any]:
-    """Return the features of a preset and those of lexicons."""
+    """Return the features of a preset together with features of lexicons."""
     from caesura.features import Dictionary, Lexicon, in_lexicon, matched, preset, window
     from caesura.features.presets import OF_TOKENS
     from caesura.features.smaller import for_characters

@@ -1,4 +1,4 @@
-"""How a function becomes a command: groups of options, one example, errors in one line."""
+"""Turn functions into commands: option groups, one example, one-line errors."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def command(example: str) -> Callable[[Command], Command]:
 
 
 def _help(run: Command) -> str:
-    """Return what a function says of itself, a line for each paragraph."""
+    """Return the help text of a function, one line for each paragraph."""
     paragraphs = (inspect.getdoc(run) or "").split("\n\n")
     return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 
 
 def _parameters(run: Command, hints: dict[str, Any]) -> Iterator[inspect.Parameter]:
-    """Yield the parameters of a function, the fields of its groups in their place."""
+    """Yield the parameters of a function, with option groups expanded in place."""
     for name, parameter in inspect.signature(run).parameters.items():
         kind = hints[name]
         if not hasattr(kind, "_fields"):

@@ -1,4 +1,4 @@
-"""``caesura compare``: whether one system is better than another, or it was chance."""
+"""``caesura compare``: test whether one system is significantly better than another."""
 
 from __future__ import annotations
 

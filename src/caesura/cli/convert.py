@@ -62,7 +62,7 @@ def convert(
 ) -> None:
     """Convert labelled sequences from one format to another.
 
-    The formats are those that the names of the files tell, unless --format and --to do.
+    Formats are guessed from the file names, unless --format and --to are given.
     """
     hush(quiet)
     if json and output == "-":
@@ -91,7 +91,7 @@ def convert(
     form = to or ("brat" if os.path.isdir(output) else detect(output) if output != "-" else "")
     if carried and form not in ("jsonl", *CARRYING):
         listed = ", ".join(list(carried)[:12])
-        warn(f"{form} has no place for {listed}; take csv, parquet, xlsx or jsonl")
+        warn(f"{form} has no place for {listed}; use csv, parquet, xlsx or jsonl")
     if partial and form != "jsonl":
         warn(f"{form} has no place for partial labels: {counted(partial, 'sequence')} without any")
     skipped = report_notes(corpus, input)

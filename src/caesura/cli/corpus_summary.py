@@ -1,4 +1,4 @@
-"""What is in a corpus: sizes, labels, lengths, and what looks wrong."""
+"""Summary of a corpus: sizes, labels, lengths and likely problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_NAMED = 8  # labels that a warning lists
 
 
 class Label(NamedTuple):
-    """The segments of one label."""
+    """The statistics of one label."""
 
     name: str
     segments: int
@@ -27,7 +27,7 @@ class Label(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What is in a corpus.
+    """The statistics of a corpus.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Summary(NamedTuple):
 
     @property
     def warnings(self) -> list[str]:
-        """What looks wrong, one line each."""
+        """The likely problems, one line each."""
         said = []
         rare = [f"{one.name} ({one.segments})" for one in self.labels if one.segments < RARE]
         if rare:
@@ -72,13 +72,13 @@ class Summary(NamedTuple):
         return said
 
     def as_json(self) -> dict[str, Any]:
-        """Return all of it as plain data."""
+        """Return the summary as a dict for JSON."""
         found = self._asdict() | {"labels": [label._asdict() for label in self.labels]}
         return found | {"warnings": self.warnings}
 
 
 def summarise(documents: Sequence[Document], outside: str = "O") -> Summary:
-    """Count what is in a corpus."""
+    """Compute the statistics of a corpus."""
     counts: Counter[str] = Counter()
     sums: Counter[str] = Counter()
     longest: dict[str, int] = {}
@@ -128,7 +128,7 @@ def overlap(train: Sequence[Document], dev: Sequence[Document]) -> int:
 
 
 def show(parts: Sequence[tuple[str, Summary]]) -> None:
-    """Print what is in one corpus or several."""
+    """Print the statistics of one or several corpora."""
     header = ["data", "sequences", "tokens", "segments", "outside", "longest sequence"]
     table(
         header,
@@ -173,7 +173,7 @@ def between(
     of_train: Summary,
     of_dev: Summary,
 ) -> list[str]:
-    """Return what looks wrong between training and development data."""
+    """Return likely problems in the relation of training to development data."""
     said = []
     known = {label.name for label in of_train.labels}
     new = sorted({label.name for label in of_dev.labels} - known)

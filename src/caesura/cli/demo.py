@@ -1,4 +1,4 @@
-"""``caesura demo``: train on references that are made here, and segment new ones."""
+"""``caesura demo``: train on generated references and segment new ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TEXTS, ROWS, SETTINGS = "references.txt", "references.csv", "settings.toml"
 
 
 class Outcome(NamedTuple):
-    """All that the demonstration found."""
+    """All results of the demonstration."""
 
     made: Data
     semi: Learnt
@@ -45,7 +45,7 @@ class Outcome(NamedTuple):
 
     @property
     def shown(self) -> list[Answer]:
-        """The answers that are printed, in this order."""
+        """The answers to print, in order."""
         return self.known + self.unseen
 
     @property
@@ -109,7 +109,7 @@ def demo(
 
 
 def _folder(output: Path) -> None:
-    """Make the folder, or say why not."""
+    """Create the output folder, or raise if that is not possible."""
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -118,7 +118,7 @@ def _folder(output: Path) -> None:
 
 
 def _write(outcome: Outcome, output: Path) -> None:
-    """Write the data, the model, and the references that are shown as text and as rows."""
+    """Write the data, the model, and the displayed references as text and as rows."""
     from caesura.corpora import write_jsonl
 
     made = outcome.made
@@ -146,7 +146,7 @@ def _write(outcome: Outcome, output: Path) -> None:
 
 
 def _settings(outcome: Outcome) -> str:
-    """Return what tells ``caesura train`` to learn such a model, from the preset alone."""
+    """Return the settings with which ``caesura train`` learns such a model."""
     model = outcome.semi.model
     lists = ", ".join(f'"{lexicon.name}.txt"' for lexicon in outcome.made.lexicons)
     return (
@@ -157,7 +157,7 @@ def _settings(outcome: Outcome) -> str:
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
-    """Return what --json prints."""
+    """Return the JSON output."""
     from caesura.demo.database import TABLE
 
     def scores(learnt: Learnt) -> dict[str, float]:
@@ -199,7 +199,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
 
 
 def _console(silent: bool) -> Console:
-    """Return where to print: colours and lines that fit only where a person is looking."""
+    """Return the console; colours and line wrapping only on a terminal."""
     from rich.console import Console
 
     seen = sys.stdout.isatty()
@@ -214,7 +214,7 @@ def _console(silent: bool) -> Console:
 
 
 def _waiting(screen: Console, doing: str) -> contextlib.AbstractContextManager[object]:
-    """Show what is being done while it is, where a person is looking."""
+    """Show the current step on a terminal."""
     return screen.status(doing) if screen.is_terminal else contextlib.nullcontext()
 
 
@@ -312,7 +312,7 @@ def _show_database(screen: Console, outcome: Outcome) -> None:
 
 
 def _columns(rows: Sequence[Sequence[object]], most: int = 50) -> list[str]:
-    """Return rows as lines of text in columns, with long cells cut.
+    """Format rows as text in columns; long cells are truncated.
 
     Examples
     --------
@@ -357,7 +357,7 @@ def _show_end(screen: Console, outcome: Outcome, output: Path) -> None:
 
 
 def _doubtful(outcome: Outcome) -> tuple[str, str]:
-    """Return the shortest reference with a field for review, and the label of the field."""
+    """Return the shortest reference with a field flagged for review, and its label."""
     asked = [
         (not field.review, len(one.record.text), field.probability, one.record.text, field.label)
         for one in outcome.shown
@@ -368,7 +368,7 @@ def _doubtful(outcome: Outcome) -> tuple[str, str]:
 
 
 def _program() -> str:
-    """Return what starts this program from here."""
+    """Return the command with which the user started this program."""
     if shutil.which("caesura"):
         return "caesura"
     beside, here = Path(sys.executable), Path.cwd()

@@ -1,4 +1,4 @@
-"""``caesura evaluate``: how good predictions are."""
+"""``caesura evaluate``: precision, recall, F1 and error analysis."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["evaluate"]
 
 
 class Showing(NamedTuple):
-    """What to show beside the scores."""
+    """Options for output beside the scores."""
 
     details: Annotated[
         bool,
@@ -158,7 +158,7 @@ def evaluate(
 
 
 class _Answers(NamedTuple):
-    """What is compared."""
+    """The gold and predicted segments to compare."""
 
     gold: list[Document]
     found: list[list[Segment]]
@@ -188,7 +188,7 @@ def _answers(first: str, second: str | None, showing: Showing, reading: Reading)
 
 
 def _check(showing: Showing) -> None:
-    """Raise for what would fail only after all else is done."""
+    """Raise early for options that would fail only at the end."""
     if showing.confidence is not None and not 0 < showing.confidence < 1:
         raise typer.BadParameter("a share between 0 and 1", param_hint="--confidence")
     for name in showing.average or ():
@@ -203,7 +203,7 @@ def _check(showing: Showing) -> None:
 
 
 def _worst(gold: list[Document], found: list[list[Segment]], count: int) -> None:
-    """Show the sequences with most mistakes, gold above predicted."""
+    """Print the sequences with the most mistakes, gold above predicted."""
     if not count:
         return
     labels = sorted({s.label for one in gold for s in one.segments or ()})

@@ -1,4 +1,4 @@
-"""``caesura explain``: why a model cut a text as it did."""
+"""``caesura explain``: show why a model segmented a text as it did."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from caesura.cli.answers import confident
 from caesura.cli.command import command
 from caesura.cli.model_files import ModelFile, Trust, load_model
 from caesura.cli.output import Json, emit, say, table
-from caesura.cli.reading import naming, tokeniser_of
+from caesura.cli.reading import naming
+from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.cli.writing import as_written, field_text
 from caesura.documents import Document
 from caesura.errors import InvalidInput
@@ -42,7 +43,7 @@ def explain(
     trust: Trust = False,
     json: Json = False,
 ) -> None:
-    """Show which features led to each segment, against the best answer without it."""
+    """Show the features behind each segment, against the best answer without it."""
     loaded = load_model(model, trust=trust)
     if text == "-":
         text = typer.get_text_stream("stdin").read()
@@ -83,7 +84,7 @@ def _plain(why: Any, reasons: int) -> dict[str, Any]:
 
 
 def _show(why: Any, reasons: int) -> None:
-    """Print why one segment won."""
+    """Print the explanation of one segment."""
     start, end, name = why.segment
     others = ", ".join(f"{s.label} [{s.start}, {s.end})" for s in why.runner_up) or "nothing"
     say(f"\n{name} [{start}, {end}) {why.text!r}, probability {why.probability:.3f}", "bold")

@@ -1,4 +1,4 @@
-"""What answers are, and the forms of files that they are written in."""
+"""The predictions of a model, and the file formats for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SUFFIXES = {
 
 
 class Answer(NamedTuple):
-    """What a model says about a document."""
+    """The prediction of a model for one document."""
 
     document: Document
     segments: Sequence[Segment]
@@ -40,7 +40,7 @@ class Answer(NamedTuple):
 
 
 class Style(NamedTuple):
-    """How answers are written."""
+    """Formatting options for predictions."""
 
     labels: Sequence[str]  # in the order of columns and colours
     scheme: str = "BIO"  # of tags
@@ -60,7 +60,7 @@ class Style(NamedTuple):
 
 
 def form_of(path: str, default: str) -> str:
-    """Return the form that the name of a file tells, or raise if it tells another than these.
+    """Return the format given by a file name, or raise if it is not supported here.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def form_of(path: str, default: str) -> str:
     Traceback (most recent call last):
     caesura.errors.InvalidInput: new.pdf: got a name that ends in .pdf, expected .jsonl, .ndjson,
     .json, .conll, .iob, .bio, .cols, .csv, .tsv, .parquet, .pq, .xlsx, .html, .htm or .txt; give
-    another name, or say the form with --to
+    another name, or set the format with --to
     """
     suffix = base_name(path).suffix.lower()
     if path == "-" or not suffix:
@@ -79,32 +79,32 @@ def form_of(path: str, default: str) -> str:
         *most, last = SUFFIXES
         raise InvalidInput(
             f"{path}: got a name that ends in {suffix}, expected {', '.join(most)} or {last}; give "
-            "another name, or say the form with --to"
+            "another name, or set the format with --to"
         )
     return SUFFIXES[suffix]
 
 
 def check_form(path: str, form: str) -> None:
-    """Raise if the name of a file tells another form than it is to get.
+    """Raise if a file name contradicts the chosen format.
 
     Examples
     --------
     >>> check_form("new.csv", "jsonl")
     Traceback (most recent call last):
-    caesura.errors.InvalidInput: new.csv: got --to jsonl for a name that tells csv, expected one
-    form; give another name, or leave --to out
+    caesura.errors.InvalidInput: new.csv: got --to jsonl for the name of a csv file; give
+    another name, or leave --to out
     """
     told = SUFFIXES.get(base_name(path).suffix.lower(), form) if path != "-" else form
     plain = {"text": ("conll", "jsonl", "csv", "tsv"), "tsv": ("conll", "csv")}.get(told, ())
     if told != form and form not in plain:
         raise InvalidInput(
-            f"{path}: got --to {form} for a name that tells {told}, expected one form; give "
-            "another name, or leave --to out"
+            f"{path}: got --to {form} for the name of a {told} file; give another name, "
+            "or leave --to out"
         )
 
 
 def beside(path: str, word: str) -> str:
-    """Return the name of a table beside a file.
+    """Return the name of an additional table next to a file.
 
     Examples
     --------

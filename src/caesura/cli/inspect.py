@@ -1,4 +1,4 @@
-"""``caesura inspect``: what is in a model."""
+"""``caesura inspect``: show the contents of a model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_NAME = 60  # of a feature, in a table
 
 
 class Family(NamedTuple):
-    """One declared feature, and what was learnt for it."""
+    """A declared feature and the statistics of its weights."""
 
     feature: str
     attributes: int  # values of it that have weights
@@ -106,7 +106,7 @@ def _facts(model: Any, path: Path, families: Sequence[Family]) -> dict[str, Any]
 
 
 def _changed(model: Any) -> dict[str, Any]:
-    """Return the parameters that are not the default."""
+    """Return the parameters that differ from their defaults."""
     defaults = signatures.signature(type(model)).parameters
     hidden = ("features", "tokeniser", "n_threads", "verbose")
     found = {
@@ -126,7 +126,7 @@ def _lexicons(model: Any) -> dict[str, int]:
 
 
 def _families(model: Any) -> list[Family]:
-    """Count weights by the feature that they come from."""
+    """Count weights by the feature that they belong to."""
     from caesura.models.penalties import feature_name
 
     fitted = fitted_of(model)
@@ -146,7 +146,7 @@ def _families(model: Any) -> list[Family]:
 
 
 def _weights(model: Any, label: str | None, count: int) -> list[Any]:
-    """Return the largest weights; without a label, patterns have a table of their own."""
+    """Return the largest weights; patterns are listed separately unless a label is given."""
     own = fitted_of(model).parameters.n_plain if label is None else 0
     try:
         best = model.top_features(label, count + own)
@@ -172,7 +172,7 @@ def _transitions(model: Any, count: int) -> list[tuple[str, str, float]]:
 
 
 def _orders(model: Any) -> dict[str, int]:
-    """Return how many patterns of three labels or more have weights, by order."""
+    """Return the number of weighted patterns of three or more labels, by order."""
     from caesura.models.patterns import counts_by_order
 
     parameters = fitted_of(model).parameters
@@ -181,7 +181,7 @@ def _orders(model: Any) -> dict[str, int]:
 
 
 def _patterns(model: Any, count: int) -> list[tuple[str, float]]:
-    """Return the patterns with the largest weights."""
+    """Return the label patterns with the largest weights."""
     from caesura.models.fitted import blocks_of
     from caesura.models.patterns import named
 
@@ -193,7 +193,7 @@ def _patterns(model: Any, count: int) -> list[tuple[str, float]]:
 
 
 def _lengths(model: Any) -> dict[str, dict[str, float | int]]:
-    """Return for each label the bound on its length, and the weights that lengths have."""
+    """Return for each label its length bound and the weights of segment lengths."""
     if model.kind != "semi":
         return {}
     fitted = fitted_of(model)

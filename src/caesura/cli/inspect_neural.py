@@ -1,4 +1,4 @@
-"""``caesura inspect`` of a neural model: labels, settings, the sizes of its parts, transitions."""
+"""``caesura inspect`` for neural models: labels, settings, layer sizes, transitions."""
 
 from __future__ import annotations
 

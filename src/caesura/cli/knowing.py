@@ -1,4 +1,4 @@
-"""Known values as commands take them: ``LABEL=TABLE.COLUMN``, ``LABEL=FILE:COLUMN``."""
+"""Options for known values: ``LABEL=TABLE.COLUMN`` and ``LABEL=FILE:COLUMN``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OPTION = "--known"
 
 
 def known_of(model: Any, given: Iterable[str], into: str, table: str) -> KnownValues:
-    """Return the values that a model has, and those that options name.
+    """Return the known values of a model together with those given by options.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def known_of(model: Any, given: Iterable[str], into: str, table: str) -> KnownVa
 
 
 def values_of(given: Iterable[str], into: str = "", table: str = "") -> dict[str, list[str]]:
-    """Return the values that options name, for each label."""
+    """Return the values given by options, by label."""
     found: dict[str, list[str]] = {}
     for one in given:
         label, equals, where = one.partition("=")
@@ -81,7 +81,7 @@ def _values(given: str, where: str, into: str, table: str) -> list[str]:
 
 
 def _is_there(place: str, table: str) -> bool:
-    """Say whether a target has a table that was loaded."""
+    """Return whether a load target contains the table."""
     from caesura.records.stored import stored_values
 
     try:
@@ -92,7 +92,7 @@ def _is_there(place: str, table: str) -> bool:
 
 
 def with_known(model: Any, values: dict[str, list[str]], similar: bool = True) -> Any:
-    """Return an estimator that is not fitted yet, with features of known values as well."""
+    """Return an unfitted estimator with additional features for known values."""
     from caesura.features import preset
     from caesura.records import KnownValues
 

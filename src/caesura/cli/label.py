@@ -1,4 +1,4 @@
-"""``caesura label``: label texts in the browser, with a model that learns meanwhile."""
+"""``caesura label``: label texts in the browser while a model learns in the background."""
 
 from __future__ import annotations
 
@@ -116,16 +116,16 @@ def label(
         ),
     ] = False,
     every: Annotated[
-        int, typer.Option(min=1, help="Learn anew after this many newly labelled texts.")
+        int, typer.Option(min=1, help="Train again after this many newly labelled texts.")
     ] = 5,
     address: Address = Address(),  # noqa: B008 - a frozen tuple
     texts: Texts = Texts(),  # noqa: B008
     trust: Trust = False,
 ) -> None:
-    """Label texts in the browser, with a model that learns meanwhile.
+    """Label texts in the browser while a model learns in the background.
 
     Every correction is a constraint under which the rest of the text is decoded again. Each action
-    is on disk before the page shows it; run the same command again to go on.
+    is on disk before the page shows it; run the same command again to continue.
     """
     check_installed("caesura label")
     from caesura.server.label_api import label_application
@@ -165,7 +165,7 @@ def label(
 
 
 def _documents(data: str, reading: Reading, tokeniser: Any, labels: list[str]) -> list[Document]:
-    """Return the texts; columns of a table that are named like labels hold segments."""
+    """Read the texts; table columns named like labels hold segments."""
     form = reading.format or corpora.detect(data)
     columns = columns_of(data, form, reading.encoding) if form in TABLES else []
     corpus = read(

@@ -1,4 +1,4 @@
-"""``caesura learning-curve``: how much more data would help."""
+"""``caesura learning-curve``: estimate how much more training data would help."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAST = 5  # sequences
 
 
 class Curve(NamedTuple):
-    """What is measured."""
+    """Options of a learning curve."""
 
     test: Annotated[
         str | None,
@@ -62,7 +62,7 @@ class Curve(NamedTuple):
 
 
 class Point(NamedTuple):
-    """The score of one kind of model with some of the data."""
+    """The score of one kind of model at one training size."""
 
     model: str
     sequences: int
@@ -83,9 +83,9 @@ def learning_curve(
     reading: Reading = Reading(),  # noqa: B008
     json: Json = False,
 ) -> None:
-    """Show how scores grow with the amount of training data.
+    """Show how the scores grow with the amount of training data.
 
-    A curve that still rises at its end says that more labelled data would help.
+    A curve that still rises at its end shows that more labelled data would help.
     """
     hush(curve.quiet)
     choices = chosen(settings, reading.tokeniser)
@@ -127,7 +127,7 @@ def _kinds(given: str, choices: Choices) -> list[str]:
 
 
 def _estimator(choices: Mapping[str, Any], kind: str) -> Any:
-    """Return an estimator with those of the choices that its kind has."""
+    """Return an estimator with the settings that its kind supports."""
     from caesura.models import ChainCRF, SemiCRF
 
     made: Any = SemiCRF if kind == "semi" else ChainCRF
@@ -161,7 +161,7 @@ def _measured(
     test: list[Document],
     plan: tuple[str, list[int], int, int],
 ) -> tuple[list[Point], bool]:
-    """Return the points of the curves, and whether measuring was interrupted."""
+    """Return the points of the curves, and whether the run was interrupted."""
     name, sizes, repeats, seed = plan
     gold = [document.segments or () for document in test]
     orders = []
@@ -192,7 +192,7 @@ def _measured(
 
 
 def _report(points: Sequence[Point], png: Path | None, tested: int, json: bool) -> None:
-    """Show the curves."""
+    """Print the curves."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for point in points:
         curves.setdefault(point.model, []).append((point.sequences, point.f1))
@@ -217,7 +217,7 @@ def _report(points: Sequence[Point], png: Path | None, tested: int, json: bool) 
 
 
 def _advice(curves: Mapping[str, Sequence[tuple[float, float]]]) -> str:
-    """Return what the curves tell."""
+    """Return a recommendation based on the curves."""
     best = max(curves.values(), key=lambda curve: curve[-1][1])
     if len(best) < 2:
         return "give more --sizes to see a trend"

@@ -104,7 +104,7 @@ class Input(NamedTuple):
     ] = "utf-8"
     skip_errors: Annotated[
         bool,
-        typer.Option("--skip-errors", help="Skip records that cannot be read, and say how many."),
+        typer.Option("--skip-errors", help="Skip unreadable records and report their number."),
     ] = False
     source_name: Annotated[
         str | None,
@@ -260,7 +260,7 @@ def _arguments(given: Input) -> dict[str, Any]:
 
 
 def _with_options(error: CaesuraError) -> CaesuraError:
-    """Return an error that speaks of options where the library speaks of arguments."""
+    """Return the error with option names in place of argument names."""
     if error.argument in ARGUMENTS:
         error = error.changed(argument=ARGUMENTS[error.argument])
     text = str(error)
@@ -270,7 +270,7 @@ def _with_options(error: CaesuraError) -> CaesuraError:
 
 
 class _Shown:
-    """Progress, and first of all which column has the text."""
+    """Progress display that first names the text column."""
 
     def __init__(self, ticker: Ticker) -> None:
         self._ticker = ticker
@@ -290,7 +290,7 @@ class _Shown:
 
 
 def _duration(seconds: float) -> str:
-    """Return a time for people.
+    """Format a duration.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def _duration(seconds: float) -> str:
 
 
 def _report(done: Loaded, json: bool) -> None:
-    """Say what was done."""
+    """Print a summary of the load."""
     from caesura.records.sql import quoted
 
     for what, names in (("label", done.renamed), ("input column", done.renamed_columns)):

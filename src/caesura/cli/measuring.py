@@ -1,4 +1,4 @@
-"""Scores as commands show them; all that depends on `caesura.evaluation` is in this module."""
+"""Scores for commands; the only module here that imports `caesura.evaluation`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def measure(
     seed: int = 0,
     beta: float = 1.0,
 ) -> Any:
-    """Return the report of predicted segments against those of documents.
+    """Return the evaluation report of predicted segments.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def measure(
 def only(
     documents: Sequence[Document], predicted: Found, chances: Chances | None, labels: Sequence[str]
 ) -> tuple[list[Document], list[list[Segment]], list[list[float]] | None]:
-    """Return documents, predicted segments and their probabilities with some labels only.
+    """Restrict documents, predicted segments and their probabilities to some labels.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def only(
 
 
 def worst(documents: Sequence[Document], predicted: Found, n: int) -> list[tuple[int, str]]:
-    """Return the sequences with the most mistakes, each with what is wrong in it.
+    """Return the sequences with the most mistakes, with their errors.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def vocabulary(documents: Sequence[Document]) -> set[str]:
 
 
 def as_json(report: Any) -> dict[str, Any]:
-    """Return a report as plain data."""
+    """Return a report as a dict for JSON."""
     found: dict[str, Any] = json.loads(report.to_json())
     return found
 
@@ -120,7 +120,7 @@ def as_json(report: Any) -> dict[str, Any]:
 def details(
     documents: Sequence[Document], predicted: Found, chances: Chances | None = None
 ) -> list[tuple[str, Any]]:
-    """Return the other ways to look at mistakes that there are, by name."""
+    """Return the additional error analyses by name."""
     gold = [document.segments or () for document in documents]
     asked = ("errors", "confusion", "partial")
     found = [(name, getattr(evaluation, name)(gold, predicted)) for name in asked]
@@ -138,7 +138,7 @@ def page(
     words: set[str] | None = None,
     **options: Any,
 ) -> str:
-    """Return the report as a page."""
+    """Return the report as an HTML page."""
     gold = [list(document.segments or ()) for document in documents]
     found = [list(one) for one in predicted]
     return str(
@@ -151,7 +151,7 @@ def page(
 def same_number(
     gold: Sequence[Document], other: Sequence[Document], names: tuple[str, str]
 ) -> None:
-    """Raise if two corpora do not have as many sequences."""
+    """Raise if two corpora have different numbers of sequences."""
     if len(gold) != len(other):
         raise InvalidInput(
             f"{names[1]}: got {counted(len(other), 'sequence')}, expected {len(gold):,}, as in "
@@ -160,7 +160,7 @@ def same_number(
 
 
 def same_tokens(one: Document, two: Document, i: int, names: tuple[str, str]) -> None:
-    """Raise if the sequences with the number `i` of two corpora have different tokens.
+    """Raise if sequence number `i` has different tokens in two corpora.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def same_tokens(one: Document, two: Document, i: int, names: tuple[str, str]) ->
 
 
 def plain(value: Any) -> Any:
-    """Return tuples with names as plain data.
+    """Convert named tuples to dicts for JSON.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Model files as commands read them."""
+"""Loading of model files for commands."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MODEL_MARK = b'{"__metadata__"'  # with which the header of a model file begins,
 
 
 def is_model(path: str | Path) -> bool:
-    """Say whether a file is a model, or the name that of one that comes with Caesura.
+    """Return whether a path is a model file, or a name that of a bundled model.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def is_model(path: str | Path) -> bool:
 
 
 def model_file(path: str | Path) -> Path:
-    """Return the file of a model, or say why there is none."""
+    """Return the path of a model file, or raise if it does not exist."""
     file, names = resolve(path), ", ".join(READY)
     if not file.exists():
         remedy = f"give a model that caesura train wrote, or one that comes with Caesura: {names}"
@@ -66,14 +66,14 @@ def model_file(path: str | Path) -> Path:
 def load_model(
     path: str | Path, threads: int | None = None, *, trust: bool = False, **changed: Any
 ) -> Any:
-    """Return the model in a file, with some parameters changed."""
+    """Load a model and change some of its parameters."""
     from caesura.models import load
 
     model = load(model_file(path), trust)
     if not hasattr(model, "kind"):
         raise InvalidInput(
-            f"{path}: got a {type(model).__name__}, which commands do not take; use it from Python "
-            "with caesura.load"
+            f"{path}: got a {type(model).__name__}, which commands do not support; use it from "
+            "Python with caesura.load"
         )
     given: Mapping[str, Any] = {k: v for k, v in changed.items() if v is not None}
     return model.set_params(n_threads=_threads(threads), verbose=False, **given)

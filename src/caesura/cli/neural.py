@@ -1,4 +1,4 @@
-"""The choices of ``--model neural``."""
+"""The settings of ``--model neural``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEURAL = (
 
 
 def neural_estimator(choices: Mapping[str, Any], verbose: bool | None) -> Any:
-    """Return the neural segmenter of some choices, not fitted."""
+    """Return an unfitted neural segmenter with the given settings."""
     from caesura.neural import NeuralSegmenter
 
     params = {name: value for name, value in choices.items() if name != "model"}

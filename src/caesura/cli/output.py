@@ -1,4 +1,4 @@
-"""What people and programs see: results on stdout, notes and errors on stderr."""
+"""Output: results on stdout, notes and errors on stderr."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ OPTIONS = {"n_threads": "--threads", "random_state": "--seed"}  # arguments of t
 
 
 def say(line: str = "", style: str | None = None) -> None:
-    """Print a line for people on stdout.
+    """Print a line of text on stdout.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def say(line: str = "", style: str | None = None) -> None:
 
 
 def emit(data: Any) -> None:
-    """Print a result for programs on stdout.
+    """Print a machine-readable result on stdout.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def emit(data: Any) -> None:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows under a header on stdout; columns of numbers are set to the right.
+    """Print a table with a header on stdout; numbers are aligned right.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def _put(text: str) -> None:
-    """Write on stdout; a reader that went away does not stop what is still to be done."""
+    """Write to stdout; a closed pipe does not stop the remaining work."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -132,7 +132,7 @@ def _cell(value: object) -> str:
 
 
 def visible(text: str) -> str:
-    r"""Return a text in which nothing but line ends and tabs steers a terminal.
+    r"""Escape all control characters of a text except line ends and tabs.
 
     Labels, tokens and names of files come from whoever made the data, and may contain sequences
     that move the cursor, hide text or set the title of a window.
@@ -148,12 +148,12 @@ def visible(text: str) -> str:
 
 
 def _is_harmless(c: str) -> bool:
-    """Say whether a character is shown as itself: also spaces, and joiners inside words."""
+    """Return whether a character is safe to print, including spaces and joiners."""
     return c.isprintable() or c in "\n\t\u200c\u200d" or unicodedata.category(c) == "Zs"
 
 
 def _finite(data: Any) -> Any:
-    """Return plain data that JSON can hold: no NaN, no infinity, no types of numpy."""
+    """Convert data for JSON: replace NaN, infinities and numpy types."""
     if isinstance(data, dict):
         return {str(key): _finite(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -179,12 +179,12 @@ def warn(line: str) -> None:
 
 
 def fail(line: str, place: str = "caesura") -> None:
-    """Print an error on stderr, on one line."""
+    """Print an error on stderr, as one line."""
     note(f"{place}: error: {' '.join(line.split())}", "red")
 
 
 def silence() -> None:
-    """Send what is still to be printed nowhere: nobody reads it any more."""
+    """Discard all further output because the reader has closed the pipe."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -193,7 +193,7 @@ def silence() -> None:
 
 @contextlib.contextmanager
 def reporting() -> Iterator[None]:
-    """Turn exceptions into a line on stderr and an exit code, and warnings into a line each.
+    """Convert exceptions into one line on stderr and an exit code, and warnings into one line each.
 
     1 is an error of the user or of the data, 130 an interruption; a reader that went away (as
     ``head`` does) is none.
@@ -219,7 +219,7 @@ def reporting() -> Iterator[None]:
 
 
 def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
-    """Raise before a long time is spent on what cannot be written; `folder` if it may be one.
+    """Raise early if an output path cannot be written; `folder` allows a folder.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def check_output(path: str | os.PathLike[str], folder: bool = False) -> None:
 def check_apart(
     outputs: Iterable[str | os.PathLike[str] | None], inputs: Iterable[object | None]
 ) -> None:
-    """Raise if a file to write is also one to read, or two of those to write are one.
+    """Raise if an output file is also an input file, or two output files are the same.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def check_apart(
 
 
 def _identity(name: str) -> object:
-    """Return what two names of one file have in common."""
+    """Return the identity of a file, equal for all of its names."""
     try:
         found = os.stat(name)
     except OSError:  # not there yet
@@ -281,7 +281,7 @@ def _is_device(name: str) -> bool:
 
 @contextlib.contextmanager
 def written(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that is being written in errors of the system.
+    """Name the output file in operating system errors.
 
     Examples
     --------
@@ -305,7 +305,7 @@ def written(path: str | os.PathLike[str]) -> Iterator[None]:
 
 
 def _said(error: Exception) -> str:
-    """Return what an exception says to people."""
+    """Return the message of an exception for users."""
     if isinstance(error, OSError) and error.strerror:
         name = f"{os.fspath(error.filename)}: " if error.filename else ""
         return f"{name}{error.strerror.lower()}"
@@ -319,13 +319,13 @@ def _said(error: Exception) -> str:
     if isinstance(error, OSError):
         return str(error)
     if isinstance(error, MemoryError):
-        return "not enough memory; take fewer sequences, or smaller batches"
+        return "not enough memory; use fewer sequences or smaller batches"
     kind = type(error).__name__
     return f"unexpected {kind}: {error}; this should not happen: set {DEBUG}=1 to see where it did"
 
 
 def _with_options(error: CaesuraError) -> CaesuraError:
-    """Return an error that speaks of options where the library speaks of arguments."""
+    """Return the error with option names in place of argument names."""
     from caesura.corpora import OTHER_FORMAT
     from caesura.corpora.files import OTHER_ENCODING
     from caesura.corpora.spans import OTHER_ALIGNMENT
@@ -345,7 +345,7 @@ def _with_options(error: CaesuraError) -> CaesuraError:
 
 
 def _console(stream: TextIO) -> Console:
-    """Return a console in which text is taken as it is."""
+    """Return a console that prints text without interpreting markup."""
     from rich.console import Console
 
     width = None if stream.isatty() else WIDE

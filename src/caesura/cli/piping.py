@@ -1,4 +1,4 @@
-"""The standard input, where texts or tables are expected: which of them it is."""
+"""Detection of the format of the standard input, for texts or tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["piped_format"]
 
 
 def piped_format(columns: bool) -> str:
-    """Return the format of the standard input, where texts or tables are expected, and say it.
+    """Return the detected format of the standard input, and print it.
 
     Parameters
     ----------

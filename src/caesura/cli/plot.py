@@ -1,4 +1,4 @@
-"""Curves: as characters in a terminal, or as a picture."""
+"""Plots of curves: as characters in a terminal, or as an image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Curves = Mapping[str, Sequence[tuple[float, float]]]  # by name, (x, y)
 
 
 def characters(curves: Curves, width: int = 60, height: int = 12) -> list[str]:
-    """Draw curves with characters, over the logarithm of x.
+    """Draw curves with characters over a logarithmic x axis.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def _place(value: float, low: float, high: float, count: int) -> int:
 
 
 def _apart(sizes: Sequence[float]) -> list[float]:
-    """Return sizes whose names do not touch on an axis of logarithms, the first and last included.
+    """Return sizes whose labels do not overlap on a logarithmic axis, with both ends.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _apart(sizes: Sequence[float]) -> list[float]:
 
 
 def picture(path: Path, curves: Curves, title: str, labels: tuple[str, str]) -> None:
-    """Draw curves into a file, as PNG or what else its name says; needs matplotlib."""
+    """Draw curves into an image file in the format of its suffix; needs matplotlib."""
     try:
         from matplotlib.figure import Figure
         from matplotlib.ticker import FixedLocator, NullFormatter

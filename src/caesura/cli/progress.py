@@ -1,4 +1,4 @@
-"""How far a command is: on a terminal a line that changes, elsewhere one every few seconds."""
+"""Progress display: one updating line on a terminal, otherwise a line every few seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Do not show progress
 
 @contextlib.contextmanager
 def showing() -> Iterator[None]:
-    """Show progress off a terminal, too."""
+    """Show progress even without a terminal."""
     from caesura.learning.progress import PROGRAM
 
     token = PROGRAM.set("program")
@@ -39,7 +39,7 @@ class Ticker:
     Parameters
     ----------
     show : bool, optional
-        Whether to show anything; where not given, as --quiet says.
+        Whether to show anything; by default unless --quiet is given.
     what : str
         What is counted.
     stage : str
@@ -71,12 +71,12 @@ class Ticker:
         self._stage.close()
 
     def __call__(self, count: int, more: str = "", share: float | None = None) -> None:
-        """Show this count in place of the last."""
+        """Update the displayed count."""
         self._stage.done(count, visible(more), share)
 
 
 def hush(quiet: bool) -> None:
-    """Show no progress for the rest of the command, if it is to be quiet."""
+    """Disable progress for the rest of the command, if `quiet` is set."""
     if quiet:
         from caesura.learning.progress import PROGRAM
 
@@ -84,7 +84,7 @@ def hush(quiet: bool) -> None:
 
 
 def listed(corpus: Iterable[D], path: str | os.PathLike[str]) -> list[D]:
-    """Return all documents of a corpus, and show how many have been read.
+    """Read all documents of a corpus and show progress.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Corpora as commands read them: the options, the files, and what was left out.
+"""Reading of corpora by commands: options, files and skipped records.
 
 All that depends on how `caesura.corpora` reads is in this module.
 """
@@ -18,9 +18,8 @@ from caesura import corpora
 from caesura.cli.output import REPAIR, note, warn
 from caesura.cli.piping import piped_format
 from caesura.cli.progress import listed
+from caesura.cli.tokeniser_option import tokeniser_of
 from caesura.documents import Document
-from caesura.documents.fitting import AUTO
-from caesura.documents.tokenisers import is_linear
 from caesura.errors import CaesuraError, InvalidInput, counted
 from caesura.segments.tags import READ_ILL_FORMED
 
@@ -34,7 +33,6 @@ __all__ = [
     "read",
     "read_all",
     "report_notes",
-    "tokeniser_of",
 ]
 
 PANEL = "Reading"
@@ -47,7 +45,7 @@ _option = functools.partial(typer.Option, rich_help_panel=PANEL)
 
 
 class Reading(NamedTuple):
-    """How corpora are read."""
+    """Options for reading corpora."""
 
     format: Annotated[
         str | None,
@@ -77,7 +75,7 @@ class Reading(NamedTuple):
         ),
     ] = "strict"
     skip_errors: Annotated[
-        bool, _option("--skip-errors", help="Skip records that cannot be read, and say how many.")
+        bool, _option("--skip-errors", help="Skip unreadable records and report their number.")
     ] = False
     encoding: Annotated[
         str | None, _option("--encoding", help="Read the input in this encoding. Default: UTF-8.")
@@ -131,35 +129,6 @@ class Reading(NamedTuple):
     ] = "error"
 
 
-def tokeniser_of(given: str | None) -> str | dict[str, str] | None:
-    """Return the tokeniser that an option names, as `Tokeniser.of` takes it.
-
-    Examples
-    --------
-    >>> tokeniser_of("regex:[a-z]+")
-    {'regex': '[a-z]+'}
-    >>> tokeniser_of("auto") is None
-    True
-    """
-    if given is None or given == AUTO:
-        return None
-    if not given.startswith("regex:"):
-        return given
-    regex = given.removeprefix("regex:")
-    _warn_of_backtracking(regex)
-    return {"regex": regex}
-
-
-@functools.cache
-def _warn_of_backtracking(regex: str) -> None:
-    """Warn once of a regular expression that may take very long."""
-    if not is_linear(regex):
-        warn(
-            f"--tokeniser: {regex} has references, look-around, flags, named groups, or repeats "
-            "what may be empty; such expressions may take time that is exponential in the text"
-        )
-
-
 def read(
     path: str | Path,
     reading: Reading,
@@ -168,7 +137,7 @@ def read(
     format: str | None = None,
     labels: Iterable[str] | None = None,
 ) -> corpora.Corpus:
-    """Return the documents of a file, which are read one by one.
+    """Iterate over the documents of a file.
 
     Parameters
     ----------
@@ -177,11 +146,11 @@ def read(
     reading : Reading
         The options.
     tokeniser : optional
-        The one to use where no option says so.
+        The default without an option.
     format : str, optional
-        The format where neither an option nor the name of the file tells.
+        The format if neither an option nor the file name determines it.
     labels : iterable of str, optional
-        The columns of a table that are labels, whatever the option says.
+        The label columns of a table, regardless of the option.
     """
     name = os.fspath(path)
     corpus = corpora.read(name, **options_of(name, reading, tokeniser, format, labels))
@@ -213,7 +182,7 @@ def options_of(
 def _of_tables(
     name: str, form: str | None, reading: Reading, labels: Iterable[str] | None
 ) -> dict[str, Any]:
-    """Return the options that only tables and JSON lines have, or raise where there are none."""
+    """Return the options for tables and JSON lines, or raise where they do not apply."""
     form = form or corpora.detect(name)
     options: dict[str, Any] = {}
     if reading.text_column is not None:
@@ -239,19 +208,19 @@ def _of_tables(
 
 
 def _say_columns(name: str, columns: corpora.Columns) -> None:
-    """Say what the columns of a table were taken for."""
+    """Print how the columns of a table were interpreted."""
     shown = "standard input" if name == "-" else name
     if columns.guessed or columns.text != "text" or columns.carried:
         note(f"{shown}: {columns}")
     for column, share in columns.partly.items():
         warn(
-            f"{shown}: {share:.0%} of the cells of {column} stand in the text; it is carried "
-            "along, not a label: name the labels with --labels to change that"
+            f"{shown}: {share:.0%} of the cells of {column} occur in the text, too few for a "
+            "label; name the labels with --labels to change that"
         )
 
 
 def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]:
-    """Return the options that only columns have, or raise where there are none."""
+    """Return the options for CoNLL columns, or raise where they do not apply."""
     options: dict[str, Any] = {}
     if reading.columns is not None:
         columns = [column.strip() for column in reading.columns.split(",")]
@@ -266,18 +235,18 @@ def _of_columns(name: str, form: str | None, reading: Reading) -> dict[str, Any]
 
 
 def conlleval_options(path: str, reading: Reading) -> dict[str, Any]:
-    """Return the options of `read_conlleval`, or raise at those that it does not have."""
+    """Return the options of `read_conlleval`, or raise for unsupported ones."""
     options = {} if reading.encoding is None else {"encoding": reading.encoding}
     return options | _of_columns(path, "conll", reading) | _of_tables(path, "conll", reading, None)
 
 
 def _unknown(name: str) -> bool:
-    """Say whether the name of a file does not tell its format."""
+    """Return whether the format cannot be derived from the file name."""
     return name == "-" or base_name(name).suffix == ".txt"
 
 
 def base_name(name: str | Path) -> Path:
-    """Return a name without what says that the file is packed.
+    """Return a file name without the suffix of its compression.
 
     Examples
     --------
@@ -291,7 +260,7 @@ def base_name(name: str | Path) -> Path:
 def read_all(
     path: str | Path, reading: Reading, *, tokeniser: Any = None, format: str | None = None
 ) -> list[Document]:
-    """Return all documents of a file, and say what was left out."""
+    """Return all documents of a file, and report skipped records."""
     corpus = read(path, reading, tokeniser=tokeniser, format=format)
     documents = listed(corpus, path)
     report_notes(corpus, path)
@@ -299,7 +268,7 @@ def read_all(
 
 
 def report_notes(corpus: object, path: str | Path) -> int:
-    """Say on stderr what reading left out or changed; return how much was left out."""
+    """Report on stderr what was skipped or changed while reading; return the number skipped."""
     notes = getattr(corpus, "notes", None)
     if notes is None:
         return 0
@@ -314,10 +283,9 @@ def report_notes(corpus: object, path: str | Path) -> int:
         warn(f"{name}: spans that cut a token: {notes.cut_spans:,}, {what}")
     if getattr(notes, "repeated", 0):
         warn(
-            f"{name}: {notes.repeated:,} values stand more than once in their text, for example "
-            f"{notes.first_repeated}; of their places, the first was taken that keeps the order of "
-            "the columns, if there is one: to choose another, write it after the value, as in "
-            "'Lee @12:15' (characters)"
+            f"{name}: {notes.repeated:,} values occur more than once in their text, for example "
+            f"{notes.first_repeated}; the first position that keeps the order of the columns was "
+            "used; to choose another, write its characters after the value, as in 'Lee @12:15'"
         )
     for field, what in (
         ("lost_spans", "of these spans were dropped: no whole token was left"),
@@ -330,7 +298,7 @@ def report_notes(corpus: object, path: str | Path) -> int:
 
 
 def labelled(documents: list[Document], path: str | Path, in_part: bool = False) -> list[Document]:
-    """Return the documents if all have labels, or raise.
+    """Return the documents, or raise unless all have labels.
 
     Parameters
     ----------
@@ -404,7 +372,7 @@ def naming(
 
 
 def _file_of(files: Sequence[tuple[str, int]], index: int) -> tuple[str, int]:
-    """Return the file of a sequence among several, and its index there."""
+    """Return the file that contains a sequence, and its index in that file."""
     for name, count in files[:-1]:
         if index < count:
             return name, index

@@ -1,4 +1,4 @@
-"""The review file: doubtful sequences as a table that people correct, most informative first."""
+"""The review file: uncertain sequences for manual correction, most informative first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FORMS = ("csv", "tsv", "xlsx", "parquet", "jsonl")
 
 
 class Review:
-    """Sequences that go aside for a person.
+    """Sequences collected for review.
 
     They are kept in a temporary file, and written by the number of fields that are expected to be
     wrong, the largest first: the sum of 1 minus the probability of each segment.
@@ -31,7 +31,7 @@ class Review:
     Parameters
     ----------
     path : str
-        The file; its name tells the form.
+        The file, whose name determines the format.
     style : Style
         The labels.
     threshold : float
@@ -52,14 +52,14 @@ class Review:
         self._kept.close()
 
     def add(self, answer: Answer, number: int) -> None:
-        """Put an answer aside; `number` is that of its sequence in the input, from 1."""
+        """Add a prediction; `number` is the 1-based position of its sequence in the input."""
         wrong = sum(1.0 - share for share in answer.probabilities or ())
         self._order.append((-wrong, number, self._kept.tell()))
         pickle.dump((number, answer), self._kept)
         self.count += 1
 
     def write(self, columns: Columns | None) -> None:
-        """Write all that was put aside."""
+        """Write all collected sequences."""
         self._order.sort()
         if self.form == "jsonl":
             with writing(self.path) as file:
@@ -80,7 +80,7 @@ class Review:
         return found
 
     def _row(self, number: int, answer: Answer, columns: Columns | None) -> dict[str, Any]:
-        """Return the row of an answer."""
+        """Return the table row of a prediction."""
         labels = self.style.labels
         text = self.style.text_name(columns)
         document = replace(answer.document, segments=tuple(answer.segments))
@@ -96,7 +96,7 @@ class Review:
 
 
 def checked_rows(documents: Sequence[Any]) -> list[Any]:
-    """Return the rows that a person has marked as checked.
+    """Return the rows that the reviewer has marked as checked.
 
     Examples
     --------

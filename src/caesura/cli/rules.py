@@ -1,4 +1,4 @@
-"""Constraints in a file: one object for all sequences, or a line for each."""
+"""Constraint files: one object for all sequences, or one line for each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KNOWN = (
 
 
 class Rules:
-    """What every answer must keep, as `Potentials.constrain` takes it.
+    """Constraints read from a file, in the form that `Potentials.constrain` takes.
 
     Parameters
     ----------
@@ -48,14 +48,14 @@ class Rules:
         self._all = _checked(rules, str(path))
 
     def take(self, count: int) -> Any:
-        """Return the rules of the next sequences: one dict for all, or one for each."""
+        """Return the constraints of the next sequences: one dict for all, or one for each."""
         if self._all is not None:
             return self._all
         lines = list(itertools.islice(self._lines, count))
         if len(lines) < count:
             raise InvalidInput(
                 f"{self.path}: got fewer lines than there are sequences, expected one for each; "
-                "write {} where there is nothing to keep"
+                "write {} for a sequence without constraints"
             )
         found = []
         for number, line in lines:
@@ -66,7 +66,7 @@ class Rules:
         return found
 
     def end(self) -> None:
-        """Raise if there are rules left."""
+        """Raise if constraints are left over."""
         if next(self._lines, None) is not None:
             raise InvalidInput(
                 f"{self.path}: got more lines than there are sequences, expected one for each"
@@ -74,7 +74,7 @@ class Rules:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that are not blank, with their numbers."""
+    """Yield the non-blank lines of a file with their numbers."""
     with open(path, "rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -86,7 +86,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _checked(rules: Any, place: str) -> dict[str, Any]:
-    """Return rules with tokens as numbers, which JSON cannot have as keys."""
+    """Return constraints with integer token keys, which JSON stores as strings."""
     if not isinstance(rules, dict):
         raise InvalidInput(f"{place}: got {rules!r:.60}, expected an object of rules")
     for key in rules:

@@ -1,4 +1,4 @@
-"""The options of a training run: checkpoints, where it starts, and calibration."""
+"""Options of a training run: checkpoints, starting weights and calibration."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Run"]
 
 
 class Run(NamedTuple):
-    """What happens beside learning: where it goes on, what is made of its result."""
+    """Options of a training run: checkpoints, starting weights and calibration."""
 
     checkpoint: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""Options of commands that work on parts: in processes, or on a cluster."""
+"""Options for parallel and distributed work."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PartSize = Annotated[
 
 
 class Workers(NamedTuple):
-    """Who works on the files."""
+    """Options for the executor that processes the files."""
 
     executor: Executor = None
     scheduler: Scheduler = None
@@ -58,7 +58,7 @@ class Workers(NamedTuple):
 
 
 class TrialWorkers(NamedTuple):
-    """Who tries settings."""
+    """Options for the executor that evaluates settings."""
 
     executor: Annotated[
         str | None,
@@ -72,7 +72,7 @@ class TrialWorkers(NamedTuple):
 
 
 class Scaling(NamedTuple):
-    """Who works on the files of training data, and where encoded parts are."""
+    """Options for the executor of distributed training, and the folder of encoded parts."""
 
     executor: Executor = None
     scheduler: Scheduler = None
@@ -87,7 +87,7 @@ class Scaling(NamedTuple):
 
 
 def check_alone(workers: Any) -> None:
-    """Raise if there is no executor that the other options are for."""
+    """Raise if executor options are given without an executor."""
     for name in workers._fields[1:]:
         value = getattr(workers, name)
         if value is not None:
@@ -97,13 +97,13 @@ def check_alone(workers: Any) -> None:
 
 
 class FilePart:
-    """A file that is read where it is worked on."""
+    """A file that each worker reads itself."""
 
     def __init__(self, path: str, reading: Reading, tokeniser: Any) -> None:
         self.name, self._reading, self._tokeniser = path, reading, tokeniser
 
     def __call__(self) -> corpora.Corpus:
-        """Return its documents."""
+        """Return the documents of the file."""
         cutter = self._tokeniser or (AUTO if self._reading.align == "strict" else None)
         corpus = read(self.name, self._reading, tokeniser=cutter)
         corpus.on_columns = None
@@ -111,19 +111,19 @@ class FilePart:
 
 
 def expanded(patterns: list[str], argument: str = "TRAIN") -> list[str]:
-    """Return the files of some patterns, sorted; a name without wildcards is itself."""
+    """Return the files that match some patterns, sorted; names without wildcards are kept."""
     found = []
     for pattern in patterns:
         some = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]
         if not some:
-            remedy = "correct it, with quotes around patterns"
+            remedy = "check the path, and put patterns in quotes"
             raise InvalidInput(message(argument, pattern, "a file or a pattern of some", remedy))
         found += some
     return found
 
 
 def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
-    """Raise if a model cannot learn from parts, or the data cannot be read in parts."""
+    """Raise if the model or the data does not support training in parts."""
     if not hasattr(model, "fit_parts"):
         raise InvalidInput(f"--executor: got a {model.kind} model, expected chain or semi")
     if also or "-" in train:
@@ -135,7 +135,7 @@ def check_parted(model: Any, also: list[str] | None, train: list[str]) -> None:
 
 @contextmanager
 def engine(workers: Any) -> Iterator[Any]:
-    """Yield what the library takes as executor."""
+    """Yield the executor in the form that the library takes."""
     name = workers.executor or ""
     if name.isdigit():
         yield int(name)

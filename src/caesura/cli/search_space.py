@@ -1,4 +1,4 @@
-"""What `tune` tries: values by name, as a grid or drawn at random, and settings as TOML."""
+"""The search space of `tune`: values by name, as a grid or sampled, and settings as TOML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Space = dict[str, "Range | list[Any]"]
 
 
 class Range(NamedTuple):
-    """Numbers between two; even steps of their logarithm where both are positive.
+    """A range of numbers, on a logarithmic scale where both ends are positive.
 
     Examples
     --------
@@ -37,11 +37,11 @@ class Range(NamedTuple):
     high: float
 
     def points(self, count: int) -> list[float]:
-        """Return numbers at even steps."""
+        """Return evenly spaced numbers."""
         return list(dict.fromkeys(self._at(k / max(1, count - 1)) for k in range(count)))
 
     def draw(self, chance: random.Random) -> float:
-        """Return a number at random."""
+        """Draw a random number."""
         return self._at(chance.random())
 
     def _at(self, share: float) -> float:
@@ -54,7 +54,7 @@ class Range(NamedTuple):
 
 
 def parse(given: Sequence[str]) -> Space:
-    """Return what to try, by the names of the parameters.
+    """Parse the search space into values by parameter name.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def _range(one: str, low: str, high: str) -> Range:
 
 
 def _value(text: str) -> Any:
-    """Return a number, a truth value or a list as TOML writes it, else a word."""
+    """Parse a value as TOML, or else as a string."""
     if text.strip().lower() == "none":
         return None
     try:
@@ -100,7 +100,7 @@ def _value(text: str) -> Any:
 
 
 def candidates(space: Space, draws: int | None, seed: int) -> Iterator[Choices]:
-    """Yield what to try: all combinations, or some drawn at random.
+    """Yield all combinations of values, or random ones.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def candidates(space: Space, draws: int | None, seed: int) -> Iterator[Choices]:
 
 
 def toml(choices: Mapping[str, Any], beside: Path | None = None) -> str:
-    """Write choices as ``train --config`` reads them.
+    """Format settings as TOML for ``train --config``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``caesura segment``: cut new sequences with a model, in constant memory."""
+"""``caesura segment``: segment new sequences with a model, in constant memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Scheme = Annotated[
 
 
 class Asking(NamedTuple):
-    """What is asked of the model."""
+    """Options for the prediction."""
 
     to: Annotated[
         Literal["jsonl", "conll", "csv", "tsv", "parquet", "xlsx", "text", "html"] | None,
@@ -185,7 +185,7 @@ def segment(
     seconds = time.perf_counter() - began
     skipped = run.skipped + report_notes(corpus, input)
     if run.carried and form in ("conll", "text"):
-        warn(f"{form} has no place for {', '.join(run.carried)}; take csv, parquet, xlsx or jsonl")
+        warn(f"{form} has no place for {', '.join(run.carried)}; use csv, parquet, xlsx or jsonl")
     _report(run, seconds, skipped, (output, review), json)
 
 
@@ -198,7 +198,7 @@ def _check_bulk(asking: Asking) -> None:
 
 
 def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
-    """Return the form of the output and the review file, or say what does not go together."""
+    """Return the output format and the review file, or raise for incompatible options."""
     check_output(output)
     try:
         to_tags([], asking.scheme, 0)
@@ -209,7 +209,7 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
     check_form(output, form)
     form = "tsv" if form == "csv" and output.lower().endswith(".tsv") else form
     if asking.normalise and form not in TABLES:
-        wrong = f"needs a table; take --to {', '.join(TABLES)}"
+        wrong = f"needs a table; use --to {', '.join(TABLES)}"
         raise typer.BadParameter(wrong, param_hint="--normalise")
     if output == "-" and form in ("parquet", "xlsx") and sys.stdout.isatty():
         raise typer.BadParameter(f"{form} is not for a terminal; give -o FILE", param_hint="--to")
@@ -217,7 +217,7 @@ def _checked(asking: Asking, output: str, json: bool) -> tuple[str, str | None]:
         wrong = "it prints counts, and segments go to stdout too; give -o FILE, or --to jsonl"
         raise typer.BadParameter(wrong, param_hint="--json")
     if asking.n_best is not None and form in ("conll", *TABLES):
-        wrong = f"{form} has no place for several answers; take --to jsonl, text or html"
+        wrong = f"{form} cannot hold several answers; use --to jsonl, text or html"
         raise typer.BadParameter(wrong, param_hint="--n-best")
     if asking.n_best is not None and asking.n_best < 1:
         raise typer.BadParameter("ask for at least one", param_hint="--n-best")
@@ -266,7 +266,7 @@ def _style(model: Any, asking: Asking, output: str, corpus: Any) -> Style:
 def _report(
     run: Run, seconds: float, skipped: int, files: tuple[str, str | None], json: bool
 ) -> None:
-    """Say how much was done."""
+    """Print a summary of the run."""
     output, review = files
     if json:
         emit(

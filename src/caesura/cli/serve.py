@@ -1,4 +1,4 @@
-"""``caesura serve``: models over HTTP, and a page to try them."""
+"""``caesura serve``: serve models over HTTP, with a page to try them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST = Limits()
 
 
 class Most(NamedTuple):
-    """The most that one request may ask for."""
+    """Limits for a single request."""
 
     max_texts: Annotated[
         int, typer.Option(min=1, rich_help_panel=PANEL, help="Allow this many texts in a request.")
@@ -43,7 +43,9 @@ class Most(NamedTuple):
     ] = MOST.body
     max_seconds: Annotated[
         float,
-        typer.Option(min=0.01, rich_help_panel=PANEL, help="Stop an answer after so many seconds."),
+        typer.Option(
+            min=0.01, rich_help_panel=PANEL, help="Stop an answer after this many seconds."
+        ),
     ] = MOST.seconds
     max_waiting: Annotated[
         int,
@@ -113,7 +115,7 @@ def serve(
 
 
 def _reload(models: object) -> None:
-    """Load the models again, and log what came of it."""
+    """Reload the models and log the result."""
     log = logging.getLogger("caesura.server")
     try:
         names = models.reload()  # type: ignore[attr-defined]

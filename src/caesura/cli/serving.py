@@ -1,4 +1,4 @@
-"""What ``caesura serve`` and ``caesura label`` have in common: addresses, tokens, logs."""
+"""Shared parts of ``caesura serve`` and ``caesura label``: addresses, tokens, logs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PANEL = "Server"
 
 
 class Address(NamedTuple):
-    """Where a server listens, and to whom."""
+    """Options for the address and the access tokens of a server."""
 
     host: Annotated[
         str,
@@ -85,7 +85,7 @@ def check_installed(user: str) -> None:
 
 
 def tokens_of(address: Address) -> list[str]:
-    """Return the tokens, or raise if there must be some.
+    """Return the access tokens, or raise if they are required and missing.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def tokens_of(address: Address) -> list[str]:
 
 
 def hosts_of(address: Address, tokens: list[str]) -> list[str] | None:
-    """Return the host names that may be used; any if tokens keep others out.
+    """Return the accepted host names; any host if access tokens are set.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def hosts_of(address: Address, tokens: list[str]) -> list[str] | None:
 
 @contextlib.contextmanager
 def listening_at(address: Address) -> Iterator[socket.socket]:
-    """Listen on an address, or raise if that is not possible."""
+    """Open the listening socket, or raise if that is not possible."""
     from caesura.server.running import listening
 
     try:
@@ -140,7 +140,7 @@ def listening_at(address: Address) -> Iterator[socket.socket]:
 
 
 def log_to_stderr() -> None:
-    """Write a line of JSON for each request on stderr."""
+    """Log each request as a line of JSON on stderr."""
     handler = logging.StreamHandler(sys.stderr)
     form = logging.Formatter('{"time":"%(asctime)sZ","level":"%(levelname)s","event":%(message)s}')
     form.converter = time.gmtime
@@ -152,7 +152,7 @@ def log_to_stderr() -> None:
 
 
 def announce(address: Address, port: int, what: str) -> None:
-    """Say where the page is, and open it if that is asked for."""
+    """Print the address of the page and open it in a browser if requested."""
     shown = f"[{address.host}]" if ":" in address.host else address.host
     url = f"http://{'localhost' if shown == '0.0.0.0' else shown}:{port}/"
     note(f"{what}: {url}", "bold")

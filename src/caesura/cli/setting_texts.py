@@ -1,4 +1,4 @@
-"""What the help says about each setting of a model: what it does, its values and its default."""
+"""Help texts of the model settings: meaning, values and default."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXTS = {
     "precision, a negative one recall. Default: 0.",
     "--scheme": "Choose the tags of a chain: BIO, BIOES, BCEU or another scheme, or none for plain "
     "labels. Default: that of the data.",
-    "--forbid-invalid": "Say when a chain excludes tags that its scheme does not allow: in "
+    "--forbid-invalid": "Choose when a chain excludes tags that its scheme does not allow: in "
     "prediction, always (also in training) or never. Default: predict.",
     # learning
     "--loss": "Choose what an error costs for learners with a margin: the number of wrong tokens "
@@ -76,8 +76,8 @@ TEXTS = {
     "Default: yes.",
     "--boundary-weights": "Give weights to the first and the last label. Default: yes.",
     # the network
-    "--network": "Choose what is above the network: a chain over tags, a semi-CRF with vectors of "
-    "segments (semi), one without a limit on lengths (overlapping), or a filtered semi-CRF. "
+    "--network": "Choose the layer above the network: a chain over tags, a semi-CRF with vectors "
+    "of segments (semi), one without a limit on lengths (overlapping), or a filtered semi-CRF. "
     "Default: chain.",
     "--transformer": "Use the vectors of this Hugging Face transformer, a name or a folder. "
     "Default: none.",

@@ -32,7 +32,7 @@ def _option(panel: str, *names: str, **more: Any) -> Any:
 
 
 class Settings(NamedTuple):
-    """Everything that can be chosen about a model and how it learns; None is the default."""
+    """All settings of a model and its training; None stands for the default."""
 
     config: Annotated[Path | None, _option(MODEL, "--config", "-c")] = None
     model: Annotated[

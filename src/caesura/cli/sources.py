@@ -1,4 +1,4 @@
-"""The files that choices are from: which they are, and their names in errors."""
+"""The files that settings come from, for error messages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["files_of", "naming_config"]
 
 
 def files_of(settings: Settings, choices: Choices) -> list[Path]:
-    """Return the files that choices were read from, or that they name.
+    """Return the files that settings were read from or refer to.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def files_of(settings: Settings, choices: Choices) -> list[Path]:
 
 @contextlib.contextmanager
 def naming_config(settings: Settings, tried: Mapping[str, Any] | None = None) -> Iterator[None]:
-    """Name the file in errors about choices that are from it, not from options or `tried`.
+    """Name the TOML file in errors about settings that come from it.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""``caesura split``: parts of a corpus to train, tune and test on."""
+"""``caesura split``: split a corpus into training, development and test files."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def split(
     reading: Reading = Reading(),  # noqa: B008 - a frozen tuple
     json: Json = False,
 ) -> None:
-    """Split labelled sequences at random into files for training, development and tests.
+    """Split labelled sequences at random into files for training, development and test.
 
     Sequences with the same tokens stay together, so that no test sequence was seen in training.
-    The formats are those that the names of the files tell.
+    Formats are guessed from the file names.
     """
     hush(quiet)
     weights = _weights(shares, len(outputs))
@@ -80,7 +80,7 @@ def split(
 def divided(
     documents: Sequence[Document], weights: Sequence[float], seed: int
 ) -> list[list[Document]]:
-    """Return parts of documents drawn at random, each in the order of the documents.
+    """Split documents at random; each part keeps the order of the documents.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def divided(
 
 
 def _form(output: str, documents: Iterable[Document]) -> dict[str, str]:
-    """Return how to write JSON lines: texts stay texts, so that `train` chooses the tokens."""
+    """Return the JSON lines options; texts are kept so that `train` chooses the tokeniser."""
     texts = base_name(output).suffix in (".jsonl", ".ndjson", ".json")
     texts = texts and all(level_of(one) is not None for one in documents)
     return {"form": "text"} if texts else {}
@@ -118,7 +118,7 @@ def _cumulative(weights: Iterable[float]) -> list[float]:
 
 
 def _weights(shares: str | None, n: int) -> Sequence[float]:
-    """Return the share of each file, in any unit."""
+    """Return the relative size of each file."""
     if n < 2:
         raise typer.BadParameter("got one file, expected two or more", param_hint="OUT")
     if shares is None:

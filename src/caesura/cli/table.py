@@ -1,4 +1,4 @@
-"""``caesura table``: from a few rows and pages with lists to a table."""
+"""``caesura table``: extend a table from a few rows and pages with lists."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _write_example(folder: str, json: bool) -> None:
 
 
 def _format_of(output: str) -> str:
-    """Return the form of a file by its name."""
+    """Return the format given by a file name."""
     from caesura.corpora.sinks import TABLES, table_form
 
     if output == "-":
@@ -137,7 +137,7 @@ def _format_of(output: str) -> str:
 
 
 def _write(output: str, header: list[str], rows: list[dict[str, Any]]) -> None:
-    """Write the table, whole or not at all."""
+    """Write the table atomically."""
     from caesura.corpora.files import writing
     from caesura.corpora.sinks import writing_table
 
@@ -152,7 +152,7 @@ def _write(output: str, header: list[str], rows: list[dict[str, Any]]) -> None:
 
 
 def _show(columns: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-    """Show the first rows."""
+    """Print the first rows."""
     header = [*columns, "confidence", "sources"]
     brief = [
         [*(row[name] for name in columns), f"{row['confidence']:.2f}", row["sources"]]

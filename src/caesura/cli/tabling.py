@@ -1,4 +1,4 @@
-"""Answers as tables: CSV, TSV, Parquet and Excel, with all columns of the input."""
+"""Predictions as tables: CSV, TSV, Parquet and Excel, with all input columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["shares_of", "table_names", "write_table"]
 def table_names(
     columns: Columns | None, style: Style, own: Sequence[str], first: Sequence[str] = ()
 ) -> tuple[list[str] | None, list[str]]:
-    """Return the columns of a table of answers, None if not known yet, and those at its end.
+    """Return the leading columns of an output table (None if unknown yet) and the last ones.
 
     They are those of the input in their order, if that is a table, then the labels and `own`.
     Lines of JSON may have other keys later.
@@ -37,7 +37,7 @@ def table_names(
 
 
 def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style: Style) -> None:
-    """Write answers as a table; what sequences carry along is in it."""
+    """Write predictions as a table, with the other columns of the input."""
     begin: Sequence[Answer] = next(batches, ())  # now the columns of the input are known
     columns = style.columns()
     own = [f"p({label})" for label in style.labels] if style.sure else []
@@ -52,7 +52,7 @@ def write_table(path: str, form: str, batches: Iterator[Sequence[Answer]], style
 
 
 def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[str, Any]:
-    """Return the types of Arrow of the columns for which they are known."""
+    """Return the Arrow types of the columns where they are known."""
     try:
         import pyarrow
     except ImportError:
@@ -72,7 +72,7 @@ def _types(columns: Columns | None, style: Style, own: Sequence[str]) -> dict[st
 def _row(
     answer: Answer, columns: Columns | None, style: Style, form: str, number: int
 ) -> dict[str, Any]:
-    """Return the row of an answer."""
+    """Return the table row of a prediction."""
     labels, text = style.labels, style.text_name(columns)
     document = replace(answer.document, segments=tuple(answer.segments))
     content, *cells = cells_of(document, labels, number, text)
@@ -93,7 +93,7 @@ def _row(
 
 
 def shares_of(answer: Answer, labels: Sequence[str]) -> dict[str, float | None]:
-    """Return the lowest probability among the segments of each label, None where there is none.
+    """Return the lowest probability of each label's segments, None where there is none.
 
     Examples
     --------

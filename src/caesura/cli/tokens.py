@@ -1,4 +1,4 @@
-"""The tokeniser of data to learn from, chosen by its spans where no option names one."""
+"""Choice of the tokeniser for training data, from its spans unless an option names one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Tokens"]
 
 
 class Tokens:
-    """How the texts of several files are cut: as an option says, or as their spans need it.
+    """The tokeniser of several files: given by an option, or chosen to fit their spans.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Tokens:
 
     @property
     def chosen(self) -> Any:
-        """The tokeniser that the spans need; None if it is the given one, or words."""
+        """The tokeniser that the spans require; None if it is the given one, or words."""
         return None if self.fitting is None or not self.fitting.level else self.fitting.tokeniser
 
     def documents(self, corpus: Any, path: str) -> Iterator[Document]:
-        """Read a corpus, each text cut as its spans need it."""
+        """Read a corpus, with each text tokenised to fit its spans."""
         before = 0 if self.fitting is None else self.fitting.level
         for i, document in enumerate(corpus.fitted(self.fitting), 1):
             if self.fitting is not None and self.fitting.level > before:
@@ -47,7 +47,7 @@ class Tokens:
             yield document
 
     def read(self, path: str, reading: Reading, in_part: bool = False) -> list[Document]:
-        """Return all labelled documents of a file, and say what was left out.
+        """Return all labelled documents of a file, and report skipped records.
 
         Those that are labelled only in part are kept if `in_part`.
         """
@@ -57,17 +57,17 @@ class Tokens:
         return labelled(documents, path, in_part)
 
     def settled(self, documents: Iterable[Document]) -> list[Document]:
-        """Return documents that are all cut in the same way; to be asked when all are read."""
+        """Return all documents with the same tokeniser; call this after reading all of them."""
         if self.chosen is None:
             return list(documents)
         return [recut(document, self.chosen) for document in documents]
 
     def stream(self, corpus: Any) -> Any:
-        """Return a corpus that is cut in the same way whenever it is read."""
+        """Return a corpus that uses the same tokeniser on every pass."""
         return corpus if self.chosen is None else corpus.cut_by(self.chosen)
 
     def settle(self, choices: Choices) -> None:
-        """Note what was chosen, if it is not words, and say so."""
+        """Record and print the chosen tokeniser, unless it is words."""
         if self.fitting is None or self.chosen is None:
             return
         choices["tokeniser"] = self.chosen

@@ -1,4 +1,4 @@
-"""``caesura train``: from labelled sequences to a model."""
+"""``caesura train``: train a model on labelled sequences."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def train(
 
 
 class _Corpora(NamedTuple):
-    """The data, and what is in it."""
+    """The training and development data with their statistics."""
 
     train: Iterable[Document]
     first: list[Document]  # of the training data: all, or some where it is streamed
@@ -178,7 +178,7 @@ def _read(
     choices: Choices,
     quietly: bool,
 ) -> _Corpora:
-    """Read the data, and show what is in it."""
+    """Read the data and print its statistics."""
     outside, stream = str(choices.get("outside", "O")), bool(choices.get("stream"))
     tokens = Tokens(reading, choices)
     found = training.read_training(*paths, reading, tokens, SHOWN if stream else None)
@@ -192,7 +192,7 @@ def _read(
     summaries = [(name, corpus_summary.summarise(documents, outside))]
     if not stream and not summaries[0][1].segments:
         files = ", ".join(path for path, _ in found.counts)
-        raise InvalidInput(f"{files}: got no segments at all, expected some to learn from")
+        raise InvalidInput(f"{files}: got no segments at all, expected at least one")
     if held_out is not None:
         held_out = tokens.settled(held_out)
         summaries.append(("dev", corpus_summary.summarise(held_out, outside)))
@@ -213,7 +213,7 @@ def _read(
 
 
 def _model(choices: Choices, run: Run) -> Any:
-    """Return the estimator: a new one, or one that goes on from the weights of a model."""
+    """Return a new estimator, or one that continues from the weights of a model."""
     shown = False if run.quiet else None
     if run.warm_start is None:
         if run.near:
@@ -238,14 +238,14 @@ def _place(output: Path, run: Run) -> Path:
 
 
 def _checkpoint(output: Path, run: Run) -> Path:
-    """Return the checkpoint, which is there only if it may be gone on from."""
+    """Return the checkpoint path; an existing file is accepted only for continuing a run."""
     place = _place(output, run)
     if run.resume and not place.exists():
         raise InvalidInput(f"{place}: no such file; there is no checkpoint, leave --resume out")
     if place.exists() and run.resume is None:
         raise InvalidInput(
-            f"{place}: a checkpoint of an earlier run is there; pass --resume to go on from it, or "
-            "--restart to start anew"
+            f"{place}: a checkpoint of an earlier run is there; pass --resume to continue "
+            "from it, or --restart to start again"
         )
     if run.resume is False:
         place.unlink(missing_ok=True)
@@ -253,7 +253,7 @@ def _checkpoint(output: Path, run: Run) -> Path:
 
 
 def _parts(train: list[str], dev: str | None, reading: Reading, choices: Choices) -> _Corpora:
-    """Return files as parts, which are read where they are worked on."""
+    """Return files as parts, which workers read themselves."""
     tokeniser = choices.get("tokeniser")
     parts = [scaling.FilePart(path, reading, tokeniser) for path in scaling.expanded(train)]
     held_out: Any = None if dev is None else scaling.FilePart(dev, reading, tokeniser)()
@@ -264,7 +264,7 @@ def _parts(train: list[str], dev: str | None, reading: Reading, choices: Choices
 def _fit(
     model: Any, corpora: _Corpora, dev: str | None, checkpoint: Path, scale: scaling.Scaling
 ) -> None:
-    """Learn; when interrupted, say how to go on."""
+    """Train; when interrupted, print how to continue."""
     reached = 0
     going_on = checkpoint.exists()
 
@@ -291,14 +291,14 @@ def _fit(
         raise
     except KeyboardInterrupt:
         if not checkpoint.exists():
-            note("interrupted before the first iteration; there is nothing to go on from")
+            note("interrupted before the first iteration; there is no checkpoint to continue from")
         else:
             _note_kept(checkpoint, "interrupted" + f" after iteration {reached}" * bool(reached))
         raise typer.Exit(130) from None
 
 
 def _save(model: Any, output: Path, checkpoint: Path) -> None:
-    """Write the model; where that fails, what was learnt is in the checkpoint."""
+    """Write the model; if that fails, the weights remain in the checkpoint."""
     try:
         with written(output):
             model.save(output)
@@ -309,14 +309,14 @@ def _save(model: Any, output: Path, checkpoint: Path) -> None:
 
 
 def _note_kept(checkpoint: Path, why: str) -> None:
-    """Say how to go on from the checkpoint."""
+    """Print how to continue from the checkpoint."""
     words = [word for word in sys.argv[1:] if word not in ("--resume", "--restart")]
-    note(f"{why}; {checkpoint} is kept; go on with:")
+    note(f"{why}; {checkpoint} is kept; continue with:")
     note(f"  {shlex.join(['caesura', *words, '--resume'])}")
 
 
 def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
-    """Return what is wrong with the checkpoint of another run."""
+    """Return the error for a checkpoint of another run."""
     from caesura.learning.checkpoint import OtherRun
 
     if not isinstance(error, OtherRun):
@@ -325,5 +325,5 @@ def _foreign(checkpoint: Path, error: InvalidInput) -> InvalidInput:
     return InvalidInput(
         f"{checkpoint}: got the checkpoint of a run with other data or settings "
         f"({MEANING.get(error.setting, error.setting)}: {was}, now {now}), expected one of this "
-        "run; give the same data and settings, or pass --restart to start anew"
+        "run; give the same data and settings, or pass --restart to start again"
     )

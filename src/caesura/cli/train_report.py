@@ -1,4 +1,4 @@
-"""What ``caesura train`` says at its end: how good the model is, and what to do next."""
+"""The report at the end of ``caesura train``: scores and suggested next steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _precision(model: Any) -> str:
 def report_training(
     model: Any, corpora: Any, made: tuple[Path, float, Advice | None], json: bool
 ) -> None:
-    """Show how good the model is and what to do next.
+    """Print the scores of the model and suggested next steps.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def _nonzero(model: Any) -> int:
 
 
 def _next(output: Path, report: Any, train: Sequence[Document]) -> list[str]:
-    """Return commands to try."""
+    """Return commands to try next."""
     model = shlex.quote(str(output))
     text = next((d.text for d in train if d.text and len(d.text) < 100), None)
     lines = [f"caesura segment {model} new.txt -o new.jsonl", f"caesura inspect {model}"]

@@ -1,4 +1,4 @@
-"""The training data: several files, corrected review files, and the order of their labels."""
+"""Training data: several files, corrected review files, and the order of labels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TABLES = ("csv", "parquet", "xlsx")
 
 
 class Training(NamedTuple):
-    """What a model learns from."""
+    """The training data of a model."""
 
     documents: Iterable[Document]  # which can be read again for each pass
     first: list[Document]  # all, or some where they are streamed
@@ -72,12 +72,12 @@ def read_training(
 
 
 def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str) -> None:
-    """Raise if a file has no labels; of a table, say which column could have them."""
+    """Raise if a file has no labels; for tables, name columns that may hold them."""
     columns = corpus.columns
     if columns is not None and not columns.labels and documents:
         others = ", ".join(map(repr, columns.carried[:12])) or "none"
         raise InvalidInput(
-            f"{path}: got no column whose cells stand in the text {columns.text!r}, expected "
+            f"{path}: got no column whose cells occur in the text {columns.text!r}, expected "
             f"labels (the other columns are {others}); name the labels with --labels, or the text "
             "with --text-column"
         )
@@ -85,7 +85,7 @@ def _check_labelled(documents: list[Document], corpus: corpora.Corpus, path: str
 
 
 def _labels(documents: Iterable[Document]) -> dict[str, None]:
-    """Return the labels of segments, in the order in which they come."""
+    """Return the labels of segments in order of first occurrence."""
     some = (d.segments if d.known is None else d.known.segments for d in documents)
     return dict.fromkeys(segment.label for segments in some for segment in segments or ())
 
@@ -129,7 +129,7 @@ def columns_of(path: str, form: str, encoding: str | None) -> list[str]:
 
 
 class _Chained:
-    """The documents of several corpora, read anew each time."""
+    """The documents of several corpora, read again on each pass."""
 
     def __init__(self, parts: list[Any]) -> None:
         self.parts = parts
@@ -142,7 +142,7 @@ class _Chained:
 def _streamed(
     paths: list[str], also: list[str], reading: Reading, tokens: Tokens, shown: int
 ) -> Training:
-    """Return corpora that are read again for each pass; the first sequences choose the tokens."""
+    """Return corpora that are read on every pass; the first sequences choose the tokeniser."""
     if "-" in paths + also:
         raise InvalidInput(
             "--stream: got the standard input, which can be read only once, expected a file; write "

@@ -1,4 +1,4 @@
-"""``caesura tune``: which settings are best, by cross-validation."""
+"""``caesura tune``: search for the best settings by cross-validation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHOWN = {"features": "preset"}  # names of options where they are not those of p
 
 
 class Search(NamedTuple):
-    """How settings are searched for."""
+    """Options of the search."""
 
     attempts: Annotated[
         list[str] | None,
@@ -82,7 +82,7 @@ class Search(NamedTuple):
 
 
 class Result(NamedTuple):
-    """One choice of settings, and how good it was."""
+    """One combination of settings and its scores."""
 
     choices: Choices
     total: Score  # over all folds
@@ -156,7 +156,7 @@ def tune(
 def _folds(
     documents: Sequence[Document], count: int, seed: int
 ) -> Iterator[tuple[list[Document], list[Document]]]:
-    """Yield training and test data: each sequence is tested once."""
+    """Yield training and test data; each sequence is tested once."""
     order = list(range(len(documents)))
     random.Random(seed).shuffle(order)
     for k in range(count):
@@ -166,7 +166,7 @@ def _folds(
 
 
 class _Trial:
-    """Train and test with some settings, here or in a worker."""
+    """Train and evaluate one combination of settings, locally or in a worker."""
 
     def __init__(
         self,
@@ -182,7 +182,7 @@ class _Trial:
         self.software = software()
 
     def __call__(self, asked: tuple[Choices, int]) -> Score | str:
-        """Return the score of settings on a fold, or what is wrong with them."""
+        """Return the score of settings on a fold, or the error that they cause."""
         check_software(self.software)
         choices, fold = asked
         rest, held_out = next(islice(_folds(self.documents, self.folds, self.seed), fold, None))
@@ -197,7 +197,7 @@ class _Trial:
 def _search(
     trial: _Trial, tried: Sequence[Choices], executor: Executor
 ) -> tuple[list[Result], list[str], bool]:
-    """Return how good each choice was, which have failed, and whether it was interrupted."""
+    """Return the results, the failures, and whether the search was interrupted."""
     results: list[Result] = []
     failed: list[str] = []
     asked = [(choices, fold) for choices in tried for fold in range(trial.folds)]
@@ -231,7 +231,7 @@ def _shown(choices: Choices) -> str:
 
 
 def _score(name: str, choices: Choices, train: list[Document], test: list[Document]) -> Score:
-    """Return how good a model with some settings is."""
+    """Return the score of a model with the given settings."""
     try:
         with naming(f"{name} (a part of it)"):
             model = estimator(choices).fit(train)
@@ -242,7 +242,7 @@ def _score(name: str, choices: Choices, train: list[Document], test: list[Docume
 
 
 def _report(results: Sequence[Result], base: Choices, output: Path | None, json: bool) -> None:
-    """Show all that was tried, best first, and write down the best."""
+    """Print all results, best first, and write the best settings."""
     ranked = sorted(results, key=lambda one: -one.total.f1)
     best = base | ranked[0].choices
     passing = _passing(ranked[0], best)
@@ -282,7 +282,7 @@ def _report(results: Sequence[Result], base: Choices, output: Path | None, json:
 
 
 def _passing(best: Result, settings: Choices) -> tuple[str, ...]:
-    """Return settings that are for the search only.
+    """Return the settings that apply to the search only.
 
     Few iterations make a search quick, and most learners end by themselves.
     """
@@ -291,7 +291,7 @@ def _passing(best: Result, settings: Choices) -> tuple[str, ...]:
 
 
 def _edges(ranked: Sequence[Result], names: Sequence[str]) -> None:
-    """Warn where the best number is the least or the largest that was tried."""
+    """Warn if the best value is the smallest or largest that was tried."""
     for name in names:
         best = ranked[0].choices[name]
         values = sorted({n for one in ranked if isinstance(n := one.choices[name], int | float)})

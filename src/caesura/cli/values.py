@@ -1,4 +1,4 @@
-"""What the options of estimators mean: numbers by label, penalties, patterns."""
+"""Parsing of option values: numbers by label, penalties, patterns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SWITCHES = (
 
 
 def parsed(name: str, value: Any) -> Any:
-    """Return the value of a parameter that an option gives.
+    """Parse the value of a parameter given as an option.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def _bound(given: str) -> int | str:
 
 
 def _by_label(name: str, given: Sequence[str], kind: Callable[[str], Any]) -> Any:
-    """Return one number, or numbers by label, as 20 or author=20."""
+    """Parse one number, or numbers by label, such as 20 or author=20."""
     found: dict[str, Any] = {}
     for one in given:
         label, mark, number = one.rpartition("=")

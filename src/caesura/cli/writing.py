@@ -1,4 +1,4 @@
-"""Answers as files: JSON lines, CoNLL, CSV, coloured text, a page."""
+"""Output of predictions: JSON lines, CoNLL, CSV, coloured text, HTML."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ KEY = f"<p><small>A dashed frame and a ? mark a probability below {DOUBTFUL}.</s
 
 
 def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Style) -> int:
-    """Write answers as they come; a file is put in its place once it is complete.
+    """Write predictions as they arrive; a file is moved into place once complete.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
         corpora.write(path, documents(), form, scheme=style.scheme)
         if empty:
             some = f"{empty:,} sequence{'s' * (empty != 1)}"
-            warn(f"left out: {some} without tokens, for which CoNLL has no place")
+            warn(f"left out: {some} without tokens, which CoNLL cannot represent")
         return count - empty
     with writing(path) as file:
         WRITERS[form](file, counted(), style)
@@ -80,7 +80,7 @@ def write(path: str, form: str, batches: Iterable[Sequence[Answer]], style: Styl
 
 
 def record(answer: Answer) -> dict[str, Any]:
-    """Return an answer as JSON lines have it: the document as ``train`` reads it, and more.
+    """Return a prediction as a JSON object: the document as ``train`` reads it, and more.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def record(answer: Answer) -> dict[str, Any]:
 
 
 def line_of(answer: Answer) -> str:
-    """Return an answer as one line of JSON."""
+    """Return a prediction as one line of JSON."""
     found = record(answer)
     try:
         return orjson.dumps(found, _plain).decode()
@@ -129,7 +129,7 @@ def line_of(answer: Answer) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value that JSON has no form for as one that it has; Parquet has many kinds."""
+    """Convert a value without a JSON form, such as those that Parquet holds."""
     if isinstance(value, tuple):
         return tuple(value)
     if isinstance(value, set | frozenset):
@@ -147,7 +147,7 @@ def _jsonl(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> 
 
 
 def field_text(document: Document, segment: Segment) -> str:
-    """Return the text of a segment as it stands in its document.
+    """Return the original text of a segment.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def field_text(document: Document, segment: Segment) -> str:
 def as_written(
     document: Document, segments: Sequence[Segment]
 ) -> tuple[list[Segment], Sequence[str]]:
-    """Return segments, and texts to show them with as they stand in the document.
+    """Return segments with their original texts.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def _html(file: IO[str], batches: Iterable[Sequence[Answer]], style: Style) -> N
 def _piece(
     document: Document, segments: Sequence[Segment], chances: Sequence[float] | None, style: Style
 ) -> str:
-    """Return a piece of a page, with the text as it was written where there is one."""
+    """Return a prediction as an HTML fragment, with the original text where available."""
     written = None
     if document.text is not None and document.offsets is not None:
         written = render.Written(document.text, document.offsets)

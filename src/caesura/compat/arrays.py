@@ -1,4 +1,4 @@
-"""Arrays whose elements are sequences, as sklearn-crfsuite returns them."""
+"""Arrays of sequences, as sklearn-crfsuite returns them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Sequences", "sequences"]
 
 
 class Sequences(np.ndarray[Any, np.dtype[np.object_]]):
-    """A vector of sequences, one element for each, whatever their lengths.
+    """A one-dimensional object array of sequences of any lengths.
 
     scikit-learn can join and reorder such vectors, which is what `cross_val_predict` does. Compared
     with ``==`` it is a table where all sequences have one length, as NumPy would have made of them.
@@ -36,7 +36,7 @@ class Sequences(np.ndarray[Any, np.dtype[np.object_]]):
 
 
 def sequences(found: Sequence[Any]) -> Sequences:
-    """Return a vector with one element for each sequence."""
+    """Return an object array with one element for each sequence."""
     made = np.empty(len(found), object)
     made[:] = [None] * len(found)
     for i, one in enumerate(found):
@@ -45,7 +45,7 @@ def sequences(found: Sequence[Any]) -> Sequences:
 
 
 def _table(given: Any) -> Any:
-    """Return an array of two axes where the sequences have one length, and else of one."""
+    """Return a two-dimensional array if all sequences have one length, else one dimension."""
     if not isinstance(given, list | tuple | Sequences):
         return given
     listed = list(given)

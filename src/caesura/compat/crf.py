@@ -34,7 +34,7 @@ CHUNK = 1000  # sequences at a time
 
 
 class CRF(Parameters):
-    """A chain with sklearn-crfsuite's parameters: attributes of tokens in, labels out.
+    """A linear-chain CRF with sklearn-crfsuite's parameters.
 
     Every parameter may be left out, which means CRFsuite's default; one that the algorithm does not
     have is an error.
@@ -49,9 +49,9 @@ class CRF(Parameters):
     all_possible_states, all_possible_transitions : bool
         Whether pairs have weights that the training data does not have.
     c1, c2 : float
-        The penalty ``c1 |w|_1 + c2 |w|_2^2``; 0 and 1 where not given.
+        The penalty ``c1 |w|_1 + c2 |w|_2^2``; 0 and 1 by default.
     max_iterations : int
-        Iterations of lbfgs (no limit where not given), passes of l2sgd (1000).
+        Iterations of lbfgs (no limit by default), passes of l2sgd (1000).
     num_memories, epsilon, period, delta
         As in `caesura.learning.LBFGS`.
     linesearch, max_linesearch, calibration_*
@@ -71,7 +71,7 @@ class CRF(Parameters):
         A subclass of `caesura.compat.Trainer`; called with ``algorithm``, ``params`` and
         ``verbose``.
     n_threads : int, optional
-        All cores where not given; the result does not depend on it.
+        Number of threads, all cores by default; results do not depend on it.
     warm_start : bool or "near"
         Whether `fit` starts from the weights of the fit before, or of the file. With "near",
         penalties count from these weights, so that new ones stay near them: for training on new
@@ -92,7 +92,7 @@ class CRF(Parameters):
     modelfile : ModelFile
         The file of the model; ``modelfile.name`` is its path.
     training_log_ : TrainLogParser or None
-        What the last fit said.
+        The parsed log of the last fit.
 
     Examples
     --------
@@ -211,7 +211,7 @@ class CRF(Parameters):
         y_dev: Iterable[Iterable[str | bytes]] | None = None,
         sample_weight: npt.ArrayLike | None = None,
     ) -> Self:
-        """Learn from attributes and labels.
+        """Fit the model to attributes and labels.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class CRF(Parameters):
         return self._each([xseq], states_of)[0]
 
     def predict_marginals(self, X: Iterable[Any]) -> Sequences:
-        """Return the probability of each label at each token of each sequence.
+        """Return the marginal probability of each label at each token of each sequence.
 
         Returns
         -------
@@ -283,12 +283,12 @@ class CRF(Parameters):
         )
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
-        """Return the probability of each label at each token of one sequence."""
+        """Return the marginal probability of each label at each token of one sequence."""
         found: list[dict[str, float]] = self.predict_marginals([xseq])[0]
         return found
 
     def score(self, X: Iterable[Any], y: Iterable[Iterable[str | bytes]]) -> float:
-        """Return the share of tokens whose label is right."""
+        """Return the accuracy over tokens."""
         gold = [
             [label_of(f"y[{i}]", label) for label in each(one, f"y[{i}]", LABELS)]
             for i, one in enumerate(each(y, "y", LABELS))
@@ -306,7 +306,7 @@ class CRF(Parameters):
     def _each(
         self, X: Iterable[Any], answer: Callable[[Fitted, _kernels.Design, int], list[T]]
     ) -> list[T]:
-        """Ask about all sequences, some at a time."""
+        """Apply a function to all sequences, in batches."""
         fitted = self._answering
         threads, left = threads_of(self.n_threads), each(X, "X", SEQUENCES)
         out: list[T] = []
@@ -321,7 +321,7 @@ class CRF(Parameters):
 
     @property
     def _answering(self) -> Fitted:
-        """The model that predicts: as it was trained, or without ill-formed tags."""
+        """The model used for prediction: as trained, or with ill-formed tags forbidden."""
         model = self.model_
         fitted = fitted_of(model)
         if not self.forbid_invalid:
@@ -340,7 +340,7 @@ class CRF(Parameters):
 
     @property
     def tagger_(self) -> Tagger | None:
-        """The model as a `Tagger`; None if there is none yet."""
+        """The model as a `Tagger`; None before fitting."""
         if self._tagger is None and self.model_filename and Path(self.model_filename).exists():
             self._tagger = Tagger()
             self._tagger.open(self.model_filename)
@@ -348,7 +348,7 @@ class CRF(Parameters):
 
     @property
     def modelfile(self) -> ModelFile:
-        """The file of the model: `model_filename`, or a temporary one."""
+        """The model file: `model_filename`, or a temporary one."""
         if self._modelfile is None:
             model = None if self._tagger is None else self._tagger.model
             self._modelfile = ModelFile(self.model_filename, self.keep_tempfiles, model)
@@ -356,7 +356,7 @@ class CRF(Parameters):
 
     @property
     def model_(self) -> ChainCRF:
-        """The estimator behind it, of which more can be asked."""
+        """The underlying `ChainCRF`."""
         tagger = self.tagger_
         if tagger is None:
             raise not_fitted("CRF: not fitted yet; call fit(X, y) first, or pass model_filename")
@@ -364,7 +364,7 @@ class CRF(Parameters):
 
     @property
     def classes_(self) -> list[str] | None:
-        """The labels, in the order in which training met them."""
+        """The labels, in order of first occurrence in the training data."""
         return None if self.tagger_ is None else self.tagger_.labels()
 
     @property
@@ -375,17 +375,17 @@ class CRF(Parameters):
 
     @property
     def attributes_(self) -> list[str] | None:
-        """The attributes with weights."""
+        """The attributes that have weights."""
         return None if self._known_info is None else list(self._known_info.attributes)
 
     @property
     def num_attributes_(self) -> int | None:
-        """How many attributes have weights."""
+        """The number of attributes that have weights."""
         return None if self._known_info is None else len(self._known_info.attributes)
 
     @property
     def size_(self) -> int | None:
-        """Bytes of the model's file."""
+        """The size of the model file in bytes."""
         return None if self.tagger_ is None else len(as_bytes(self.tagger_.model))
 
     @property

@@ -1,4 +1,4 @@
-"""From the parameters and the data of a `CRF` to a trainer that has them."""
+"""Trainers from the parameters and the data of a `CRF`."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def append_all(
     names: Sequence[str],
     sample_weight: npt.ArrayLike | None = None,
 ) -> None:
-    """Give sequences to a trainer; an error names the sequence."""
+    """Append sequences to a trainer; errors name the sequence."""
     ends: Any = object()
     xs, ys = each(X, names[0], SEQUENCES), each(y, names[1], LABELS)
     weights: Iterator[Any] = repeat(1.0)

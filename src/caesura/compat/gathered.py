@@ -1,4 +1,4 @@
-"""The sequences that a trainer has been given, as numbers."""
+"""The training sequences appended so far, encoded as integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Gathered"]
 
 
 class _Group(NamedTuple):
-    """Some of the sequences."""
+    """The sequences of one group."""
 
     parts: list[Read]
     tags: list[int]  # of all tokens
@@ -41,7 +41,7 @@ class Gathered:
         self.groups: dict[int, _Group] = {}
 
     def append(self, xseq: Iterable[Any], yseq: Iterable[Any], group: int, weight: float) -> None:
-        """Add a sequence, or raise and change nothing that counts."""
+        """Add a sequence; an error leaves the data unchanged."""
         labels = [label_of("yseq", one) for one in each(yseq, "yseq", "a list of labels")]
         if not isinstance(weight, int | float | np.number) or not 0 <= weight < np.inf:
             expected = "a finite number, 0 or more"
@@ -58,7 +58,7 @@ class Gathered:
         mine.tags.extend([known.setdefault(label, len(known)) for label in labels])
 
     def n_tokens(self, group: int) -> int:
-        """Return how many tokens a group has."""
+        """Return the number of tokens of a group."""
         return len(self.groups[group].tags) if group in self.groups else 0
 
     def instances(self, groups: Iterable[int]) -> Instances:

@@ -1,4 +1,4 @@
-"""The held-out group: predicted after each iteration, and judged."""
+"""Evaluation on the held-out group after each iteration."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Held"]
 
 
 class Held:
-    """Sequences that are left out of training."""
+    """The sequences held out from training."""
 
     def __init__(self, data: Instances, n_threads: int) -> None:
         self._data, self._threads = data, n_threads
@@ -25,7 +25,7 @@ class Held:
         self.info: dict[str, Any] = {}
 
     def __call__(self, fitted: Fitted) -> float:
-        """Judge a model, and return the mean F1 of the labels."""
+        """Evaluate a model and return the macro-averaged F1."""
         data = self._data
         index = {label: k for k, label in enumerate(data.labels)}
         paths = states_of(fitted, fitted.parameters.compile(self._corpus), self._threads)
@@ -35,7 +35,7 @@ class Held:
 
 
 def _scores(data: Instances, found: npt.NDArray[np.int32]) -> dict[str, Any]:
-    """Return how many labels are right, by CRFsuite's names."""
+    """Return the counts of correct labels under CRFsuite's names."""
     Y, gold = len(data.labels), data.tags
     right = found == gold
     match = np.bincount(gold[right], minlength=Y).tolist()
@@ -63,7 +63,7 @@ def _scores(data: Instances, found: npt.NDArray[np.int32]) -> dict[str, Any]:
 
 
 def _share(name: str, right: int, total: int) -> dict[str, Any]:
-    """Return an accuracy by CRFsuite's names, and the counts that it is made of."""
+    """Return an accuracy and its counts under CRFsuite's names."""
     share = Fraction(right, max(total, 1))
     return {
         f"{name}_counts": (right, total),

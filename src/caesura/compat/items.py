@@ -1,4 +1,4 @@
-"""Attributes of tokens in python-crfsuite's form, read into numbers."""
+"""Token attributes in python-crfsuite's form, encoded as integers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["ItemSequence", "Read", "corpus_of", "each", "label_of", "new_encoder
 
 
 class ItemSequence:
-    """The attributes of a sequence, made plain once and used often.
+    """The attributes of a sequence, converted once for repeated use.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ItemSequence:
         self._bags = _kernels.flat_bags(_tokens(items, "items"), flatten)
 
     def items(self) -> list[dict[str, float]]:
-        """Return the attributes of each token with their values; twice the same counts twice."""
+        """Return the attributes of each token with their values; duplicates are summed."""
         out = []
         for one in self._bags:
             values: dict[str, float] = {}
@@ -75,12 +75,12 @@ class Read(NamedTuple):
 
 
 def new_encoder() -> Encoder:
-    """Return an encoder for attributes that are given."""
+    """Return an encoder for user-supplied attributes."""
     return Encoder([attributes[0]])
 
 
 def read(encoder: Encoder, sequences: Sequence[Any], grow: bool, first: int | None = 0) -> Read:
-    """Return sequences as numbers; without `grow`, attributes that are not known are left out.
+    """Encode sequences; unless `grow` is set, unknown attributes are skipped.
 
     An error calls them xseq where `first` is None, and else X[first], ...
     """
@@ -94,7 +94,7 @@ def read(encoder: Encoder, sequences: Sequence[Any], grow: bool, first: int | No
 
 
 def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.Corpus:
-    """Return what was read as the kernels take it."""
+    """Return encoded sequences as a corpus for the kernels."""
     corpus = _kernels.Corpus()
     for part in parts:
         encoder.append_columns(corpus, part.offsets, [(part.ptr, part.ids, part.values)], grow)
@@ -102,14 +102,14 @@ def corpus_of(encoder: Encoder, parts: Iterable[Read], grow: bool) -> _kernels.C
 
 
 def each(given: Any, name: str, expected: str) -> Iterator[Any]:
-    """Return an iterator over what is given, or raise."""
+    """Return an iterator over the argument, or raise."""
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInput(message(name, given, expected, "put what there is into a list"))
+        raise InvalidInput(message(name, given, expected, "put the value into a list"))
     return iter(given)
 
 
 def label_of(name: str, given: Any) -> str:
-    """Return a label as a string, or raise; bytes are decoded."""
+    """Return a label as a string, decoding bytes, or raise."""
     if isinstance(given, bytes):
         try:
             return given.decode()
@@ -122,7 +122,7 @@ def label_of(name: str, given: Any) -> str:
 
 
 def _tokens(items: Any, name: str) -> Any:
-    """Return something with a token at a time, or raise."""
+    """Return an iterable of tokens, or raise."""
     if isinstance(items, ItemSequence):
         return items._bags
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):

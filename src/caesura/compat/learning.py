@@ -33,7 +33,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Instances(NamedTuple):
-    """Labelled sequences as numbers."""
+    """Labelled sequences, encoded as integers."""
 
     encoder: Encoder
     labels: Sequence[str]
@@ -49,7 +49,7 @@ class Instances(NamedTuple):
 
 
 def chain_of(algorithm: str, settings: Mapping[str, Any], n_threads: int | None) -> ChainCRF:
-    """Return the estimator that these parameters of CRFsuite ask for, not fitted yet."""
+    """Return the unfitted estimator that corresponds to CRFsuite's parameters."""
     return ChainCRF(
         features=[attributes[0]],
         scheme=None,
@@ -63,7 +63,7 @@ def chain_of(algorithm: str, settings: Mapping[str, Any], n_threads: int | None)
 def training_of(
     model: ChainCRF, data: Instances, before: Fitted | None = None, near: bool = False
 ) -> Training:
-    """Return everything that learning needs, with the weights that CRFsuite would have.
+    """Compile the training data, with the same set of weights as CRFsuite.
 
     Learning begins at the weights of an earlier model, whose labels are the first of the data, and
     `near` makes the penalties count from there.
@@ -107,7 +107,7 @@ def _parameters(
     encoder: Encoder,
     pairs: npt.NDArray[np.int64],
 ) -> _kernels.Parameters:
-    """Return the weights: under min_freq, those of rare pairs of labels are left out too.
+    """Return the weights; `feature.minfreq` also drops rare label pairs.
 
     What is merely possible has the frequency 0, so any min_freq leaves it out.
     """
@@ -134,7 +134,7 @@ def _parameters(
 
 
 def _pairs(tags: Ints, offsets: npt.NDArray[np.int64], Y: int) -> npt.NDArray[np.int64]:
-    """Return how often each label follows each, of shape (Y, Y)."""
+    """Return the count of each pair of adjacent labels, of shape (Y, Y)."""
     inner = np.ones(len(tags), bool)
     inner[offsets[:-1][np.diff(offsets) > 0]] = False
     after = np.flatnonzero(inner)
@@ -148,7 +148,7 @@ def _scheme(
     offsets: npt.NDArray[np.int64],
     pairs: npt.NDArray[np.int64],
 ) -> str:
-    """Return the scheme of the tags, for those who want segments; plain if they are of none."""
+    """Return the tag scheme for segment output; "plain" if the tags follow none."""
     counts = TagCounts()
     counts.lines = dict.fromkeys(states, 1)
     full = np.diff(offsets) > 0

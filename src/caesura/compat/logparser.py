@@ -1,4 +1,4 @@
-"""Read the log of a training run, in CRFsuite's format, one message at a time."""
+"""Parser of training logs in CRFsuite's format, one message at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _AHEAD = ("prepared", "optimization_end")  # seen by the first message of what c
 
 
 class LabelScore(NamedTuple):
-    """How well one label is found in the held-out group.
+    """The scores of one label on the held-out group.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class LabelScore(NamedTuple):
 
 
 class TrainLogParser:
-    r"""Follow a training run by its messages.
+    r"""Follow a training run through its log messages.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class TrainLogParser:
         self.events: list[tuple[str, int, int]] = []
 
     def feed(self, line: str) -> str | None:
-        """Take the next message, and return the name of the event that it ends, if any.
+        """Process the next message; return the name of the event that it completes, if any.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class TrainLogParser:
 
 
 def _fields(line: str) -> dict[str, Any]:
-    """Return what a line says of an iteration, but for the scores of labels."""
+    """Return the values of an iteration in a log line, without the scores of labels."""
     for name, (pattern, kind) in _FIELDS.items():
         if found := pattern.match(line):
             return {name: kind(found[1])}

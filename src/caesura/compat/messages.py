@@ -1,4 +1,4 @@
-"""What a training run says, line by line, in CRFsuite's format."""
+"""Log messages of a training run, in CRFsuite's format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENDS = {
 
 
 def opened(settings: Mapping[str, Any], holdout: int) -> Iterator[str]:
-    """Yield what is said before feature generation."""
+    """Yield the messages before feature generation."""
     if holdout >= 0:
         yield from (f"Holdout group: {holdout + 1}\n", "\n")
     yield "Feature generation\n"
@@ -28,13 +28,13 @@ def opened(settings: Mapping[str, Any], holdout: int) -> Iterator[str]:
 
 
 def generated(n_features: int, seconds: float) -> Iterator[str]:
-    """Yield what is said after feature generation."""
+    """Yield the messages after feature generation."""
     yield from ("\n", f"Number of features: {n_features}\n")
     yield from (f"Seconds required: {seconds:.3f}\n", "\n")
 
 
 def prepared(algorithm: str, settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is said before the first iteration."""
+    """Yield the messages before the first iteration."""
     yield f"{ALGORITHMS[algorithm].title}\n"
     for name, value in settings.items():
         if not name.startswith("feature."):
@@ -43,12 +43,12 @@ def prepared(algorithm: str, settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def failed(algorithm: str, reason: str) -> Iterator[str]:
-    """Yield what is said where training cannot begin."""
+    """Yield the messages if training cannot start."""
     yield f"{ALGORITHMS[algorithm].title} terminated with error: {reason}\n"
 
 
 def iterated(algorithm: str, info: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is said after an iteration, without the empty line that ends it."""
+    """Yield the messages after an iteration, without the empty last line."""
     word = "Epoch" if algorithm == "l2sgd" else "Iteration"
     yield f"***** {word} #{info['num']} *****\n"
     yield f"Loss: {info['loss']:.6f}\n"
@@ -65,7 +65,7 @@ def iterated(algorithm: str, info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _judged(info: Mapping[str, Any]) -> Iterator[str]:
-    """Yield how well the held-out group is predicted."""
+    """Yield the evaluation of the held-out group."""
     yield "Performance by label (#match, #model, #ref) (precision, recall, F1):\n"
     for label, score in info["scores"].items():
         shares = ["******" if one is None else f"{one:.4f}" for one in score[3:]]
@@ -80,14 +80,14 @@ def _judged(info: Mapping[str, Any]) -> Iterator[str]:
 
 
 def trained(algorithm: str, status: str, seconds: float) -> Iterator[str]:
-    """Yield what is said after the last iteration."""
+    """Yield the messages after the last iteration."""
     name = {"lbfgs": "L-BFGS", "l2sgd": "SGD"}.get(algorithm, ALGORITHMS[algorithm].title)
     yield f"{name} terminated with {_ENDS.get(status, status)}\n"
     yield from (f"Total seconds required for training: {seconds:.3f}\n", "\n")
 
 
 def stored(counts: Sequence[tuple[str, int, int]], seconds: float) -> Iterator[str]:
-    """Yield what is said after the model is written: how much of each kind there is in it."""
+    """Yield the messages after writing the model: its counts by kind."""
     yield "Storing the model\n"
     for name, active, total in counts:
         yield f"Number of active {name}: {active} ({total})\n"
@@ -95,7 +95,7 @@ def stored(counts: Sequence[tuple[str, int, int]], seconds: float) -> Iterator[s
 
 
 def _shown(value: Any) -> str:
-    """Return a value as CRFsuite's log has it."""
+    """Format a value as CRFsuite's log does."""
     if isinstance(value, bool):
         return str(int(value))
     return f"{value:.6f}" if isinstance(value, float) else str(value)

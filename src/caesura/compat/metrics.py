@@ -1,7 +1,7 @@
 """The metrics of sklearn-crfsuite: scores of tokens, computed by scikit-learn, and of sequences.
 
 Segments are what most users want to have scored: the metrics of seqeval are here, too (see
-`caesura.compat.seqeval`), and `caesura.evaluate` says more.
+`caesura.compat.seqeval`), and `caesura.evaluate` reports more.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Labels = Iterable[Iterable[Any]]
 
 
 def _scored(name: str, y_true: Labels, y_pred: Labels, **options: Any) -> Any:
-    """Return a metric of scikit-learn, over the tokens of all sequences."""
+    """Return a scikit-learn metric applied to the tokens of all sequences."""
     from sklearn import metrics
 
     gold, found = list(chain.from_iterable(y_true)), list(chain.from_iterable(y_pred))
@@ -49,7 +49,7 @@ def _scored(name: str, y_true: Labels, y_pred: Labels, **options: Any) -> Any:
 
 
 def flat_accuracy_score(y_true: Labels, y_pred: Labels) -> float:
-    """Return the share of tokens whose label is right.
+    """Return the accuracy over tokens.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def flat_classification_report(
 
 
 def sequence_accuracy_score(y_true: Labels, y_pred: Labels) -> float:
-    """Return the share of sequences whose labels are all right; 0 if there are none.
+    """Return the fraction of sequences with all labels correct; 0 if there are none.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The file of a model: one that is named, or a temporary one."""
+"""Model files with a given or a temporary path."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ModelFile:
         return self._temporary if self.auto else self._filename
 
     def ensure_name(self) -> None:
-        """Write the temporary file, unless it is there."""
+        """Write the temporary file, unless it exists."""
         if not self.auto or self._model is None or self._temporary is not None:
             return
         handle, name = tempfile.mkstemp(".crfsuite", "model")
@@ -74,7 +74,7 @@ class ModelFile:
             self._remover, self._temporary = None, None
 
     def refresh(self) -> None:
-        """Write the temporary file anew, by another name."""
+        """Write the temporary file again, under a new name."""
         self.cleanup()
         if not self.keep_tempfiles:
             self.ensure_name()

@@ -1,4 +1,4 @@
-"""The metrics of seqeval: scores of the segments that tags write.
+"""The metrics of seqeval: segment-level scores of tags.
 
 ::
 
@@ -6,9 +6,9 @@
 
 Arguments and figures are the same.  What differs: `scheme` is a name, as ``"IOB2"``, or a class of
 that name; without one, the letters of the tags tell it also in the default mode, so that BILOU and
-BMES can be scored; `labels` chooses labels; tags of no scheme are errors, not warnings; nothing is
-warned of where a figure would be 0/0, and `beta` is finite.  `evaluate` and `evaluate_tags` of
-`caesura.evaluation` say more.
+BMES can be scored; `labels` chooses labels; tags of no scheme are errors, not warnings; there is
+no warning if a figure would be 0/0, and `beta` is finite.  `evaluate` and `evaluate_tags` of
+`caesura.evaluation` report more.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ LENIENT = frozenset("BIES")  # the letters that the default mode of seqeval read
 
 
 class _How(NamedTuple):
-    """The options that all scores have."""
+    """The options shared by all metrics."""
 
     average: str | None = "micro"
     suffix: bool = False
@@ -61,7 +61,7 @@ def precision_recall_fscore_support(
     average : {None, "micro", "macro", "weighted"}
         None: an array of each, by label in order.
     beta : float
-        How many times as much recall counts as precision.
+        The weight of recall relative to precision.
     **options
         `mode` (None reads ill-formed tags as conlleval does, ``"strict"`` drops them), `scheme`,
         `suffix` (tags as PER-B), `labels` (those to count), `zero_division` (0 or 1, for 0/0).
@@ -83,7 +83,7 @@ def precision_recall_fscore_support(
 
 
 def _asked(options: dict[str, Any]) -> _How:
-    """Return the options, or raise."""
+    """Return the checked options."""
     for name in options.keys() - {*_How._fields, "sample_weight", "warn_for"}:
         expected = f"one of {', '.join(_How._fields)}"
         raise InvalidInput(message("options", name, expected, "leave it out"))
@@ -96,7 +96,7 @@ def _asked(options: dict[str, Any]) -> _How:
 
 
 def _report(y_true: Tags, y_pred: Tags, how: _How) -> Report:
-    """Return the report of tags."""
+    """Return the evaluation report of tags."""
     gold, found = ([_prefixed(tags, how.suffix) for tags in side] for side in (y_true, y_pred))
     scheme = how.scheme if isinstance(how.scheme, str) else getattr(how.scheme, "__name__", "auto")
     letters = {tag[0] for tags in (*gold, *found) for tag in tags if tag and tag != "O"}
@@ -107,7 +107,7 @@ def _report(y_true: Tags, y_pred: Tags, how: _How) -> Report:
 
 
 def _prefixed(tags: Iterable[str], suffix: bool) -> list[str]:
-    """Return tags with their letters first."""
+    """Convert suffix tags to prefix tags."""
     if not suffix:
         return list(tags)
     parts = [tag.rpartition("-") for tag in tags]
@@ -115,7 +115,7 @@ def _prefixed(tags: Iterable[str], suffix: bool) -> list[str]:
 
 
 def _figures(scores: Sequence[Score], beta: float, how: _How) -> tuple[Any, Any, Any, Any]:
-    """Return precision, recall, F-beta and support of scores, or their average."""
+    """Return precision, recall, F-beta and support, per label or averaged."""
     zero = 1.0 if how.zero_division == 1 else 0.0
     counts = np.array(scores, np.int64).reshape(-1, 3)
     if how.average == "micro":
@@ -190,7 +190,7 @@ def fbeta_score(
 
 
 def accuracy_score(y_true: Tags, y_pred: Tags) -> float:
-    """Return the share of equal tags, as conlleval counts them.
+    """Return the accuracy over tags, as conlleval counts it.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def classification_report(
     y_true, y_pred : iterable of iterable of str
         The tags of each sequence.
     digits : int
-        How many to write after the point.
+        The number of decimals.
     output_dict : bool
         Whether to return a dict.
     **how

@@ -1,4 +1,4 @@
-"""CRFsuite's algorithms, their parameters, and which learner of Caesura answers to each."""
+"""CRFsuite's algorithms and parameters, and the corresponding learners of Caesura."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     ),
 }
 _ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
-_CALIBRATION = "Accepted and not used: Caesura chooses the learning rate by itself."
+_CALIBRATION = "Accepted and not used: Caesura chooses the learning rate."
 HELP = {
     "feature.minfreq": "Pairs of an attribute and a label, and of two labels, that occur less "
     "often have no weight.",
@@ -152,7 +152,7 @@ def algorithm_of(name: Any) -> str:
 
 
 def options_of(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `ChainCRF` that CRFsuite's settings ask for."""
+    """Return the `ChainCRF` arguments that correspond to CRFsuite's settings."""
     found = ALGORITHMS[algorithm]
     options = {ours: settings[name] for name, ours in found.options.items()}
     if options["max_iterations"] == NO_LIMIT:
@@ -161,7 +161,7 @@ def options_of(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def value_of(name: str, value: Any, default: Any) -> Any:
-    """Return a value as what its parameter is: a bool, a whole number, a float or a string."""
+    """Convert a value to the type of its parameter."""
     kind = type(default)
     if kind is bool and isinstance(value, str) and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
@@ -176,7 +176,7 @@ def value_of(name: str, value: Any, default: Any) -> Any:
 
 @contextmanager
 def named_as(names: Mapping[str, str]) -> Iterator[None]:
-    """Let errors about a parameter call it what the user calls it."""
+    """Rename parameters in errors to the names that the user knows."""
     try:
         yield
     except InvalidInput as error:

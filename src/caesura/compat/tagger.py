@@ -1,4 +1,4 @@
-"""Tagger: python-crfsuite's way to use a model file."""
+"""Tagger: prediction with a model file, in python-crfsuite's interface."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ __all__ = ["ModelInfo", "Tagger", "as_bytes", "from_bytes", "token_probabilities
 
 
 class TaggerError(InvalidInput, RuntimeError):
-    """An error of a tagger: python-crfsuite raises ValueError for some, RuntimeError for others."""
+    """An error of a tagger, both a ValueError and a RuntimeError as in python-crfsuite."""
 
 
 class _Foreign(InvalidInput, OSError):  # noqa: N818 - a condition, not a bug
-    """A file of CRFsuite's: clients open one when imported, and ask to train on an OSError."""
+    """A model file of CRFsuite; an OSError, so that clients offer to train a new model."""
 
 
 class ModelInfo(NamedTuple):
-    """What is in a model; weights of zero are left out.
+    """The labels, attributes and non-zero weights of a model.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class ModelInfo(NamedTuple):
 
 
 class Tagger:
-    """Use a model that `Trainer.train` or `ChainCRF.save` wrote.
+    """Predict with a model written by `Trainer.train` or `ChainCRF.save`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Tagger:
     # -- files --------------------------------------------------------------------------------
 
     def open(self, name: str | os.PathLike[str]) -> contextlib.closing[Tagger]:
-        """Open a model file; files that CRFsuite wrote cannot be read."""
+        """Open a model file; files of CRFsuite are not supported."""
         refuse_devices(name)
         with Path(name).open("rb") as file:
             _refuse_foreign("name", file.read(4))
@@ -97,7 +97,7 @@ class Tagger:
         return contextlib.closing(self)
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:
-        """Open the content of a model file."""
+        """Open a model from the content of its file."""
         if not isinstance(value, bytes | bytearray | memoryview):
             expected = "the bytes of a model file"
             raise InvalidInput(message("value", value, expected, "use open(name) for a file"))
@@ -107,7 +107,7 @@ class Tagger:
         return contextlib.closing(self)
 
     def use(self, model: Any, size: int) -> None:
-        """Take a fitted model."""
+        """Use a fitted model."""
         self._model, self._size = usable("name", model), size
         self._forget()
 
@@ -118,7 +118,7 @@ class Tagger:
 
     @property
     def model(self) -> ChainCRF:
-        """The estimator, of which more can be asked."""
+        """The underlying estimator."""
         if self._model is None:
             raise TaggerError("tagger: got no model, expected an open one; call open(name) first")
         return self._model
@@ -130,18 +130,18 @@ class Tagger:
     # -- one sequence -------------------------------------------------------------------------
 
     def labels(self) -> list[str]:
-        """Return the labels, in the order in which training met them."""
+        """Return the labels, in order of first occurrence in the training data."""
         return list(self._fitted.structure.states)
 
     def set(self, xseq: Iterable[Any]) -> None:
-        """Set the sequence that `tag`, `probability` and `marginal` are about."""
+        """Set the sequence that `tag`, `probability` and `marginal` apply to."""
         fitted = self._fitted
         part = read(fitted.encoder, [xseq], False, None)
         self._design = fitted.parameters.compile(corpus_of(fitted.encoder, [part], False))
         self._length, self._posterior = len(part.ptr) - 1, None
 
     def tag(self, xseq: Iterable[Any] | None = None) -> list[str]:
-        """Return the best labels of a sequence, or of the one that was set."""
+        """Return the best labels of a sequence, or of the one set before."""
         if xseq is not None:
             self.set(xseq)
         return states_of(self._fitted, self._known(), 1)[0]
@@ -152,9 +152,9 @@ class Tagger:
         Parameters
         ----------
         n : int
-            How many; there may be fewer.
+            The maximum number.
         xseq : iterable, optional
-            The sequence; the one that was set where not given.
+            The sequence; by default the current one.
         """
         check_count("n", n)
         if xseq is not None:
@@ -174,7 +174,7 @@ class Tagger:
         ]
 
     def probability(self, yseq: Iterable[str | bytes]) -> float:
-        """Return the probability of labels for the sequence that was set."""
+        """Return the probability of labels for the current sequence."""
         labels = [self._label("yseq", one) for one in each(yseq, "yseq", "a label for each token")]
         self._known()
         if len(labels) != self._length:
@@ -188,7 +188,7 @@ class Tagger:
         return math.exp(score - posterior.log_partition)
 
     def marginal(self, y: str | bytes, pos: int) -> float:
-        """Return the probability of a label at a token of the sequence that was set."""
+        """Return the marginal probability of a label at a token of the current sequence."""
         label = self._label("y", y)
         self._known()
         if not isinstance(pos, int | np.integer) or not 0 <= pos < self._length:
@@ -219,7 +219,7 @@ class Tagger:
     # -- inspection ---------------------------------------------------------------------------
 
     def info(self) -> ModelInfo:
-        """Return labels, attributes and weights."""
+        """Return the labels, attributes and weights of the model."""
         fitted = self._fitted
         states, parameters, Y = fitted.structure.states, fitted.parameters, len(self.labels())
         n = len(parameters.attribute)
@@ -249,7 +249,7 @@ class Tagger:
         return ModelInfo(header, numbered[0], numbered[1], transitions, state_features)
 
     def dump(self, filename: str | os.PathLike[str] | None = None) -> None:
-        """Write the model as text into a file, or to the standard output."""
+        """Write the model as text to a file or to the standard output."""
         info = self.info()  # raises before a file is made
         if filename is None:
             _write(info, sys.stdout)
@@ -259,7 +259,7 @@ class Tagger:
 
 
 def _write(info: ModelInfo, file: TextIO) -> None:
-    """Write a model as CRFsuite would."""
+    """Write a model in CRFsuite's text format."""
     blocks = {
         "FILEHEADER": [f"  {name}: {value}" for name, value in info.header.items()],
         "LABELS": [f"{int(k):7d}: {name}" for name, k in info.labels.items()],
@@ -272,7 +272,7 @@ def _write(info: ModelInfo, file: TextIO) -> None:
 
 
 def usable(name: str, model: Any) -> ChainCRF:
-    """Return a model whose features are attributes that are given, or raise."""
+    """Return the model, or raise unless all of its features are given attributes."""
     if not isinstance(model, ChainCRF) or fitted_of(model).encoder.features != [attributes[0]]:
         raise InvalidInput(
             f"{name}: got a model with features of its own, expected one of attributes that are "
@@ -282,7 +282,7 @@ def usable(name: str, model: Any) -> ChainCRF:
 
 
 def _refuse_foreign(name: str, begin: bytes) -> None:
-    """Raise if a file begins like CRFsuite's."""
+    """Raise if a file is in CRFsuite's format."""
     if begin == b"lCRF":
         raise _Foreign(
             f"{name}: got a model that CRFsuite wrote, expected one of Caesura; train again with "
@@ -297,7 +297,7 @@ def _pairs(kind: int, weights: dict[tuple[str, str], float]) -> list[str]:
 def token_probabilities(
     fitted: Fitted, design: _kernels.Design, n_threads: int
 ) -> list[npt.NDArray[np.float64]]:
-    """Return the probability of each label at each token, (T, Y), of each sequence."""
+    """Return the marginal probabilities, of shape (T, Y), of each sequence."""
     found = asked(0, fitted.scorer.posterior, design, False, n_threads)
     for i, one in enumerate(found):
         if one.log_partition == -math.inf:
@@ -306,7 +306,7 @@ def token_probabilities(
 
 
 def as_bytes(model: ChainCRF) -> bytes:
-    """Return what would be in a model's file."""
+    """Return the content of a model file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         model.save(path)
@@ -314,7 +314,7 @@ def as_bytes(model: ChainCRF) -> bytes:
 
 
 def from_bytes(value: bytes) -> Any:
-    """Return the model whose file has this content."""
+    """Return the model with this file content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         path.write_bytes(value)

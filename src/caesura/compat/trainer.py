@@ -1,4 +1,4 @@
-"""Trainer: python-crfsuite's way to a model file."""
+"""Trainer: training to a model file, in python-crfsuite's interface."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TrainingLog = TrainLogParser  # the name that it has in older pickles, which loo
 
 
 class BaseTrainer:
-    """Train a model on sequences that are appended one at a time; messages are printed as they are.
+    """Train a model on sequences appended one at a time; messages are printed unchanged.
 
     Subclasses need not call ``super().__init__()``: the algorithm is "lbfgs" then, and nothing is
     printed.
@@ -68,7 +68,7 @@ class BaseTrainer:
 
     @cached_property
     def gathered(self) -> Gathered:
-        """What has been appended so far."""
+        """The sequences appended so far."""
         return Gathered()
 
     @cached_property
@@ -93,7 +93,7 @@ class BaseTrainer:
     def append(
         self, xseq: Iterable[Any], yseq: Iterable[str | bytes], group: int = 0, weight: float = 1.0
     ) -> None:
-        """Add a sequence of attributes with its labels.
+        """Append a sequence of attributes with its labels.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class BaseTrainer:
         self.gathered.append(xseq, yseq, group, weight)
 
     def clear(self) -> None:
-        """Forget all sequences, and the model to start from."""
+        """Remove all sequences and the starting weights."""
         self.gathered = Gathered()
 
     def start_from(self, model: ChainCRF, near: bool = False) -> None:
@@ -131,7 +131,7 @@ class BaseTrainer:
     # -- parameters ---------------------------------------------------------------------------
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
-        """Choose an algorithm; its parameters are set to their defaults."""
+        """Select an algorithm and reset its parameters to their defaults."""
         if type != "crf1d":
             raise InvalidInput(message("type", type, "'crf1d'", "leave it out"))
         self.algorithm = algorithm_of(algorithm)
@@ -161,19 +161,19 @@ class BaseTrainer:
         self._params[name] = value_of(name, value, self._params[name])
 
     def help(self, name: str) -> str:
-        """Say what a parameter does."""
+        """Return the description of a parameter."""
         self._check(name)
         return HELP[name]
 
     def _check(self, name: str) -> None:
         if name not in self._params:
             expected = f"one of {', '.join(self._params)} for {self.algorithm}"
-            raise InvalidInput(message("name", name, expected, "correct it or select another"))
+            raise InvalidInput(message("name", name, expected, "check its name or select another"))
 
     # -- training -----------------------------------------------------------------------------
 
     def train(self, model: str | os.PathLike[str] = "", holdout: int = -1) -> None:
-        """Train, and write the model into a file of Caesura's own format.
+        """Train and write the model to a file in Caesura's format.
 
         Without any tokens to train on, there is a warning, and nothing is written.
 
@@ -213,7 +213,7 @@ class BaseTrainer:
         self._say(messages.stored(_counts(fitted_of(chain)), time.perf_counter() - began))
 
     def _refuse(self) -> None:
-        """Say that there is nothing to train on."""
+        """Raise because there is nothing to train on."""
         self._say([*messages.PROGRESS, *messages.generated(0, 0.0)])
         self._say(messages.prepared(self.algorithm, self._params))
         self._say(messages.failed(self.algorithm, "no tokens"))
@@ -224,7 +224,7 @@ class BaseTrainer:
         )
 
     def _named(self) -> Any:
-        """Let errors call the parameters of the model by CRFsuite's names."""
+        """Rename model parameters in errors to CRFsuite's names."""
         options = ALGORITHMS[self.algorithm].options
         return named_as({ours: name for name, ours in options.items()})
 
@@ -255,7 +255,7 @@ class BaseTrainer:
             learn(chain, training, report, watch)
 
     def _report(self, info: dict[str, Any]) -> None:
-        """Say what an iteration did; the parser gets all digits of what the log rounds."""
+        """Report an iteration; the parser receives unrounded values."""
         self._say(messages.iterated(self.algorithm, info))
         assert self.logparser is not None
         assert self.logparser.last_iteration is not None
@@ -271,7 +271,7 @@ class BaseTrainer:
             self.message(line)
 
     def message(self, message: str) -> None:
-        """Receive a message of the training run; to be overridden.
+        """Handle a message of the training run; override it in a subclass.
 
         Parameters
         ----------
@@ -283,7 +283,7 @@ class BaseTrainer:
 
 
 class Trainer(BaseTrainer):
-    """Train a model on attributes and labels that are appended one sequence at a time.
+    """Train a model on attributes and labels appended one sequence at a time.
 
     Sequences are encoded as they come, so they need not be kept.  While it trains, it calls
     `message` with every line of the log and, if `verbose`, the methods ``on_...`` with what belongs
@@ -299,14 +299,14 @@ class Trainer(BaseTrainer):
     verbose : bool
         Whether what happens is printed.
     n_threads : int, optional
-        All cores where not given; the result does not depend on it.
+        Number of threads, all cores by default; results do not depend on it.
 
     Attributes
     ----------
     model_ : ChainCRF or None
         The model that was trained.
     logparser : TrainLogParser or None
-        What the last training run said.
+        The parsed log of the last training run.
     keep_best : bool
         Whether the weights with the best mean F1 of the labels on the held-out group are kept
         instead of the last ones; False at first.
@@ -324,7 +324,7 @@ class Trainer(BaseTrainer):
     """
 
     def message(self, message: str) -> None:
-        """Receive a message of the training run; calls the ``on_...`` methods if `verbose`."""
+        """Handle a message of the training run; calls the ``on_...`` methods if `verbose`."""
         if not self.verbose or self._event is None or self.logparser is None:
             return
         more: list[Any] = []
@@ -335,40 +335,40 @@ class Trainer(BaseTrainer):
         getattr(self, f"on_{self._event}")(self.logparser.last_log, *more)
 
     def on_start(self, log: str) -> None:
-        """Receive what is said at the start."""
+        """Handle the start of training."""
         print(log, end="")
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
-        """Receive the progress of feature generation."""
+        """Handle the progress of feature generation."""
         print(log, end="")
 
     def on_featgen_end(self, log: str) -> None:
-        """Receive what is said when the data is encoded."""
+        """Handle the end of feature generation."""
         print(log, end="")
 
     def on_prepared(self, log: str) -> None:
-        """Receive what is said before the first iteration."""
+        """Handle the messages before the first iteration."""
         print(log, end="")
 
     def on_prepare_error(self, log: str) -> None:
-        """Receive what is said where training cannot begin."""
+        """Handle the failure to start training."""
         print(log, end="")
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        """Receive what is said after an iteration, as a text and as a dict."""
+        """Handle the end of an iteration, given as text and as a dict."""
         print(log, end="")
 
     def on_optimization_end(self, log: str) -> None:
-        """Receive what is said after the last iteration."""
+        """Handle the end of the last iteration."""
         print(log, end="")
 
     def on_end(self, log: str) -> None:
-        """Receive what is said at the end."""
+        """Handle the end of training."""
         print(log, end="")
 
 
 def _counts(fitted: Fitted) -> list[tuple[str, int, int]]:
-    """Return how many weights, attributes and labels the model uses, and how many there are."""
+    """Return the numbers of weights, attributes and labels used, and their totals."""
     used = fitted.w[: len(fitted.parameters.attribute)] != 0
     attributes = len(np.unique(fitted.parameters.attribute[used]))
     Y = len(fitted.structure.states)

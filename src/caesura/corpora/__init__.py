@@ -1,4 +1,4 @@
-"""Corpora: files of documents, read one by one and written whole.
+"""Corpora: reading and writing files of documents.
 
 Each format is a module with a reader and a writer, and a row of the table here. A reader returns
 a `Corpus`; a name that ends in .gz, .bz2 or .xz is packed, and ``-`` is the standard input or
@@ -59,7 +59,7 @@ __all__ = [
 
 
 class _Format(NamedTuple):
-    """How a format is read and written."""
+    """The reader and writer of a format."""
 
     read: Callable[..., Corpus]
     write: Callable[..., int]
@@ -93,7 +93,7 @@ def read(
     on_error: OnError = "raise",
     **options: Any,
 ) -> Corpus:
-    """Read documents in the format that a file is in.
+    """Read documents from a file in any supported format.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def read(
 def write(
     path: Name, documents: Iterable[Document], format: str | None = None, **options: Any
 ) -> int:
-    """Write documents in the format that the name of the file tells; the inverse of `read`.
+    """Write documents in the format given by the file name; the inverse of `read`.
 
     A .tsv file gets columns, unless the format is ``csv``; a .txt file gets text, and a folder
     brat's files. The options are those of the writer of the format, as `write_conll`.
@@ -172,7 +172,7 @@ def _known(name: str) -> str:
 
 
 def _check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-    """Raise at an option that a reader or writer does not have."""
+    """Raise for an option that a reader or writer does not support."""
     code = function.__code__
     known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     for name in options:
@@ -182,7 +182,7 @@ def _check_options(function: Callable[..., Any], options: Mapping[str, Any]) -> 
 
 
 def _by_name(path: Name) -> str:
-    """Return the format of a file that is to be written."""
+    """Return the format for writing to a file."""
     names = {suffix: name for suffix, name in SUFFIXES.items() if name != "brat"}
     names |= {".tsv": "conll", ".txt": "text"}
     suffix = "" if path == "-" else unpacked_suffix(path)

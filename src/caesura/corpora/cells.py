@@ -1,4 +1,4 @@
-r"""Rows of tables as documents, and back.
+r"""Conversion of table rows to documents and back.
 
 Several segments with one label stand in one cell, as ``Lee | Wu``; a bar inside a segment is
 written ``\|``. Readers find each segment in the text, the longest first, each where it can first
@@ -36,7 +36,7 @@ def document_of(
     tokeniser: Tokeniser,
     tally: Tally,
 ) -> Document:
-    """Make a document of a row, whose cells are at the places of their columns.
+    """Convert a row, whose cells are in the order of the columns, to a document.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def document_of(
 
 
 def wrong_width(got: int, expected: int) -> InvalidInput:
-    """Return the error of a row with too few or too many cells.
+    """Return the error for a row with too few or too many cells.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def wrong_width(got: int, expected: int) -> InvalidInput:
 
 
 def _joined(cells: Sequence[tuple[str, str]], tokeniser: Tokeniser, tally: Tally) -> Document:
-    """Return a document whose text is the cells of labels, with spaces between them."""
+    """Return a document whose text is the label cells joined by spaces."""
     spans, reached = [], 0
     for label, part in cells:
         spans.append(Span(reached, reached + len(part), label))
@@ -92,14 +92,14 @@ def _joined(cells: Sequence[tuple[str, str]], tokeniser: Tokeniser, tally: Tally
 
 
 def _elsewhere(document: Document, span: Span, taken: Sequence[Span]) -> list[int]:
-    """Return where else the text of a span stands as whole tokens, outside all of the others."""
+    """Return the other occurrences of a span's text as whole tokens outside other spans."""
     text, length = document.text or "", span.end - span.start
     places = _places(text, text[span.start : span.end], taken)
     return [start for start in places if _is_whole(document, start, length)]
 
 
 def _put_in_order(document: Document, spans: list[Span], several: Sequence[int]) -> None:
-    """Move segments that could be elsewhere to where segments are in the order of their cells.
+    """Move ambiguous segments so that segments follow the order of their cells.
 
     Nothing is moved if the segments that have one place only are in another order.
     """
@@ -122,7 +122,7 @@ def _put_in_order(document: Document, spans: list[Span], several: Sequence[int])
 def _found(
     document: Document, cells: Sequence[tuple[str, str]], unique: bool = False
 ) -> tuple[list[Span], list[int]]:
-    """Find the segments of cells in the text; with `unique`, where they can be nowhere else.
+    """Find cell values in the text; with `unique`, only unambiguous ones.
 
     They are in the order of the cells; the second list has the indices of those whose cells do not
     tell their place.
@@ -142,7 +142,7 @@ def _found(
                 places = _places(text, part.strip(), taken)
                 start = next(places, None) if unique else _best(places, len(part.strip()), document)
                 if start is None or (unique and next(places, None) is not None):
-                    expected = "what stands in the text, outside the other fields"
+                    expected = "a value that occurs in the text, outside the other fields"
                     remedy = f"correct the cell, write where it is (@start:end), or {NAME_LABELS}"
                     raise InvalidInput(message(label, part, expected, remedy))
                 span = Span(start, start + len(part.strip()), label)
@@ -153,7 +153,7 @@ def _found(
 
 
 def _told(text: str, label: str, part: str) -> Span | None:
-    """Return the span that a cell tells, if it does."""
+    """Return the span recorded in a cell, if there is one."""
     told = _PLACED.fullmatch(part)
     if told is None:
         return None
@@ -163,7 +163,7 @@ def _told(text: str, label: str, part: str) -> Span | None:
 
 
 def _places(text: str, part: str, taken: Sequence[Span]) -> Iterator[int]:
-    """Return where a part stands outside others."""
+    """Return the occurrences of a value outside other spans."""
     start = text.find(part) if part else -1
     while start >= 0:
         end = start + len(part)
@@ -173,7 +173,7 @@ def _places(text: str, part: str, taken: Sequence[Span]) -> Iterator[int]:
 
 
 def _best(places: Iterable[int], length: int, document: Document) -> int | None:
-    """Return the first place between boundaries of tokens, or of parts of words, or any."""
+    """Return the first occurrence at token boundaries, else inside words, else any."""
     possible = []
     for start in places:
         if _is_whole(document, start, length):
@@ -186,7 +186,7 @@ def _best(places: Iterable[int], length: int, document: Document) -> int | None:
 
 
 def _is_whole(document: Document, start: int, length: int) -> bool:
-    """Say whether characters are whole tokens."""
+    """Return whether a character span consists of whole tokens."""
     offsets = document.offsets or ()
     i, j = bisect_left(offsets, (start, 0)), bisect_left(offsets, (start + length, 0))
     return i < j and (offsets[i][0], offsets[j - 1][1]) == (start, start + length)
@@ -196,7 +196,7 @@ def _is_whole(document: Document, start: int, length: int) -> bool:
 
 
 def cells_of(document: Document, labels: Sequence[str], i: int = 0, text: str = TEXT) -> list[str]:
-    """Return the text of a document, number `i` of its file, and the cell of each label.
+    """Return the text and the cell of each label of document number `i`.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def cells_of(document: Document, labels: Sequence[str], i: int = 0, text: str = 
 def row_of(
     document: Document, i: int = 0, text: str = TEXT, labels: Sequence[str] | None = None
 ) -> tuple[str, dict[str, list[str]]]:
-    """Return the text of a document, number `i` of its file, and the parts of each label's cell."""
+    """Return the text and the parts of each label's cell of document number `i`."""
     try:
         content, spans = text_of(document), spans_of(document) or []
         for span in spans:
@@ -232,7 +232,7 @@ def row_of(
 
 
 def _parts(content: str, spans: Iterable[Span], place: str) -> dict[str, list[str]]:
-    """Return the parts of each cell, with the place of each."""
+    """Return the parts of each cell with their positions."""
     cells: dict[str, list[str]] = {}
     for start, end, label in spans:
         part = content[start:end].replace("|", "\\|") + place.format(start, end)

@@ -1,11 +1,11 @@
-"""Which column of a table is the text, which are labels, and which are carried along.
+"""Roles of table columns: text, labels, and columns carried along.
 
 ::
 
     title,brand,storage,price        text: title   labels: brand, storage   carried: price
     "Fairphone 5 256 GB",Fairphone,256 GB,699
 
-A column that is not named is found by what is in it: the cells of labels stand in the text.
+A column that is not named is found by its content: the cells of labels occur in the text.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Choice = str | None | Literal[False]
 
 
 class Columns(NamedTuple):
-    """What the columns of a table are.
+    """The roles of the columns of a table.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def _listed(names: Sequence[str], most: int = 12) -> str:
 
 
 def checked_names(names: Sequence[Any]) -> list[str]:
-    """Return the names of columns, or raise if one is there twice; a blank one gets a name.
+    """Return unique column names, or raise; blank names are replaced.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def choose(
     labels: Iterable[str] | None = None,
     tokeniser: Tokeniser | None = None,
 ) -> Columns:
-    """Return what the columns of a table are, by their names and by some rows of it.
+    """Determine the roles of the columns from their names and some rows.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def choose(
         The column with the text.  None: the one named text, or else the one that clearly is it.
         False: there is none; the text is the cells of the labels, joined.
     labels : iterable of str, optional
-        The columns that are labels; by default those whose cells stand in the text.
+        The label columns; by default those whose cells occur in the text.
     tokeniser : Tokeniser, optional
         How a text becomes tokens, if the cells of labels must be whole tokens.
 
@@ -157,12 +157,12 @@ def choose(
         name: share for name in rest if (share := shares[place[name]]) > _PARTLY and name in others
     }
     if guessed and sample.rows and not taken:
-        raise _unclear(names, "no column's cells stand in another's")
+        raise _unclear(names, "no column's cells occur in another's")
     return Columns(tuple(names), found, tuple(taken), guessed, partly=partly)
 
 
 def needs_rows(names: Sequence[str], text: Choice, labels: Sequence[str] | None) -> bool:
-    """Say whether rows must be looked at to tell what the columns are.
+    """Return whether rows are needed to determine the roles of the columns.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def needs_rows(names: Sequence[str], text: Choice, labels: Sequence[str] | None)
 
 
 def _named(name: str, place: Mapping[str, int], argument: str) -> str:
-    """Return the column that a name means, whatever the case, or raise."""
+    """Return the column with a name, ignoring case, or raise."""
     if name in place:
         return name
     alike = [one for one in place if one.strip().casefold() == str(name).strip().casefold()]
@@ -189,7 +189,7 @@ def _named(name: str, place: Mapping[str, int], argument: str) -> str:
 def _text_column(
     names: Sequence[str], sample: _Sample, text: Choice, labels: list[str] | None
 ) -> tuple[str, bool]:
-    """Return the column with the text, and whether that was guessed."""
+    """Return the text column, and whether it was guessed."""
     place = {name: i for i, name in enumerate(names)}
     if isinstance(text, str):
         return _named(text, place, "text"), False
@@ -235,7 +235,7 @@ def _unclear(names: Sequence[str], why: str) -> InvalidInput:
 
 
 def _looks_like_data(names: Sequence[str], sample: _Sample) -> bool:
-    """Say whether the first line is a row: one of its cells stands in another, as in other rows."""
+    """Return whether the first line is data: a cell occurs in another, as in other rows."""
     if any(re.fullmatch(r"[-+]?\d+([.,]\d+)?", name.strip()) for name in names):
         return True
     if len(names) > 50 or not sample.rows:
@@ -255,7 +255,7 @@ class _Sample:
         self.rows, self.tokeniser = rows, tokeniser
 
     def words(self, i: int) -> float:
-        """Return the mean number of words in a column of strings; 0 if it holds something else."""
+        """Return the mean number of words in a column of strings; 0 for other types."""
         cells = [row[i] for row in self.rows if row[i] not in (None, "")]
         if not cells or not all(isinstance(cell, str) for cell in cells):
             return 0.0
@@ -264,20 +264,20 @@ class _Sample:
         return sum(len(cell.split()) for cell in cells) / len(cells)
 
     def least(self, i: int) -> float:
-        """Return the share of cells that must stand in the text if a column is a label."""
+        """Return the minimum share of cells that occur in the text for a label column."""
         parts = (part for row in self.rows for part in parts_of(row[i]))
         letters = any(c.isalpha() for part in parts for c in part)
         return _LEAST if letters else _LEAST_DIGITS
 
     def edges(self, text: object) -> Edges | None:
-        """Return where the tokens of a text start and end."""
+        """Return the start and end offsets of the tokens of a text."""
         if self.tokeniser is None or not isinstance(text, str):
             return None
         spans = self.tokeniser.spans(text)
         return {start for start, _ in spans}, {end for _, end in spans}
 
     def shares(self, text: int, columns: Sequence[int], strictly: bool = False) -> dict[int, float]:
-        """Return the share of cells of each column that stand in the text.
+        """Return the share of cells of each column that occur in the text.
 
         A column without cells has 1.  With `strictly` it has 0, and cells that are the whole text
         or have no letters do not count, as digits are in a text by chance.
@@ -300,14 +300,14 @@ class _Sample:
 
 
 def _asked(part: str, edges: Edges | None) -> Edges | None:
-    """Return the boundaries that a part must keep: it is not in the text by chance if it is long,
-    and then whoever reads the table hears which token it cuts.
+    """Return the boundaries that a value must meet: none for a long value, which cannot occur by
+    chance and whose error names the token that it cuts.
     """
     return None if len(part) > 2 and any(c.isalpha() for c in part) else edges
 
 
 def _stands(part: str, whole: str, edges: Edges | None) -> bool:
-    """Say whether a part stands in a text, between boundaries of tokens where these are known."""
+    """Return whether a value occurs in a text, at token boundaries where these are known."""
     told = _PLACED.fullmatch(part)
     if told and part not in whole:
         return whole[int(told[2]) : int(told[3])].strip() == told[1].strip()
@@ -324,7 +324,7 @@ def _stands(part: str, whole: str, edges: Edges | None) -> bool:
 
 
 def parts_of(cell: Any) -> list[str]:
-    r"""Return the segments in a cell: several are joined by `` | ``, or in a list.
+    r"""Return the segments in a cell: a list, or several joined by `` | ``.
 
     Examples
     --------
@@ -347,7 +347,7 @@ def parts_of(cell: Any) -> list[str]:
 
 
 def text_cell(cell: Any, column: str) -> str:
-    """Return the text in a cell, or raise; an empty one is an empty text.
+    """Return the text of a cell, or raise; an empty cell is an empty text.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def text_cell(cell: Any, column: str) -> str:
 
 
 def renamed(carried: Mapping[str, Any], taken: Iterable[str]) -> dict[str, Any]:
-    """Return what is carried along, under other names where they mean something else.
+    """Return the carried columns, renamed where their names are reserved.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Columns, as the shared tasks of CoNLL have them: a line for each token, blank lines between.
+"""CoNLL columns: one line for each token, blank lines between sequences.
 
 ::
 
@@ -46,7 +46,7 @@ def read_conll(
     on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
-    r"""Read columns: a line for each token, blank lines between sequences.
+    r"""Read CoNLL columns: one line for each token, blank lines between sequences.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def read_conll(
     outside, untyped, repair
         As in `from_tags`.
     separator : str, optional
-        What stands between columns; by default spaces and tabs.
+        The column separator; by default spaces and tabs.
     comment : str, optional
         With what a comment begins; None: there are no comments. A ``#`` may also be a token: its
         line has as many fields as the others and, where a sequence begins, as many tabs, and a
@@ -100,7 +100,7 @@ def read_conll(
     Tally(on_error, "strict")  # names a wrong argument at once
     check_columns(columns)
     if separator == "":
-        expected = "what stands between columns"
+        expected = "a column separator"
         raise InvalidInput(message("separator", "", expected, "pass None for spaces and tabs"))
     form = Form(columns, separator, comment)
     tagged = columns is None or TAG in columns
@@ -124,7 +124,7 @@ def read_conll(
 
 
 def check_columns(columns: Sequence[str | None] | None, needed: tuple[str, ...] = (TOKEN,)) -> None:
-    """Raise if the names of columns are not names of columns, or needed ones are missing."""
+    """Raise if column names are invalid or required columns are missing."""
     if columns is None:
         return
     names = [] if isinstance(columns, str) else [name for name in columns if name is not None]
@@ -136,7 +136,7 @@ def check_columns(columns: Sequence[str | None] | None, needed: tuple[str, ...] 
 def _detect(
     source: Source, form: Form, outside: str, skip: bool
 ) -> tuple[str | None, frozenset[str]]:
-    """Return the scheme of all tags of a file, None if there are none, and the tags of others."""
+    """Detect the tag scheme of a file (None without tags) and tags of other schemes."""
     counts, tagged = TagCounts(), False
     for rows, layout in sequences(source, form):
         if rows.problem is not None and not skip:
@@ -150,7 +150,7 @@ def _detect(
 
 
 def _check(rows: Rows, layout: dict[str, int], source: Source, foreign: frozenset[str]) -> None:
-    """Raise at a sequence that was not read, or that has a tag of another scheme."""
+    """Raise for an unreadable sequence or a tag of another scheme."""
     if rows.problem is not None:
         raise rows.problem
     if foreign:
@@ -164,7 +164,7 @@ def _document(
     scheme: str | None,
     reading: tuple[str, Repair, str],
 ) -> Document:
-    """Make a document of a sequence."""
+    """Convert the rows of a sequence to a document."""
     by_column = list(zip(*rows.fields, strict=True))
     columns = {name: by_column[i] for name, i in layout.items() if name not in (TOKEN, TAG)}
     tokens = by_column[layout[TOKEN]]
@@ -184,7 +184,7 @@ def _document(
 
 
 def _text(rows: Rows, tokens: Sequence[str], source: Source) -> tuple[str | None, Any]:
-    """Return the text and the offsets that comments tell."""
+    """Return the text and the offsets given in comments."""
     text = offsets = None
     for key, (value, number) in rows.metadata.items():
         try:
@@ -215,7 +215,7 @@ def write_conll(
     separator: str = " ",
     comments: bool = True,
 ) -> int:
-    """Write columns, which `read_conll` reads: token, columns, and tag if there are segments.
+    """Write CoNLL columns for `read_conll`: token, columns, and tags where there are segments.
 
     Parameters
     ----------
@@ -230,9 +230,9 @@ def write_conll(
         The columns to write; by default those of the first document. All documents must have
         them, and segments if the first has.
     separator : str
-        What stands between columns. With a tab, tokens may contain spaces.
+        The column separator. With a tab, tokens may contain spaces.
     comments : bool
-        Whether to tell the names of the columns, the text and the offsets in comments. Other
+        Whether to write column names, text and offsets as comments. Other
         programs may not understand them.
 
     Returns
@@ -274,7 +274,7 @@ def write_conll(
 def _names(
     document: Document, columns: Sequence[str] | None, comments: bool, file: IO[str]
 ) -> list[str]:
-    """Return the columns of a file, by its first document, and write them at its top."""
+    """Return the columns of a file from its first document, and write the header."""
     names = [TOKEN, *(document.columns if columns is None else columns)]
     names += [TAG] if document.segments is not None else []
     for name in names:
@@ -287,7 +287,7 @@ def _names(
 
 
 def _told(document: Document) -> Iterator[str]:
-    """Write comments from which text and offsets can be read again."""
+    """Write the text and the offsets as comments."""
     text, offsets = document.text, document.offsets
     if text is not None:
         raw = text == text.strip() != "" and not _NOT_RAW.search(text)
@@ -299,7 +299,7 @@ def _told(document: Document) -> Iterator[str]:
 def _written(
     document: Document, names: list[str], tags: list[str] | None, separator: str
 ) -> list[str]:
-    """Return the lines of a document, or raise at what columns cannot hold."""
+    """Return the lines of a document, or raise for values that columns cannot hold."""
     if not document.tokens:
         raise InvalidInput(
             "tokens: got none, expected at least one; leave it out or write JSON lines"
@@ -320,7 +320,7 @@ def _written(
             blank = not value.strip(" \t") and (name == TOKEN or separator == " ")
             if blank or wrong.search(value) or (name == TOKEN and value == DOCUMENT_START):
                 what = {TOKEN: f"tokens[{t}]", TAG: f"tags[{t}]"}.get(name)
-                expected = "what fits into a column: no separator, line end, or nothing"
+                expected = "a value that fits into a column: not empty, no separator or line end"
                 remedy = "pass separator='\\t' for spaces, or write JSON lines"
                 what = what or f"columns[{name!r}][{t}]"
                 raise InvalidInput(message(what, value, expected, remedy))

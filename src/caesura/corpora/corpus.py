@@ -1,4 +1,4 @@
-"""A corpus: a file of documents, and what was noted while it was read."""
+"""A corpus: a file of documents, and the notes taken while reading it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEPT: ContextVar[int] = ContextVar("KEPT", default=20)  # messages about documen
 
 
 class Notes(NamedTuple):
-    """What was noted while a corpus was read.
+    """Notes taken while reading a corpus.
 
     Examples
     --------
@@ -49,13 +49,13 @@ class Notes(NamedTuple):
         parts += [cut] * bool(self.cut_spans)
         parts += [f"{self.discontinuous} discontinuous spans left out"] * bool(self.discontinuous)
         parts += [f"{self.relations} relations and the like left out"] * bool(self.relations)
-        twice = f"{self.repeated} values stand in their text twice, as {self.first_repeated}"
+        twice = f"{self.repeated} values occur twice in their text, such as {self.first_repeated}"
         parts += [twice] * bool(self.repeated)
         return "; ".join(parts)
 
 
 class Tally(Alignment):
-    """What one reading counts."""
+    """The counts of one pass over a file."""
 
     def __init__(self, on_error: OnError, align: Align) -> None:
         for name, given, kinds in (("on_error", on_error, OnError), ("align", align, Align)):
@@ -73,7 +73,7 @@ class Tally(Alignment):
         self.skipped_at: list[int] = []
 
     def refuse(self, error: InvalidInput) -> None:
-        """Raise an error, or count it where documents with errors are left out."""
+        """Raise an error, or count it where invalid documents are skipped."""
         if self.on_error == "raise":
             raise error from None
         self.skipped_at.append(self.documents + self.n_skipped)
@@ -82,13 +82,13 @@ class Tally(Alignment):
             self.skipped.append(str(error))
 
     def repeated(self, part: str, label: str) -> None:
-        """Count a cell that stands in its text more than once."""
+        """Count a cell whose value occurs more than once in its text."""
         self.n_repeated += 1
         self.first_repeated = self.first_repeated or f"{self.place}{label}: {part!r}"
 
     @property
     def notes(self) -> Notes:
-        """What was counted so far."""
+        """The notes so far."""
         spans = (self.cut, self.align, self.lost, self.discontinuous, self.relations)
         made = Notes(self.documents, tuple(self.skipped), self.n_skipped, *spans)
         return made._replace(
@@ -99,7 +99,7 @@ class Tally(Alignment):
 
 
 class Corpus:
-    r"""The documents of a file, read one by one, from its beginning each time.
+    r"""The documents of a file, read from the beginning on each iteration.
 
     So a file may be larger than memory; ``list(corpus)`` keeps all documents. The standard input
     can be read only once.
@@ -155,24 +155,24 @@ class Corpus:
 
     @property
     def notes(self) -> Notes:
-        """What the reading that began last has noted so far."""
+        """The notes of the latest pass."""
         return self._tally.notes
 
     def __iter__(self) -> Iterator[Document]:
         return self.fitted(None)
 
     def fitted(self, fitting: Fitting | None) -> Iterator[Document]:
-        """Read the documents; with a fitting, each is cut as finely as its spans need it."""
+        """Read the documents; with a fitting, each is tokenised as finely as its spans need."""
         self._tally = tally = Tally(*self._choices)
         tally.fitting = fitting
         return self._counted(tally)
 
     def cut_by(self, tokeniser: Any) -> Iterable[Document]:
-        """Return the documents cut by another tokeniser, read from the beginning each time."""
+        """Return the documents retokenised, read from the beginning on each iteration."""
         return _Recut(self, tokeniser)
 
     def found(self, columns: Columns) -> None:
-        """Take note of what the columns of a table are."""
+        """Record the roles of the columns of a table."""
         first, self.columns = self.columns is None, columns
         if first and self.on_columns is not None:
             self.on_columns(columns)
@@ -199,7 +199,7 @@ class Corpus:
 
 
 class _Recut:
-    """The documents of a corpus, cut by another tokeniser."""
+    """The documents of a corpus, retokenised."""
 
     def __init__(self, corpus: Corpus, tokeniser: Any) -> None:
         self.corpus, self.tokeniser = corpus, tokeniser

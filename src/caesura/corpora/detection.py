@@ -1,4 +1,4 @@
-"""Find out in which format a file is: by its name, or else by how it begins."""
+"""Detection of file formats by name or by content."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ def detect(path: Name) -> str:
 
 
 class Piped(NamedTuple):
-    """What the standard input is, where texts or tables are expected."""
+    """The detected kind of the standard input."""
 
     form: str  # csv, jsonl, parquet, xlsx, or text: one on each line
     doubtful: bool  # whether what is taken for text may be a table
 
 
 def piped(columns: bool = False) -> Piped:
-    """Look at the standard input, without taking anything from it.
+    """Inspect the standard input without consuming it.
 
     Objects of JSON and a first line with a cell ``text`` are tables. Lines that all have as many
     cells, below a line that may name them, are doubtful: a list of addresses may look like that.
@@ -88,7 +88,7 @@ def piped(columns: bool = False) -> Piped:
     Parameters
     ----------
     columns : bool
-        Whether columns were asked for, so that anything but JSON is CSV.
+        Whether columns were requested, so that anything but JSON is CSV.
     """
     content = beginning("-")
     found = _by_content(content)
@@ -99,7 +99,7 @@ def piped(columns: bool = False) -> Piped:
 
 
 def _may_be_table(text: str) -> bool:
-    """Say whether the first line may name columns, of which all other lines have as many."""
+    """Return whether the first line may be a header whose number of columns fits all lines."""
     lines = [line for line in text.splitlines() if line.strip()]
     lines = lines[:-1] if len(lines) > 2 else lines  # the last may be cut
     for separator in ",;\t|":
@@ -115,7 +115,7 @@ def _may_be_table(text: str) -> bool:
 
 
 def _by_content(content: bytes) -> str:
-    """Return the format of what a file begins with."""
+    """Return the format of a file from its first lines."""
     if content.startswith(b"PAR1"):
         return "parquet"
     if content.startswith(b"PK\x03\x04"):
@@ -134,7 +134,7 @@ def _by_content(content: bytes) -> str:
 
 
 def _is_json(line: str, cut: bool) -> bool:
-    """Say whether a line is JSON; one that may have been cut needs only to begin so."""
+    """Return whether a line is JSON, or the truncated beginning of JSON."""
     try:
         json.loads(line)
     except (ValueError, RecursionError):
@@ -143,7 +143,7 @@ def _is_json(line: str, cut: bool) -> bool:
 
 
 def _cells(line: str, separator: str) -> list[str]:
-    """Return the cells of a line, if it has several and may be the head of a table."""
+    """Return the cells of a line that may be the header of a table."""
     try:
         cells = next(csv.reader([line], delimiter=separator), [])
     except csv.Error:
@@ -152,7 +152,7 @@ def _cells(line: str, separator: str) -> list[str]:
 
 
 def _is_tabbed(text: str) -> bool:
-    """Say whether lines have as many tabs each, and cells of several words."""
+    """Return whether all lines have the same number of tabs, and cells of several words."""
     lines = text.rstrip("\r\n").split("\n")
     rows = [line.split("\t") for line in lines]
     if _is_ragged(rows):  # unless line ends are in quotes
@@ -167,12 +167,12 @@ def _is_tabbed(text: str) -> bool:
 
 
 def _is_ragged(rows: list[list[str]]) -> bool:
-    """Say whether rows differ in their number of cells; the last of several may be cut."""
+    """Return whether rows differ in their number of cells; the last may be truncated."""
     return len({len(row) for row in (rows[:-1] if len(rows) > 2 else rows)}) > 1
 
 
 def _quoted(lines: list[str]) -> list[list[str]]:
-    """Return the cells of lines with tabs, where cells in quotes may have line ends."""
+    """Return the cells of tab-separated lines, where quoted cells may contain line ends."""
     try:
         return list(csv.reader((f"{line}\n" for line in lines), delimiter="\t"))
     except csv.Error:
@@ -180,7 +180,7 @@ def _quoted(lines: list[str]) -> list[list[str]]:
 
 
 def _is_columns(text: str) -> bool:
-    """Say whether lines have columns, the last of them tags with letters."""
+    """Return whether lines have columns, the last of which holds tags."""
     if _COLUMNS.search(text):
         return True
     lines = text.split("\n")[:-1][:2000] or text.split("\n")

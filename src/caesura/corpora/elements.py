@@ -67,9 +67,9 @@ def read_xml(
         or leave it out. They are counted in the notes of the corpus.
     on_error : {"raise", "skip"}
         Whether a document that cannot be read is an error, or left out and noted. After broken XML,
-        reading goes on at the next document.
+        reading continues at the next document.
     encoding : str, optional
-        The encoding of the file, where it says a wrong one.
+        The encoding of the file, if it declares a wrong one.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def _line(found: Record | InvalidInput) -> int:
 
 
 def _are_tokens(found: Iterable[Record | InvalidInput]) -> bool:
-    """Say whether elements are words, and neighbours with one label are one segment."""
+    """Return whether elements are words, so that neighbours with one label form a segment."""
     equal = False
     for record in found:
         if isinstance(record, InvalidInput) or record.preserved:
@@ -127,7 +127,7 @@ def _are_tokens(found: Iterable[Record | InvalidInput]) -> bool:
 
 
 def _laid(record: Record) -> tuple[str, list[Span]]:
-    """Return the text of a record, and the spans of its elements in it."""
+    """Return the text of a record and the spans of its elements."""
     text, spans = "", []
     for label, piece in record.pieces:
         start = len(text)
@@ -146,7 +146,7 @@ def _laid(record: Record) -> tuple[str, list[Span]]:
 
 
 def _joined(text: str, spans: Iterable[Span]) -> list[Span]:
-    """Join neighbours with one label and nothing but white space between them."""
+    """Join neighbours with the same label that only white space separates."""
     joined: list[Span] = []
     for span in spans:
         before = joined[-1] if joined else None
@@ -158,7 +158,7 @@ def _joined(text: str, spans: Iterable[Span]) -> list[Span]:
 
 
 def _document(record: Record, tokeniser: Tokeniser, merge: bool, tally: Tally) -> Document:
-    """Make a document of a record."""
+    """Convert a record to a document."""
     if record.problem is not None:
         raise InvalidInput(record.problem)
     text, spans = _laid(record)
@@ -226,7 +226,7 @@ def write_xml(
 
 
 def _content(document: Document) -> str:
-    """Return what stands in the element of a document."""
+    """Return the content of a document's element."""
     text, spans = text_of(document), spans_of(document)
     pieces, reached = [], 0
     for start, end, label in spans or ():
@@ -244,13 +244,13 @@ def _escaped(text: str) -> str:
 
 
 def _attribute(label: str) -> str:
-    """Return a label for an attribute, in which white space is not kept unless it is escaped."""
+    """Escape a label for an attribute, including its white space."""
     escaped = html.escape(_held("segments", label))
     return re.sub("[\t\n\r]", lambda found: f"&#{ord(found[0])};", escaped)
 
 
 def _held(name: str, text: str) -> str:
-    """Return a text that XML can hold, or raise."""
+    """Return a text, or raise if XML cannot represent it."""
     if wrong := _NOT_XML.search(text):
         expected, remedy = "no control characters, which XML cannot hold", "write JSON lines"
         raise InvalidInput(message(name, wrong[0], expected, remedy))

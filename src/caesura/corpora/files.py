@@ -1,4 +1,4 @@
-"""Files: lines that know where they stand, and writing that is done whole or not at all."""
+"""Files: numbered lines, and atomic writing."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ Name = str | os.PathLike[str]  # of a file; - is the standard input or output
 
 
 class Damaged(InvalidInput):
-    """Say that a packed file cannot be unpacked any further."""
+    """Raised if a compressed file cannot be decompressed further."""
 
 
 class Source:
-    """The lines of a file, with their numbers, read anew each time; what is packed is unpacked.
+    """The numbered lines of a file, decompressed, read again on each iteration.
 
     Only line feeds end lines, with or without carriage returns before them: text may contain what
     else Unicode counts as ends. The standard input and pipes can be read only once; where they
@@ -72,7 +72,7 @@ class Source:
             self._kept = kept
 
     def lines(self, ends: bool = False) -> Iterator[tuple[int, str | InvalidInput]]:
-        """Return each line and its number; in place of one that cannot be read, the error.
+        """Yield each line with its number, or an error in place of an unreadable line.
 
         With `ends`, what ends a line is kept.
         """
@@ -95,7 +95,7 @@ class Source:
             yield number + 1, self.error(number + 1, error)
 
     def _decoded(self, file: IO[bytes]) -> Iterator[str]:
-        """Return lines in an encoding whose bytes say nothing about lines, as UTF-16."""
+        """Yield lines of an encoding such as UTF-16 in which line ends span several bytes."""
         text = io.TextIOWrapper(file, self._encoding, newline="\n")
         try:
             yield from text
@@ -108,7 +108,7 @@ class Source:
         return self.error(number, problem).changed(remedy=OTHER_ENCODING)
 
     def error(self, line: int, problem: str | Exception) -> InvalidInput:
-        """Return an error that names a line."""
+        """Return an error that names the line."""
         text = problem if isinstance(problem, str) else str(problem)
         about = problem if isinstance(problem, CaesuraError) else InvalidInput(text)
         place = f"{self.name}, line {line}"
@@ -118,12 +118,12 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The name for people."""
+        """The displayed name."""
         return name_of(self.path)
 
     @contextlib.contextmanager
     def opened(self) -> Iterator[IO[bytes]]:
-        """Open to read bytes from the beginning, unpacked; raise `Damaged` where that fails."""
+        """Open the file for reading decompressed bytes; raise `Damaged` if that fails."""
         with contextlib.ExitStack() as stack:
             raw = stack.enter_context(self._raw())
             packing = _packing(self.path, raw)
@@ -137,7 +137,7 @@ class Source:
                 raise Damaged(problem) from None
 
     def _raw(self) -> contextlib.AbstractContextManager[IO[bytes]]:
-        """Open to read bytes from the beginning."""
+        """Open the file for reading raw bytes."""
         if self._kept is not None:
             self._kept.seek(0)
             return contextlib.nullcontext(self._kept)
@@ -153,12 +153,12 @@ class Source:
 
 
 def name_of(path: Name) -> str:
-    """Return the name of a file for people."""
+    """Return the displayed name of a file."""
     return "standard input" if path == "-" else os.fspath(path)
 
 
 def beginning(path: Name, size: int = 2**16) -> bytes:
-    """Return the first bytes of a file, unpacked; of the standard input, without taking them."""
+    """Return the first bytes of a file, decompressed; the standard input is not consumed."""
     if path == "-":
         return _unpacked_part(_peeked(sys.stdin.buffer, size))
     if not stat.S_ISREG(os.stat(path).st_mode):
@@ -172,7 +172,7 @@ def beginning(path: Name, size: int = 2**16) -> bytes:
 
 
 def unpacked_suffix(path: Name) -> str:
-    """Return the suffix of a name, in small letters, without that of the packing."""
+    """Return the lower-case suffix of a name without its compression suffix."""
     place = Path(os.fspath(path))
     while place.suffix.lower() in PACKED:
         place = place.with_suffix("")
@@ -185,7 +185,7 @@ PACKED = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}  # how the
 
 
 def _peeked(file: Any, size: int) -> bytes:
-    """Return bytes that the next reading will return again; as many as are there."""
+    """Return the available bytes without consuming them."""
     if hasattr(file, "peek"):
         return bytes(file.peek(size))
     place = file.tell()
@@ -195,7 +195,7 @@ def _peeked(file: Any, size: int) -> bytes:
 
 
 def _packing(path: Name, file: IO[bytes]) -> str:
-    """Return how a file is packed, by its name, or by how it begins if it has none."""
+    """Return the compression of a file, by its name or else by its first bytes."""
     if path != "-":
         suffix = Path(os.fspath(path)).suffix.lower()
         return suffix if suffix in PACKED else ""
@@ -207,7 +207,7 @@ def _by_magic(content: bytes) -> str:
 
 
 def _unpacked(file: IO[bytes], packing: str) -> IO[bytes]:
-    """Read through a packed file."""
+    """Open a compressed file for reading."""
     if packing == ".gz":
         return cast(IO[bytes], gzip.GzipFile(fileobj=file, mode="rb"))
     if packing == ".bz2":
@@ -220,7 +220,7 @@ def _unpacked(file: IO[bytes], packing: str) -> IO[bytes]:
 
 
 def _unpacked_part(content: bytes) -> bytes:
-    """Unpack as much as can be of the beginning of a file."""
+    """Decompress as much as possible of the beginning of a file."""
     packing = _by_magic(content)
     if not packing:
         return content
@@ -232,7 +232,7 @@ def _unpacked_part(content: bytes) -> bytes:
 
 
 def damage(packing: str) -> tuple[type[Exception], ...]:
-    """Return what is raised at a damaged file that is packed so."""
+    """Return the exceptions raised for a damaged file of this compression."""
     if packing == ".xz":
         import lzma
 
@@ -243,7 +243,7 @@ def damage(packing: str) -> tuple[type[Exception], ...]:
 
 
 def _packed(file: IO[bytes], packing: str) -> IO[bytes]:
-    """Write through a packed file; the same bytes each time."""
+    """Open a compressed file for writing; the output is reproducible."""
     if packing == ".gz":  # without the time
         return cast(IO[bytes], gzip.GzipFile("", "wb", fileobj=file, mtime=0))
     if packing == ".bz2":
@@ -264,7 +264,7 @@ _TOGETHER: contextvars.ContextVar[Together | None] = contextvars.ContextVar(
 
 
 class Together:
-    """Put all files that are written inside it in their places together, or none of them.
+    """Move all files written inside the context into place together, or none of them.
 
     Examples
     --------
@@ -282,7 +282,7 @@ class Together:
         self._complete: list[Beside] = []
 
     def add(self, beside: Beside) -> None:
-        """Take over a file that is complete."""
+        """Register a completed file."""
         self._complete.append(beside)
 
     def __enter__(self) -> Together:
@@ -308,7 +308,7 @@ class Together:
 
 @contextlib.contextmanager
 def replacing(path: Name) -> Iterator[IO[bytes]]:
-    """Write a file beside its place, and put it there only once it is complete and on disk.
+    """Write a file next to its final path, and move it there once complete and on disk.
 
     So a reader sees the old file or the new one, an error leaves the old one, and a file can be
     written from what is still being read of it. What is no regular file is written directly. Inside
@@ -339,7 +339,7 @@ def replacing(path: Name) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def binary_writing(path: Name) -> Iterator[IO[bytes]]:
-    """Write bytes, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
+    """Write bytes atomically; compressed if the name ends in .gz, .bz2 or .xz."""
     with contextlib.ExitStack() as stack:
         if path == "-":
             stack.callback(sys.stdout.buffer.flush)
@@ -355,7 +355,7 @@ def binary_writing(path: Name) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def writing(path: Name) -> Iterator[IO[str]]:
-    """Write text as UTF-8, whole or not at all; packed if the name ends in .gz, .bz2 or .xz."""
+    """Write UTF-8 text atomically; compressed if the name ends in .gz, .bz2 or .xz."""
     with binary_writing(path) as binary:
         text = io.TextIOWrapper(binary, "utf-8", newline="\n")
         try:

@@ -1,4 +1,4 @@
-"""Tables in memory: DataFrames of pandas and polars, and tables of Arrow."""
+"""Tables in memory: pandas and polars DataFrames, and Arrow tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def from_frame(
     tokeniser: Tokeniser | str | Mapping[str, str] = "words",
     align: Align = "strict",
 ) -> list[Document]:
-    """Make a document of each row of a DataFrame of pandas or polars, or of a table of Arrow.
+    """Convert each row of a pandas or polars DataFrame, or an Arrow table, to a document.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""JSON lines: a document on each line, its segments by tokens or by characters.
+"""JSON lines: one document on each line, with segments by tokens or by characters.
 
 ::
 
@@ -42,7 +42,7 @@ def read_jsonl(
     on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
-    r"""Read JSON lines: an object with tokens or with text on each line.
+    r"""Read JSON lines: one object with tokens or text on each line.
 
     The keys are ``tokens`` and ``segments``, which are [start, end, label] by tokens; or ``text``
     and ``spans``, which are [start, end, label] by characters (code points); ends are exclusive.
@@ -125,7 +125,7 @@ def _guessed(
     labels: list[str] | None,
     tokeniser: Tokeniser | None,
 ) -> Columns | None:
-    """Return what the keys of the first objects are if they do not say it, but it is clear."""
+    """Guess the roles of the keys from the first objects, where they are unambiguous."""
     records = []
     for _, line in lines:
         with contextlib.suppress(InvalidInput):
@@ -142,13 +142,13 @@ def _guessed(
 
 
 class _Keys(NamedTuple):
-    """The keys of the text and of segments, where others are asked for."""
+    """The keys of the text and of the segments, where others are chosen."""
 
     text: str | None
     labels: list[str]
 
     def read(self, record: Any) -> Any:
-        """Return an object with its text where it is looked for."""
+        """Return an object with its text under the expected key."""
         if not isinstance(record, dict):
             return record
         if self.text is None or self.text == "text":
@@ -170,7 +170,7 @@ class _Keys(NamedTuple):
         )
 
     def labelled(self, document: Document, tokeniser: Tokeniser, tally: Tally) -> Document:
-        """Return a document with the segments that are the values of keys."""
+        """Return a document with the segments given by the values of keys."""
         carried = dict(document.carried)
         values = {label: carried.pop(label, None) for label in self.labels}
         columns = Columns(("text", *values), "text", tuple(values))
@@ -181,7 +181,7 @@ class _Keys(NamedTuple):
 
 
 def _loaded(line: str) -> Any:
-    """Return what is on a line, or raise."""
+    """Parse a line, or raise."""
     try:
         return json.loads(line)
     except json.JSONDecodeError as error:
@@ -192,7 +192,7 @@ def _loaded(line: str) -> Any:
 
 
 def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
-    """Make a document of what was on a line."""
+    """Convert a parsed line to a document."""
     if not isinstance(record, dict):
         expected, remedy = "an object with tokens or text", "write {...}"
         raise InvalidInput(message("the line", record, expected, remedy))
@@ -218,7 +218,7 @@ def _document(record: Any, tokeniser: Tokeniser, tally: Tally) -> Document:
 
 
 def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
-    """Return the lists that have a string or a number for each token, also those in columns."""
+    """Return the lists with a string or number for each token, also those under "columns"."""
     inner = record.get("columns")
     given = {**record, **(inner if isinstance(inner, dict) else {})}
     return {
@@ -234,7 +234,7 @@ def _columns(record: Mapping[str, Any], count: int) -> dict[str, list[str]]:
 def write_jsonl(
     path: Name, documents: Iterable[Document], *, form: Literal["tokens", "text"] = "tokens"
 ) -> int:
-    """Write JSON lines, which `read_jsonl` reads.
+    """Write JSON lines that `read_jsonl` reads.
 
     Parameters
     ----------
@@ -275,14 +275,14 @@ def write_jsonl(
 
 
 def _record(document: Document) -> dict[str, Any]:
-    """Return all that a document holds."""
+    """Return all fields of a document."""
     record: dict[str, Any] = {"text": document.text, "tokens": document.tokens}
     record |= {"offsets": document.offsets, "segments": document.segments}
     record["known"] = None if document.known is None else document.known.plain()
     for name, values in document.columns.items():
         if name in RESERVED:
             remedy = "rename the column"
-            raise InvalidInput(message("columns", name, "a name that means nothing else", remedy))
+            raise InvalidInput(message("columns", name, "a name that is not reserved", remedy))
         record[name] = values
     record["attributes"] = document.attributes
     record["dense"] = None if document.dense is None else document.dense.tolist()
@@ -291,13 +291,13 @@ def _record(document: Document) -> dict[str, Any]:
 
 
 def _with_carried(record: dict[str, Any], document: Document) -> dict[str, Any]:
-    """Return what is there of a record, and what its document carries along."""
+    """Return the present fields of a record with those carried along by its document."""
     found = {key: value for key, value in record.items() if value is not None}
     return {**found, **renamed(document.carried, {*RESERVED, "columns", *found})}
 
 
 def _text_record(document: Document) -> dict[str, Any]:
-    """Return the text and the segments by its characters; partial labels are by tokens."""
+    """Return the text with segments by characters; partial labels stay by tokens."""
     if document.known is not None:
         return _record(document)
     if document.text is None or document.offsets is None:
@@ -307,7 +307,7 @@ def _text_record(document: Document) -> dict[str, Any]:
 
 
 def _json(record: dict[str, Any]) -> str:
-    """Write an object on one line, with letters as they are where UTF-8 can hold them."""
+    """Format an object on one line; characters are escaped only where UTF-8 needs it."""
     try:
         line = json.dumps(record, ensure_ascii=False, allow_nan=False, default=_plain)
         line.encode()
@@ -319,7 +319,7 @@ def _json(record: dict[str, Any]) -> str:
 
 
 def _plain(value: object) -> object:
-    """Return what JSON can hold in place of sets and numbers of numpy."""
+    """Convert sets and numpy numbers to JSON types."""
     if isinstance(value, set | frozenset):
         return sorted(value)
     if hasattr(value, "item"):

@@ -1,4 +1,4 @@
-"""Plain text: a document on each line."""
+"""Plain text: one document on each line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_text(
     on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
-    r"""Read plain text: each line is a document, an empty line one without tokens.
+    r"""Read plain text: one document on each line; an empty line has no tokens.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def read_text(
 
 
 def write_text(path: Name, documents: Iterable[Document]) -> int:
-    r"""Write the texts of documents, one on each line; segments are not written.
+    r"""Write the texts of documents, one on each line, without segments.
 
     Returns
     -------

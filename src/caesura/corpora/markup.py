@@ -1,4 +1,4 @@
-"""The elements of XML that hold documents, read one by one.
+"""Incremental parsing of XML into records.
 
 Entities are not expanded and nothing else is opened: a file that declares entities is refused.
 """
@@ -21,7 +21,7 @@ _DEEPEST = 200  # elements inside one another
 
 
 class Record(NamedTuple):
-    """The element of one document."""
+    """The XML element of one document."""
 
     line: int
     pieces: list[tuple[str | None, str]]  # label and text of each element, no label between them
@@ -31,11 +31,11 @@ class Record(NamedTuple):
 
 
 class _Refused(Exception):  # noqa: N818 - a condition, not a bug
-    """What is well formed but not read."""
+    """A well-formed construct that is not supported."""
 
 
 class _Parser:
-    """What was read so far, and the state inside it."""
+    """The parser and its state."""
 
     def __init__(self, record: str | None, encoding: str | None, line: int = 0) -> None:
         self.record = record
@@ -59,17 +59,17 @@ class _Parser:
         self._parser.SkippedEntityHandler = self._entity
 
     def feed(self, content: bytes, last: bool = False) -> None:
-        """Read on."""
+        """Parse more bytes."""
         self._parser.Parse(content, last)
 
     def taken(self) -> list[Record]:
-        """Return the documents that ended since this was last asked."""
+        """Return the records completed since the last call."""
         done, self.done = self.done, []
         return done
 
     @property
     def place(self) -> tuple[int, int]:
-        """The number of the line, and the bytes before it is."""
+        """The current line number, and the number of bytes before that line."""
         return self.line + self._parser.CurrentLineNumber, self._parser.CurrentByteIndex
 
     def _declared(self, _version: str, encoding: str | None, _standalone: int) -> None:
@@ -123,9 +123,9 @@ class _Parser:
 def records(
     source: Source, record: str | None, encoding: str | None
 ) -> Iterator[Record | InvalidInput]:
-    """Return the documents of a file; in place of one that cannot be read, the error.
+    """Yield the records of a file, or an error in place of an unreadable one.
 
-    After an error, reading goes on where the next document begins.
+    After an error, reading continues at the next document.
     """
     parser, fed = _Parser(record, encoding), 0
     try:
@@ -164,14 +164,14 @@ def records(
 
 
 def _again(parser: _Parser, line: int) -> _Parser:
-    """Return a parser that goes on in the same kind of file."""
+    """Return a new parser that continues in the same kind of file."""
     again = _Parser(parser.record, parser.encoding, line)
     again.child, again.seen = parser.child, parser.seen
     return again
 
 
 def _problem(error: Exception) -> str:
-    """Say what is wrong, and what was expected."""
+    """Return the error message and the expectation."""
     if isinstance(error, _Refused):
         return str(error)
     if isinstance(error, expat.ExpatError):
@@ -180,7 +180,7 @@ def _problem(error: Exception) -> str:
 
 
 def _next(file: Any, content: bytes, parser: _Parser) -> tuple[int, bytes] | None:
-    """Find where the next document begins: the line ends before it, and the bytes from there."""
+    """Find the start of the next record: the line ends before it, and the bytes from there."""
     wide = (parser.encoding or "utf-8").lower().replace("_", "-").startswith(("utf-16", "utf16"))
     if not parser.child or not parser.root or wide:
         return None

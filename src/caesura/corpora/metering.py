@@ -1,4 +1,4 @@
-"""How much of the files that are being read has been read."""
+"""Progress of reading, as a share of bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _METER: contextvars.ContextVar[Meter | None] = contextvars.ContextVar("_METER", 
 
 
 class Meter:
-    """The share of bytes that have been read of all files opened so far.
+    """The share of bytes read of all files opened so far.
 
     Examples
     --------
@@ -26,11 +26,11 @@ class Meter:
         self._files: dict[str, tuple[IO[bytes], int]] = {}  # with their sizes
 
     def add(self, path: str, file: IO[bytes]) -> None:
-        """Count a file that is read from its beginning."""
+        """Register a file that is read from its beginning."""
         self._files[path] = file, os.fstat(file.fileno()).st_size
 
     def share(self) -> float | None:
-        """Return the share, or None if no file tells its size."""
+        """Return the share read, or None if no file size is known."""
         total = sum(size for _, size in self._files.values())
         done = sum(size if file.closed else file.tell() for file, size in self._files.values())
         return min(done / total, 1.0) if total else None
@@ -38,7 +38,7 @@ class Meter:
 
 @contextlib.contextmanager
 def metered() -> Iterator[Meter]:
-    r"""Count what is read inside.
+    r"""Measure the reading inside the context.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def metered() -> Iterator[Meter]:
 
 
 def meter(path: str, file: IO[bytes]) -> None:
-    """Count a file, if somebody asks."""
+    """Register a file if reading is being measured."""
     asked = _METER.get()
     if asked is not None:
         asked.add(path, file)

@@ -1,4 +1,4 @@
-"""Lines with columns: the rows of each sequence, before anyone says what they mean."""
+"""Lines with columns, grouped into sequences before interpretation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rows(NamedTuple):
 
 
 class Form(NamedTuple):
-    """How the lines of a file are to be read."""
+    """The options for reading lines with columns."""
 
     columns: Sequence[str | None] | None
     separator: str | None
@@ -42,17 +42,17 @@ class Form(NamedTuple):
         return _FIELD.findall(line) if self.separator is None else line.split(self.separator)
 
     def marked(self, line: str) -> bool:
-        """Say whether a line begins as a comment does."""
+        """Return whether a line starts like a comment."""
         return self.comment is not None and line.startswith(self.comment)
 
     def metadata(self, line: str) -> tuple[str, str] | None:
-        """Return the key and value in a comment that tells something."""
+        """Return the key and value in a metadata comment."""
         found = _METADATA.fullmatch(line) if self.comment == "#" else None
         return None if found is None else (found[1], found[2])
 
 
 class _Shape(NamedTuple):
-    """What the first line with fields shows of all the others."""
+    """The layout of the columns, as the first line with fields shows it."""
 
     width: int
     layout: dict[str, int]  # the place of each column that is kept
@@ -60,7 +60,7 @@ class _Shape(NamedTuple):
     example: str | None  # that line, if it is not the names of the columns
 
     def is_row(self, line: str, fields: list[str], form: Form) -> bool:
-        """Say whether a line that begins as a comment does, and a sequence with it, is a row."""
+        """Return whether a line that starts like a comment is a row of its sequence."""
         if len(fields) != self.width or self.example is None:
             return len(fields) == self.width
         if line.count("\t") != self.example.count("\t"):
@@ -72,7 +72,7 @@ class _Shape(NamedTuple):
 
 
 def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]]]:
-    """Read the sequences of a file, each with the places of its columns."""
+    """Yield the sequences of a file, each with the positions of its columns."""
     shape, numbered = _begin(source, form)
     if shape is None:  # nothing but comments
         return
@@ -100,14 +100,14 @@ def sequences(source: Source, form: Form) -> Iterator[tuple[Rows, dict[str, int]
 
 
 def _ends(line: str, form: Form) -> bool:
-    """Say whether a line stands between sequences."""
+    """Return whether a line separates sequences."""
     if DOCUMENT_START not in line and form.boundary not in line:
         return not line.strip(" \t")
     return form.split(line)[0] in (DOCUMENT_START, form.boundary)
 
 
 def _with(rows: Rows, number: int, line: str, reading: tuple[Source, Form, _Shape]) -> Rows:
-    """Return the rows of a sequence with one more, or with the problem of it."""
+    """Return the rows of a sequence with one more row, or with its error."""
     source, form, shape = reading
     fields = form.split(line)
     marked = form.marked(line)
@@ -129,7 +129,7 @@ def _with(rows: Rows, number: int, line: str, reading: tuple[Source, Form, _Shap
 def _begin(
     source: Source, form: Form
 ) -> tuple[_Shape | None, Iterator[tuple[int, str | InvalidInput]]]:
-    """Read up to the line that shows the columns; return them, and all lines from the beginning."""
+    """Read up to the line that shows the columns; return them and all lines so far."""
     numbered = source.lines()
     read: list[tuple[int, str | InvalidInput]] = []
     for number, line in numbered:
@@ -148,7 +148,7 @@ def _begin(
 
 
 def _shape(form: Form, line: int, names: Sequence[str], example: str | None) -> _Shape:
-    """Return the shape of a file whose columns have these names, unless others are given."""
+    """Return the layout for these column names, unless other names are given."""
     given = names if form.columns is None else form.columns
     shown = f"as on line {line}" if form.columns is None else "as columns names them"
     layout = {name: i for i, name in enumerate(given) if name is not None}

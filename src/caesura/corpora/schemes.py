@@ -1,4 +1,4 @@
-"""Find out which tag scheme tags are written in.
+"""Detection of the tag scheme.
 
 In each scheme, whether tags are well formed is a matter of each tag and the one before it. So it is
 enough to count these pairs, however long the file: the scheme with the fewest wrong ones is it.
@@ -23,14 +23,14 @@ Pair = tuple[str | None, str | None]  # None before the first tag and after the 
 
 
 class TagCounts:
-    """The pairs of neighbouring tags in many sequences."""
+    """The counts of adjacent tag pairs in many sequences."""
 
     def __init__(self) -> None:
         self.pairs: Counter[Pair] = Counter()
         self.lines: dict[str, int] = {}  # where each tag came first
 
     def add(self, tags: Sequence[str], lines: Iterable[int]) -> None:
-        """Count the tags of a sequence, which stand on these lines."""
+        """Count the tags of a sequence on the given lines."""
         self.pairs.update(zip([None, *tags], [*tags, None], strict=True))
         if not self.lines.keys() >= set(tags):
             for tag, line in zip(tags, lines, strict=True):
@@ -44,7 +44,7 @@ def detect_scheme(
     place: str = "line {}",
     others: TagCounts | None = None,
 ) -> str:
-    """Return the scheme of tags, or raise if they are of no single one.
+    """Return the scheme of tags, or raise if no single scheme fits.
 
     An error is about the argument `name`, and says by `place` where a tag came first. `others`
     are written in the same scheme, but may be ill formed: only their letters count.
@@ -86,7 +86,7 @@ def detect_scheme(
 def find_scheme(
     counts: TagCounts, outside: str, source: Source, skip: bool, others: TagCounts | None = None
 ) -> tuple[str, frozenset[str]]:
-    """Return the scheme of the tags of a file, and tags of other schemes where these are skipped.
+    """Return the scheme of a file's tags, and the skipped tags of other schemes.
 
     Raise if the tags are of no single scheme, unless they are to be skipped: then it is the scheme
     of most of them.
@@ -102,7 +102,7 @@ def find_scheme(
 def check_foreign(
     tags: Iterable[str], lines: Iterable[int], foreign: frozenset[str], source: Source
 ) -> None:
-    """Raise at a tag of another scheme."""
+    """Raise for a tag of another scheme."""
     for tag, line in zip(tags, lines, strict=True) if foreign else ():
         if tag in foreign:
             expected, remedy = "a label without a letter, as most tags", "name the scheme"
@@ -110,7 +110,7 @@ def check_foreign(
 
 
 def scheme_of_most(counts: TagCounts, outside: str = "O") -> tuple[str, frozenset[str]]:
-    """Return the scheme that most tags fit into, and tags with letters if it is the plain one.
+    """Return the scheme that fits most tags, and the prefixed tags if it is "plain".
 
     Of schemes into which as many fit, it is that with the fewest wrong pairs.
 
@@ -137,17 +137,17 @@ def scheme_of_most(counts: TagCounts, outside: str = "O") -> tuple[str, frozense
 
 
 def _wrong(pairs: Counter[Pair], row: Scheme) -> int:
-    """Return how many pairs a scheme never writes."""
+    """Return the number of tag pairs that a scheme never produces."""
     return sum(count for pair, count in pairs.items() if not _well_formed(*pair, row))
 
 
 def _well_formed(before: str | None, after: str | None, row: Scheme) -> bool:
-    """Say whether a scheme may write two tags side by side."""
+    """Return whether a scheme may produce two adjacent tags."""
     (left, left_label), (right, right_label) = _place(before), _place(after)
     return row.fits(left, right, left_label == right_label)
 
 
 def _place(tag: str | None) -> tuple[str, str]:
-    """Return letter and label of a tag; no letter outside."""
+    """Return the letter and label of a tag; no letter for outside."""
     letter, _, label = (tag or "O").partition("-")
     return ("", "") if letter == "O" else (letter, label)

@@ -1,4 +1,4 @@
-"""Tables that are no text: Parquet files and sheets of Excel."""
+"""Binary tables: Parquet files and Excel sheets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_parquet(
     align: Align = "strict",
     on_error: OnError = "raise",
 ) -> Corpus:
-    """Read a Parquet file as a table: each row is a text and its fields; it needs pyarrow.
+    """Read a Parquet file as a table with one text and its fields per row; needs pyarrow.
 
     Cells of labels are strings, numbers, or lists of them.  Cells that are carried along keep their
     types, and the types of columns are in `Corpus.columns`.
@@ -93,7 +93,7 @@ def read_xlsx(
     align: Align = "strict",
     on_error: OnError = "raise",
 ) -> Corpus:
-    """Read the first sheet of an Excel file as a table; it needs openpyxl.
+    """Read the first sheet of an Excel file as a table; needs openpyxl.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ def read_xlsx(
 
 
 def _value(cell: Any) -> Any:
-    """Return the value of a cell; a day at midnight is a day."""
+    """Return the value of a cell; midnight timestamps become dates."""
     if isinstance(cell, datetime.datetime) and cell.time() == datetime.time():
         return cell.date()
     return cell
 
 
 def _placer(path: Name) -> Any:
-    """Return what makes errors that name a row."""
+    """Return a function that makes errors naming a row."""
 
     def placed(number: int, problem: str | Exception) -> InvalidInput:
         about = problem if isinstance(problem, CaesuraError) else InvalidInput(str(problem))
@@ -167,7 +167,7 @@ def _placer(path: Name) -> Any:
 
 @contextlib.contextmanager
 def _opened(path: Name) -> Iterator[IO[bytes]]:
-    """Open a file that can be sought: one that is packed, or comes through a pipe, is copied."""
+    """Open a seekable file; a compressed or piped one is copied first."""
     if path != "-" and Path(path).suffix.lower() not in PACKED and Path(path).is_file():
         with open(path, "rb") as file:
             yield file
@@ -180,7 +180,7 @@ def _opened(path: Name) -> Iterator[IO[bytes]]:
 
 
 def _started(path: Name, kind: str, rows: Callable[[], Iterator[Numbered]]) -> Iterator[Numbered]:
-    """Return rows, and at the end why the file cannot be read any further, if so."""
+    """Yield rows, and finally the error if the file cannot be read any further."""
     number = 0
     try:
         for number, row in rows():
@@ -191,7 +191,7 @@ def _started(path: Name, kind: str, rows: Callable[[], Iterator[Numbered]]) -> I
         yield number, InvalidInput(f"{name_of(path)}, line 1: {error}")
     except Exception as error:  # whatever the library that reads it raises
         problem = " ".join("".join(c if c.isprintable() else " " for c in str(error)).split())
-        wrong = f"got what is not {kind}, or a damaged one ({problem[:200]}); write it again"
+        wrong = f"got a file that is not {kind} or is damaged ({problem[:200]}); write it again"
         yield number, InvalidInput(f"{name_of(path)}: {wrong}")
 
 
@@ -202,7 +202,7 @@ def write_parquet(
     text: str = TEXT,
     labels: Iterable[str] | None = None,
 ) -> int:
-    """Write a Parquet file, which `read_parquet` reads; it needs pyarrow.
+    """Write a Parquet file that `read_parquet` reads; needs pyarrow.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def write_xlsx(
     text: str = TEXT,
     labels: Iterable[str] | None = None,
 ) -> int:
-    """Write an Excel file, which `read_xlsx` reads; it needs openpyxl.
+    """Write an Excel file that `read_xlsx` reads; needs openpyxl.
 
     Strings stay strings: Excel takes none of them for a formula, a number or a date.
 

@@ -1,4 +1,4 @@
-"""Gold and predicted tags side by side: the files that conlleval scores.
+"""Gold and predicted tags side by side, the format of conlleval.
 
 ::
 
@@ -29,7 +29,7 @@ GOLD, PREDICTED = "gold", "predicted"
 
 
 class SideBySide(NamedTuple):
-    """What `read_conlleval` read.
+    """The result of `read_conlleval`.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def read_conlleval(
     on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> SideBySide:
-    r"""Read gold and predicted tags that stand side by side, as conlleval does.
+    r"""Read gold and predicted tags from adjacent columns, as conlleval does.
 
     A line for each token; the last two columns are the gold and the predicted tag. Blank lines and
     lines that begin with ``-X-`` or ``-DOCSTART-`` stand between sequences.
@@ -75,7 +75,7 @@ def read_conlleval(
     outside, untyped, repair
         As in `from_tags`, for both columns of tags.
     separator : str, optional
-        What stands between columns; by default spaces and tabs.
+        The column separator; by default spaces and tabs.
     on_error : {"raise", "skip"}
         Whether a sequence that cannot be read is an error, or left out on both sides and noted.
     encoding : str
@@ -136,7 +136,7 @@ def read_conlleval(
 
 
 class _Tagged(NamedTuple):
-    """The tokens and the tags of a sequence, before they are read."""
+    """The tokens and tags of a sequence, before decoding."""
 
     tokens: tuple[str, ...]
     gold: list[str]
@@ -148,7 +148,7 @@ class _Tagged(NamedTuple):
 def _tagged(
     rows: Rows, layout: dict[str, int], columns: Sequence[str | None] | None, source: Source
 ) -> _Tagged:
-    """Return the columns of a sequence, or raise if the file has too few of them."""
+    """Return the columns of a sequence, or raise if there are too few."""
     if rows.problem is not None:
         return _Tagged((), [], [], [], rows.problem)
     width = len(layout)
@@ -170,7 +170,7 @@ def _tagged(
 def _detect(
     read: list[_Tagged], outside: str, source: Source, skip: bool
 ) -> tuple[str, frozenset[str]]:
-    """Return the scheme of all tags, and the tags of others."""
+    """Detect the scheme of all tags, and the tags of others."""
     gold, guess = TagCounts(), TagCounts()
     for one in read:
         if one.problem is not None and not skip:
@@ -183,7 +183,7 @@ def _detect(
 def _segments(
     name: str, one: _Tagged, source: Source, how: tuple[str, str, Repair, str]
 ) -> list[Segment]:
-    """Return the segments of one side of a sequence."""
+    """Return the gold or the predicted segments of a sequence."""
     scheme, outside, repair, untyped = how
     tags = one.gold if name == GOLD else one.predicted
     try:

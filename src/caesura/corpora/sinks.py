@@ -1,4 +1,4 @@
-"""Files of tables, written row by row: CSV, TSV, Parquet and Excel.
+"""Table writers that take rows one by one: CSV, TSV, Parquet and Excel.
 
 A row is a dict from column to cell. Where the columns are not known beforehand, rows are kept in a
 temporary file until the last is known.
@@ -32,7 +32,7 @@ MOST_CHARACTERS = 32_767  # of a cell of a sheet
 
 
 def table_form(path: Name) -> str | None:
-    """Return the form of table that the name of a file tells; None if it tells none.
+    """Return the table format given by a file name; None for other names.
 
     Examples
     --------
@@ -43,16 +43,16 @@ def table_form(path: Name) -> str | None:
 
 
 class Sink(Protocol):
-    """What takes rows."""
+    """A writer of rows."""
 
     def write(self, rows: Sequence[Row]) -> None:
         """Write some rows."""
 
     def close(self) -> None:
-        """Write the end."""
+        """Write the end of the table."""
 
     def abandon(self) -> None:
-        """Give up: what was written is not needed."""
+        """Discard the output."""
 
 
 @contextlib.contextmanager
@@ -66,7 +66,7 @@ def writing_table(
     marked: bool = False,
     separator: str | None = None,
 ) -> Iterator[Callable[[Sequence[Row]], None]]:
-    """Write a table, whole or not at all; yields a function that takes rows.
+    """Write a table atomically; yields a function that takes rows.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def writing_table(
     marked : bool
         Whether a CSV file begins with a byte order mark, by which Excel knows UTF-8.
     separator : str, optional
-        What stands between cells of a CSV file, in place of a comma.
+        The cell separator of a CSV file, a comma by default.
     """
     _check_packages(form)
     with binary_writing(path) as file:
@@ -117,7 +117,7 @@ def writing_table(
 
 
 def _check_packages(form: str) -> None:
-    """Raise if a package that a form needs is not there."""
+    """Raise if a required package is not installed."""
     package = {"parquet": "pyarrow", "xlsx": "openpyxl"}.get(form)
     if package is not None:
         try:
@@ -127,7 +127,7 @@ def _check_packages(form: str) -> None:
 
 
 class _Maker:
-    """Makes what takes rows."""
+    """A factory of sinks."""
 
     def __init__(
         self, file: IO[bytes], form: str, types: dict[str, Any], marked: bool, separator: str | None
@@ -143,7 +143,7 @@ class _Maker:
         return _Csv(self.file, names, self.separator, self.marked)
 
     def late(self, kept: IO[bytes], names: Sequence[str] | None, last: Sequence[str]) -> Sink:
-        """Return a sink that has taken rows which were kept."""
+        """Return a sink that has received the buffered rows."""
         if names is None:
             seen: dict[str, None] = {}
             for rows in _again(kept):
@@ -166,7 +166,7 @@ class _Maker:
 
 
 def _again(kept: IO[bytes]) -> Iterator[list[Row]]:
-    """Return rows from the first one on."""
+    """Iterate over rows including the first one."""
     kept.seek(0)
     with contextlib.suppress(EOFError):
         while True:
@@ -177,7 +177,7 @@ def _again(kept: IO[bytes]) -> Iterator[list[Row]]:
 
 
 def csv_line(cells: Iterable[str], separator: str) -> str:
-    r"""Write one row; a line end in a cell is quoted.
+    r"""Write one row; cells with line ends are quoted.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def csv_line(cells: Iterable[str], separator: str) -> str:
 
 
 def csv_cell(cell: Any) -> str:
-    """Return a value as a cell of text; objects and lists are written as JSON.
+    """Format a value as a text cell; objects and lists become JSON.
 
     Examples
     --------
@@ -234,7 +234,7 @@ class _Csv:
 
 
 def _type_of(name: str, kept: IO[bytes]) -> Any:
-    """Return a type of Arrow that holds all cells of a column: that of strings, if no other."""
+    """Return an Arrow type for all cells of a column; strings if nothing else fits."""
     import pyarrow
 
     found = pyarrow.null()
@@ -291,7 +291,7 @@ _OF_SHEETS = (str, int, float, bool, datetime.datetime, datetime.date, datetime.
 
 
 class _Sheet:
-    """A sheet whose strings stay strings: nothing is taken for a formula, a number or a date."""
+    """An Excel sheet that stores strings as strings, never as formulas, numbers or dates."""
 
     def __init__(self, file: IO[bytes], names: list[str]) -> None:
         from openpyxl import Workbook

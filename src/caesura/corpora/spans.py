@@ -1,4 +1,4 @@
-"""Segments of tokens as spans of characters; `caesura.documents.spans` has the way back."""
+"""Conversion of token segments to character spans; `caesura.documents.spans` is the inverse."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["OTHER_ALIGNMENT", "Span", "labelled", "spans_of", "text_of"]
 
 
 def text_of(document: Document) -> str:
-    """Return the text of a document; where there is none, its tokens with spaces between them."""
+    """Return the text of a document, or its tokens joined by spaces."""
     text = " ".join(document.tokens) if document.text is None else document.text
     try:
         text.encode()
@@ -23,7 +23,7 @@ def text_of(document: Document) -> str:
 
 
 def spans_of(document: Document) -> list[Span] | None:
-    """Return segments by the characters of `text_of`; the inverse of `labelled`."""
+    """Return segments as character spans of `text_of`; the inverse of `labelled`."""
     if document.segments is None:
         return None
     offsets = document.offsets
@@ -32,7 +32,7 @@ def spans_of(document: Document) -> list[Span] | None:
         pairs = zip(ends, document.tokens, strict=False)  # one end more than there are tokens
         offsets = tuple((start, start + len(token)) for start, token in pairs)
     if offsets is None:
-        problem = "got tokens that do not stand in the text, expected some that do"
+        problem = "got tokens that do not occur in the text, expected tokens of the text"
         raise InvalidInput(f"offsets: {problem}; pass offsets, or write JSON lines")
     spans = [Span(offsets[s.start][0], offsets[s.end - 1][1], s.label) for s in document.segments]
     for i, span in enumerate(spans):

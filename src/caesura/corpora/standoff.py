@@ -1,4 +1,4 @@
-r"""Stand-off, as brat has it: a text in a file, and the spans of its characters in another.
+r"""Brat stand-off: a text file, and a file with its character spans.
 
 ::
 
@@ -39,7 +39,7 @@ def read_brat(
     on_error: OnError = "raise",
     encoding: str = "utf-8",
 ) -> Corpus:
-    r"""Read brat's stand-off: each text is a document, and the file beside it has its spans.
+    r"""Read brat stand-off: each text file is a document, with its spans in an .ann file.
 
     A text without a file beside it has no segments (None). Spans in several parts, relations,
     events, attributes and remarks are counted in the notes and left out.
@@ -95,7 +95,7 @@ def read_brat(
 
 
 def _texts(place: Path) -> Iterator[Path]:
-    """Return the files with texts, in the order of names."""
+    """Return the text files, sorted by name."""
     if not place.is_dir():
         yield place.with_suffix(".txt")
         return
@@ -107,7 +107,7 @@ def _texts(place: Path) -> Iterator[Path]:
 
 
 def _document(path: Path, tokeniser: Tokeniser, encoding: str, tally: Tally) -> Document:
-    """Read a text and what is noted about it."""
+    """Read a text and its annotations."""
     try:
         text = path.read_bytes().decode(encoding)
     except UnicodeDecodeError as error:
@@ -138,7 +138,7 @@ def _document(path: Path, tokeniser: Tokeniser, encoding: str, tally: Tally) -> 
 
 
 def _span(line: str, text: str, tally: Tally) -> Span | None:
-    """Return the span on a line; None if it is of another kind."""
+    """Return the span on an annotation line; None for other annotations."""
     if not line.strip():
         return None
     if line[0] in _OTHERS:
@@ -167,7 +167,7 @@ def _span(line: str, text: str, tally: Tally) -> Span | None:
 
 
 def write_brat(path: Name, documents: Iterable[Document]) -> int:
-    """Write brat's stand-off, which `read_brat` reads: two files for each document.
+    """Write brat stand-off for `read_brat`: two files for each document.
 
     Parameters
     ----------

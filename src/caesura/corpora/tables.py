@@ -1,4 +1,4 @@
-"""Tables of text, CSV and TSV: a row for each document, its text and a column for each label.
+"""Text tables (CSV and TSV): one row per document, with its text and a column per label.
 
 ::
 
@@ -72,10 +72,10 @@ def read_csv(
         longest by far. False: there is none; the text is the cells of the labels with spaces
         between them.
     labels : iterable of str, optional
-        The columns that are labels. By default those whose cells stand in the text, in half of the
+        The label columns. By default those whose cells occur in the text, in half of the
         first hundred rows or more; cells without letters in four fifths of them.
     separator : str, optional
-        What stands between cells; by default a comma, semicolon, tab or bar, as is found.
+        The cell separator; by default a comma, semicolon, tab or bar, as detected.
     tokeniser : Tokeniser, str or dict
         How a text becomes tokens.
     align : {"strict", "expand", "contract"}
@@ -183,7 +183,7 @@ def table_corpus(
 def _check_rows(
     rows: Iterable[Numbered], width: int, place: Callable[[int, str | Exception], InvalidInput]
 ) -> None:
-    """Raise at the first row that cannot be read, or has too few or too many cells."""
+    """Raise at the first row that is unreadable or has a wrong number of cells."""
     for number, row in rows:
         if isinstance(row, InvalidInput):
             raise row from None
@@ -192,7 +192,7 @@ def _check_rows(
 
 
 def _check_separator(separator: object) -> None:
-    """Raise if this cannot stand between cells."""
+    """Raise if a string cannot separate cells."""
     one = isinstance(separator, str) and len(separator) == 1 and separator not in '"\r\n'
     if separator is not None and not one:
         expected = "one character, no quote or line end"
@@ -200,7 +200,7 @@ def _check_separator(separator: object) -> None:
 
 
 class _Lines:
-    """Lines for the reader of rows, which goes on after an error."""
+    """Lines for the CSV parser, which continues after errors."""
 
     def __init__(self, source: Source) -> None:
         lines = source.lines(ends=True)
@@ -211,7 +211,7 @@ class _Lines:
         self.number = 0
 
     def beginning(self) -> list[str]:
-        """Return some lines, which come again."""
+        """Return the first lines without consuming them."""
         begin = list(itertools.islice(self.lines, 1 + _LOOKED))
         self.lines = itertools.chain(begin, self._more)
         return [line for _, line in begin if isinstance(line, str)]
@@ -227,7 +227,7 @@ class _Lines:
 
 
 class _Line(int):
-    """The number of a line, with that of the row where it is another: cells may have line ends."""
+    """A line number, with the row number where cells contain line ends."""
 
     row: int
 
@@ -243,7 +243,7 @@ def _line(number: int, row: int) -> _Line:
 
 
 def _separator(source: Source, lines: _Lines) -> str:
-    """Return what stands between cells, by the first lines."""
+    """Detect the separator from the first lines."""
     if unpacked_suffix(source.path) == ".tsv":
         return "\t"
     splits = [one for one in _SEPARATORS if len(_cut([lines.first], one)) > 0]
@@ -257,7 +257,7 @@ def _separator(source: Source, lines: _Lines) -> str:
 
 
 def _cut(lines: list[str], separator: str) -> list[list[str]]:
-    """Return the cells of some lines; none if they cannot be read so."""
+    """Parse some lines into cells; empty if that fails."""
     try:
         return [row for row in csv.reader(lines, delimiter=separator) if row]
     except csv.Error:
@@ -265,7 +265,7 @@ def _cut(lines: list[str], separator: str) -> list[list[str]]:
 
 
 def csv_rows(source: Source, separator: str | None) -> Iterator[Numbered]:
-    """Return the cells of each row, or why it cannot be read, with the number of its first line."""
+    """Yield the cells of each row, or its error, with its first line number."""
     lines = _Lines(source)
     separator = separator or _separator(source, lines)
     reader = csv.reader(lines, delimiter=separator, strict=True)
@@ -298,7 +298,7 @@ def write_csv(
     labels: Iterable[str] | None = None,
     separator: str | None = None,
 ) -> int:
-    """Write a table, which `read_csv` reads: what is carried along, the text, and each label.
+    """Write a table for `read_csv`: carried columns, the text, and each label.
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def write_csv(
     labels : iterable of str, optional
         The labels, in the order of their columns. By default those of all documents, as they come.
     separator : str, optional
-        What stands between cells; by default a tab if the name ends in .tsv, else a comma.
+        The cell separator; by default a tab if the name ends in .tsv, else a comma.
 
     Returns
     -------
@@ -345,7 +345,7 @@ def write_table(
     labels: Iterable[str] | None = None,
     separator: str | None = None,
 ) -> int:
-    """Write documents as a table of some form; see `write_csv`."""
+    """Write documents as a table in a given format; see `write_csv`."""
     known = None if labels is None else list(labels)
     seen: dict[str, None] = dict.fromkeys(known or ())
     last = [text, *seen]

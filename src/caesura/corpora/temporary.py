@@ -1,4 +1,4 @@
-"""Files beside their places, until they are complete; and what killed processes left of them.
+"""Temporary files next to their final paths, and the removal of stale ones.
 
 A file that is being written is called ``.name.<16 hex digits>``, and its process holds a lock on
 it. One without a lock was left behind: the next process that writes the same name removes it.
@@ -25,7 +25,7 @@ _OURS = re.compile(r"\.(.+)\.[0-9a-f]{16}(\.old)?", re.DOTALL)
 
 
 class _Named(io.FileIO):
-    """A file whose errors name what people asked for."""
+    """A file whose errors show the path that the user gave."""
 
     shown = ""
 
@@ -36,7 +36,7 @@ class _Named(io.FileIO):
 
 @contextlib.contextmanager
 def named_errors(shown: str) -> Iterator[None]:
-    """Name a file in errors of the system, in place of a hidden one or of none.
+    """Replace the path in operating system errors by the one that the user gave.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def named_errors(shown: str) -> Iterator[None]:
 
 
 def opened(path: Path, mode: str, shown: str) -> IO[bytes]:
-    """Open a file to write bytes; errors name it as `shown`."""
+    """Open a file for writing bytes; errors name it as `shown`."""
     with named_errors(shown):
         raw = _Named(path, mode)
     raw.shown = shown
@@ -62,7 +62,7 @@ def opened(path: Path, mode: str, shown: str) -> IO[bytes]:
 
 
 def scratch() -> IO[bytes]:
-    """Return a file without a name, to write to and to read from; errors name the folder it is in.
+    """Return an unnamed temporary file; errors name its folder.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def scratch() -> IO[bytes]:
 
 
 class Beside:
-    """A new file beside its place, held until it is put there or removed.
+    """A new file next to its final path, locked until it is moved or removed.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Beside:
             self.file.close()  # another process took it for one that was left behind
 
     def _hold(self, path: Path) -> bool:
-        """Hold a file; False if it has been removed."""
+        """Lock a file; return False if it has been removed."""
         if sys.platform == "win32":
             return True
         import fcntl
@@ -129,28 +129,28 @@ class Beside:
         return path.exists()
 
     def put(self) -> None:
-        """Put the file in its place, with the permissions of the old one, and let go of it."""
+        """Move the file into place with the permissions of the old one, and unlock it."""
         with named_errors(self.shown):
             if self.place.exists():
                 self.path.chmod(self.place.stat().st_mode & 0o7777)
             self.path.replace(self.place)
 
     def keep_old(self) -> None:
-        """Give the file that is in the place a second name, if there is one."""
+        """Hard-link the existing file to a second name, if there is one."""
         with named_errors(self.shown):
             if self.place.exists():
                 link_or_copy(self.place, self._old)
                 self._hold(self._old)
 
     def undo(self) -> None:
-        """Put back what was in the place before."""
+        """Restore the previous file."""
         if self._old.exists():
             self._old.replace(self.place)
         else:
             self.place.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Remove what is left beside the place."""
+        """Remove the remaining temporary files."""
         self.path.unlink(missing_ok=True)
         self._old.unlink(missing_ok=True)
         while self._holds:
@@ -162,7 +162,7 @@ class Beside:
 
 
 def link_or_copy(place: Path, other: Path) -> None:
-    """Give a file a second name, or copy it where a file can have only one."""
+    """Hard-link a file to a second name, or copy it where links are not supported."""
     try:
         os.link(place, other)
     except OSError:
@@ -170,7 +170,7 @@ def link_or_copy(place: Path, other: Path) -> None:
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise an error of the system, which names the file, if it cannot be written.
+    """Raise an OSError that names the file if it cannot be written.
 
     Examples
     --------
@@ -193,14 +193,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def remove_stale(place: Path) -> None:
-    """Remove what killed processes left of a file that they were writing."""
+    """Remove temporary files left behind by killed processes."""
     for path in _ours(place.parent).pop(place.name, []):
         _remove_if_stale(path)
 
 
 @functools.lru_cache(maxsize=64)
 def _ours(folder: Path) -> dict[str, list[Path]]:
-    """Return the files in a folder that may have been left behind, by name; read once."""
+    """Return possibly stale files in a folder by name, listed once."""
     found: dict[str, list[Path]] = {}
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -211,7 +211,7 @@ def _ours(folder: Path) -> dict[str, list[Path]]:
 
 
 def _remove_if_stale(path: Path) -> None:
-    """Remove a file that no process holds."""
+    """Remove a file that no process has locked."""
     if sys.platform == "win32":
         return
     import fcntl

@@ -1,4 +1,4 @@
-"""References to real publications with exact labels, made here, and a demonstration on them.
+"""Generated references to real publications with exact labels, and a demonstration on them.
 
 ::
 

@@ -1,4 +1,4 @@
-"""A sensor worn at the wrist that does not exist: three channels, cut into phases."""
+"""Simulated recordings of a wrist sensor with three channels, cut into phases."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["activity"]
 
 
 class _Phase(NamedTuple):
-    """What the sensor sees in a phase."""
+    """The signal parameters of a phase."""
 
     swing: tuple[float, float, float]  # of each channel
     period: float  # samples in a swing
@@ -39,12 +39,12 @@ _AFTER = {
 
 
 def activity(n: int, seed: int = 0, noise: float = 0.2) -> list[Document]:
-    """Make recordings of a sensor with three channels, each with its phases.
+    """Generate recordings of a sensor with three channels, each with its phases.
 
     Parameters
     ----------
     n : int
-        How many recordings, of 8 phases each.
+        Number of recordings, of 8 phases each.
     seed : int
         The same seed gives the same recordings.
     noise : float
@@ -84,7 +84,7 @@ def _recording(draw: random.Random, noise: float) -> Document:
 
 
 def _samples(phase: _Phase, length: int, draw: random.Random, noise: float) -> list[list[float]]:
-    """Return the three numbers of each sample of a phase, around how the arm is held in it."""
+    """Return the samples of a phase, of shape (n, 3), around the posture of the arm."""
     held = [draw.uniform(-1.5, 1.5) for _ in phase.swing]
     turn = draw.random()
     wave = [math.sin(2 * math.pi * (k / phase.period + turn)) for k in range(length)]

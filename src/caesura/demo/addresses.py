@@ -1,4 +1,4 @@
-"""Postal addresses that do not exist, in cities that do."""
+"""Generated postal addresses in real cities."""
 
 from __future__ import annotations
 
@@ -103,12 +103,12 @@ _LISTS = {
 
 
 def addresses(n: int, seed: int = 0) -> list[Document]:
-    """Write postal addresses, each with its text, its tokens and its exact segments.
+    """Generate postal addresses, each with its text, its tokens and its exact segments.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of documents.
     seed : int
         The same seed gives the same addresses.
 

@@ -1,4 +1,4 @@
-"""Chinese sentences whose words are known: their tokens are characters, their segments words."""
+"""Chinese sentences segmented into words; tokens are characters."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["chinese"]
 
 
 def chinese(n: int | None = None, seed: int = 0) -> list[Document]:
-    """Return Chinese sentences cut into words, in an order drawn by chance.
+    """Return Chinese sentences cut into words, in random order.
 
     Parameters
     ----------
     n : int, optional
-        How many; all 120 if not given.
+        Number of sentences; all 120 by default.
     seed : int
         The same seed gives the same order.
 
@@ -45,7 +45,7 @@ def chinese(n: int | None = None, seed: int = 0) -> list[Document]:
 
 
 def _lines() -> list[str]:
-    """Return the sentences, with spaces between words."""
+    """Return the sentences, with words separated by spaces."""
     file = resources.files("caesura.demo").joinpath("chinese.txt")
     return file.read_text(encoding="utf-8").splitlines()
 

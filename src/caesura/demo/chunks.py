@@ -1,4 +1,4 @@
-"""Sentences in chunks, with the part of speech of each word."""
+"""Generated sentences with chunks and parts of speech."""
 
 from __future__ import annotations
 
@@ -100,12 +100,12 @@ _LISTS = {
 
 
 def chunks(n: int, seed: int = 0) -> list[Document]:
-    """Write sentences with parts of speech, each with its tokens and its chunks.
+    """Generate sentences with parts of speech, each with its tokens and its chunks.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of documents.
     seed : int
         The same seed gives the same sentences.
 

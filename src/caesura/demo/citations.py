@@ -1,4 +1,4 @@
-"""Records as references in many styles, whose labels are exact because the writer knows them.
+"""Bibliographic records rendered as references in many styles, with exact labels.
 
 Every token belongs to a segment. A mark after a field belongs to that field; words and marks that
 announce a field belong to the one that they announce: "In", "pp.", "edited by", an opening bracket
@@ -44,12 +44,12 @@ def citations(
     noise: float = 1.0,
     of: Sequence[Record] | None = None,
 ) -> list[Document]:
-    """Write references, each with its text, its tokens and its exact segments.
+    """Generate references, each with its text, its tokens and its exact segments.
 
     Parameters
     ----------
     n : int
-        How many. No record comes a second time before all have come.
+        Number of references. All records are used once before any is repeated.
     seed : int
         The same seed gives the same references.
     styles : sequence of str, optional
@@ -94,7 +94,7 @@ def _check(n: int, seed: int, styles: Sequence[str], noise: float, of: Sequence[
 
 
 def _turns(things: Sequence[Thing], draw: random.Random) -> Iterator[Thing]:
-    """Give things one by one, in a new order each time that all have come."""
+    """Yield items in random order, shuffled again after each pass."""
     while True:
         yield from draw.sample(things, len(things))
 
@@ -105,7 +105,7 @@ def _turns(things: Sequence[Thing], draw: random.Random) -> Iterator[Thing]:
 def render(
     record: Record, form: Style, draw: random.Random, noise: float = 1.0, number: int = 1
 ) -> list[Piece]:
-    """Write one record in one style, as pieces of a label and a text.
+    """Render one record in one style, as pieces of a label and a text.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ def _venue(name: str, short: str) -> str:
 
 
 def _note(note: str, draw: random.Random, noise: float) -> str:
-    """Return a note, or a habit of writing the same."""
+    """Return a note, or an alternative wording of it."""
     for long, others in (
         (" edition", (" ed.", " edn")),
         ("PhD thesis", ("Ph.D. dissertation", "Ph.D. thesis", "Doctoral dissertation")),
@@ -181,7 +181,7 @@ def _note(note: str, draw: random.Random, noise: float) -> str:
 
 
 def _key(record: Record, form: Style, draw: random.Random, noise: float, number: int) -> str:
-    """Return what stands before the reference in a list."""
+    """Return the key that precedes the reference in a list."""
     if form.name == "alpha":
         initials = "".join(name.family[0] for name in record.authors[:3])
         one = len(record.authors) == 1
@@ -192,7 +192,7 @@ def _key(record: Record, form: Style, draw: random.Random, noise: float, number:
 
 
 def _filled(template: str, fields: dict[str, str]) -> list[Piece]:
-    """Return the chunks of a template that have something to say."""
+    """Return the non-empty chunks of a template."""
     pieces: list[Piece] = []
     waiting = ""
     for chunk in template.split("|"):
@@ -213,7 +213,7 @@ def _filled(template: str, fields: dict[str, str]) -> list[Piece]:
 
 
 def _said(chunk: str, fields: dict[str, str]) -> tuple[str | None, str]:
-    """Return the label and the text of a chunk; without a label it goes to the next."""
+    """Return the label and the text of a chunk; an unlabelled chunk joins the next."""
     names = _FIELD.findall(chunk)
     if not names:
         return None, chunk
@@ -231,7 +231,7 @@ def _said(chunk: str, fields: dict[str, str]) -> tuple[str | None, str]:
 
 
 def _ended(pieces: list[Piece], mark: str) -> list[Piece]:
-    """Return pieces of which the last one ends with the mark of its style, and brackets close."""
+    """Close open brackets and end the last piece with the final mark of its style."""
     opened = 0
     out: list[Piece] = []
     for i, (label, text) in enumerate(pieces):
@@ -247,7 +247,7 @@ def _ended(pieces: list[Piece], mark: str) -> list[Piece]:
 
 
 def _document(pieces: Sequence[Piece]) -> Document:
-    """Return the document of some pieces."""
+    """Join pieces into a document."""
     text = ""
     spans: list[tuple[int, str]] = []
     for label, piece in pieces:

@@ -1,4 +1,4 @@
-"""References as the rows of a database, and a question to it."""
+"""References as database rows, and a query on them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def store(model: Any, texts: Iterable[str], folder: Path) -> Stored:
 
 
 def ask(stored: Stored, query: str = QUERY) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """Return the names of the columns and the rows that answer a query.
+    """Run a query; return the column names and the rows.
 
     Parameters
     ----------

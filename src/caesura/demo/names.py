@@ -1,4 +1,4 @@
-"""Sentences of news that never happened, with names of people, places and organisations."""
+"""Generated news sentences with names of people, places and organisations."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ _LISTS = {
 
 
 def names(n: int, seed: int = 0) -> list[Document]:
-    """Write sentences of news, each with its text, its tokens and the names in it.
+    """Generate news sentences, each with its text, its tokens and the names in it.
 
     Parameters
     ----------
     n : int
-        How many.
+        Number of documents.
     seed : int
         The same seed gives the same sentences.
 

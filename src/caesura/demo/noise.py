@@ -1,4 +1,4 @@
-"""What goes wrong with references on their way: gaps, other habits, and slips of scanners."""
+"""Noise in references: missing fields, typing habits and OCR errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MARKS = ",,,...::;"  # after a field
 
 
 def forgotten(record: Record, draw: random.Random, noise: float) -> Record:
-    """Return a record of which some facts are missing, but never its authors or its title.
+    """Return a record with some random fields missing, but never its authors or title.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def forgotten(record: Record, draw: random.Random, noise: float) -> Record:
 
 
 def habits(pieces: list[Piece], draw: random.Random, noise: float) -> list[Piece]:
-    """Return pieces as people type them: other quotation marks, dashes, capitals and marks.
+    """Vary quotation marks, dashes, capitals and punctuation as people type them.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def habits(pieces: list[Piece], draw: random.Random, noise: float) -> list[Piece
 
 
 def scanned(pieces: list[Piece], draw: random.Random, noise: float) -> list[Piece]:
-    """Return pieces as a scanner may read them: one reference in five is scanned.
+    """Add OCR errors to one reference in five.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def scanned(pieces: list[Piece], draw: random.Random, noise: float) -> list[Piec
 
 
 def _read(text: str, draw: random.Random) -> str:
-    """Return text with slips, which leave something of it."""
+    """Return text with OCR errors; it is never empty."""
     for true, read in _SLIPS:
         if true in text and draw.random() < 0.06:
             at = draw.choice([found.start() for found in re.finditer(re.escape(true), text)])

@@ -1,4 +1,4 @@
-"""Pages with lists of countries, written for this library, from which a table can be made.
+"""Pages with lists of countries, written for this library, for `table_from_lists`.
 
 Facts that everybody knows, in nine layouts: lists, tables whose cells are never closed, lines,
 definitions, plain text.  One page has some wrong answers, one is prose, one lacks a column.

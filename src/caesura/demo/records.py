@@ -1,4 +1,4 @@
-"""Facts about publications, which the project wrote down itself."""
+"""Bibliographic records of publications, compiled for this project."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Name(NamedTuple):
 
 
 class Record(NamedTuple):
-    """What is known of a publication; what is not known is empty."""
+    """The fields of a publication; unknown fields are empty."""
 
     kind: str  # article, paper, chapter, book, report or preprint
     authors: tuple[Name, ...]
@@ -45,7 +45,7 @@ class Record(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Records for learning, for calibration and for testing; none is in two of them."""
+    """Disjoint sets of records for training, calibration and testing."""
 
     train: tuple[Record, ...]
     dev: tuple[Record, ...]
@@ -85,7 +85,7 @@ def _name(text: str) -> Name:
 
 
 def split(seed: int = 0) -> Split:
-    """Return two thirds of the records for learning, a tenth for calibration, the rest for testing.
+    """Return two thirds of the records for training, a tenth for calibration, the rest for testing.
 
     Parameters
     ----------

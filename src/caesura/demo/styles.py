@@ -36,7 +36,7 @@ LABELS: Mapping[str, str] = {
 
 
 class Style(NamedTuple):
-    """How one style writes references."""
+    """The formatting rules of one citation style."""
 
     name: str
     authors: Names

@@ -1,4 +1,4 @@
-"""Templates whose slots are filled by chance, with the labels written in them.
+"""Templates with random slot values and inline labels.
 
 In a template, ``{list}`` is an entry of a list, which may have slots of its own, and
 ``[label text]`` is a segment; the rest is text outside.
@@ -23,7 +23,7 @@ _PIECE = re.compile(r"\[(\w+) ([^\]]*)\]|([^\[]+)")
 
 
 def check(n: object, seed: object) -> None:
-    """Raise if n or seed is no whole number, or n below 0.
+    """Raise unless n and seed are integers and n is at least 0.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def check(n: object, seed: object) -> None:
 
 
 def filled(template: str, lists: Lists, draw: random.Random) -> str:
-    """Return a template with an entry in each slot, and in the slots of entries.
+    """Fill each slot of a template at random, recursively.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def filled(template: str, lists: Lists, draw: random.Random) -> str:
 
 
 def pieces(template: str) -> Iterator[tuple[str | None, str]]:
-    """Give the pieces of a filled template, with their labels; None is outside.
+    """Yield the labelled pieces of a filled template; None is outside.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def pieces(template: str) -> Iterator[tuple[str | None, str]]:
 
 
 def labelled(template: str) -> Document:
-    """Return the document of a filled template, with its text, its tokens and its segments.
+    """Return a filled template as a document with text, tokens and segments.
 
     Examples
     --------

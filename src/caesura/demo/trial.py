@@ -39,7 +39,7 @@ SURE = 0.9  # segments below this probability are flagged for review
 
 
 class Data(NamedTuple):
-    """References to learn from and to be tested on; no record is in two of them but the last."""
+    """References for training and testing; the parts share no record, except the last."""
 
     train: list[Document]
     dev: list[Document]  # other records in the same styles, for calibration
@@ -49,7 +49,7 @@ class Data(NamedTuple):
 
 
 class Learnt(NamedTuple):
-    """A model, what it cost and how good it is."""
+    """A fitted model with its training cost and scores."""
 
     model: SemiCRF | ChainCRF
     seconds: float
@@ -58,7 +58,7 @@ class Learnt(NamedTuple):
 
 
 class Field(NamedTuple):
-    """A field that a model found."""
+    """A predicted field."""
 
     label: str
     value: str  # normalised
@@ -68,14 +68,14 @@ class Field(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """A reference and its fields."""
+    """A reference and its predicted fields."""
 
     record: Extracted
     fields: list[Field]
 
 
 class Doubt(NamedTuple):
-    """What the flags of a model are worth."""
+    """The quality of the review flags of a model."""
 
     segments: int
     flagged: int
@@ -84,7 +84,7 @@ class Doubt(NamedTuple):
 
     @property
     def passed_right(self) -> float:
-        """The share of segments without a flag that are right."""
+        """The share of unflagged segments that are correct."""
         return 1 - self.passed_wrong / max(self.segments - self.flagged, 1)
 
 
@@ -124,12 +124,12 @@ def _cut(text: str) -> tuple[str, ...]:
 
 
 def data(n: int = 400, seed: int = 0) -> Data:
-    """Write references for learning and for testing.
+    """Generate references for training and testing.
 
     Parameters
     ----------
     n : int
-        How many to learn from; the test has as many as there are records left, at most n.
+        Number of training references; the test has as many as there are records left, at most n.
     seed : int
         Decides the records and all that is drawn.
 
@@ -154,7 +154,7 @@ def data(n: int = 400, seed: int = 0) -> Data:
 
 
 def learn(kind: str, made: Data) -> Learnt:
-    """Fit a semi-CRF or a chain to the training data, and test it.
+    """Fit a semi-CRF or a chain to the training data, and evaluate it.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def learn(kind: str, made: Data) -> Learnt:
 
 
 def answers(model: SemiCRF | ChainCRF, documents: Sequence[Document]) -> list[Answer]:
-    """Segment references, and compare their fields with the labels; the surest come first.
+    """Segment references and compare the fields with the labels; the most certain come first.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def answers(model: SemiCRF | ChainCRF, documents: Sequence[Document]) -> list[An
 
 
 def _error(document: Document, segment: Segment, value: object) -> str:
-    """Return what is wrong with a predicted field, or nothing."""
+    """Describe the error in a predicted field; empty if it is correct."""
     gold = document.segments or ()
     if segment in gold:
         return ""
@@ -227,7 +227,7 @@ def _error(document: Document, segment: Segment, value: object) -> str:
 
 
 def doubt(model: SemiCRF | ChainCRF, documents: Sequence[Document]) -> Doubt:
-    """Count the fields that are flagged for review, and how many of them are wrong.
+    """Count the fields that are flagged for review, and the wrong ones among them.
 
     Examples
     --------

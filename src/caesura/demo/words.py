@@ -1,4 +1,4 @@
-"""How names, titles and venues are written: initials, et al., capitals, abbreviations."""
+"""Formatting of names, titles and venues: initials, et al., capitals, abbreviations."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ _SHORT = {
 
 
 def capitalised(title: str) -> str:
-    """Return a title with a capital on each word that is not small.
+    """Capitalise all words of a title except small ones.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def _raised(word: str) -> str:
 
 
 def abbreviated(venue: str, dots: bool = True) -> str:
-    """Return the name of a journal or a conference in short.
+    """Abbreviate the name of a journal or a conference.
 
     Examples
     --------
@@ -158,7 +158,7 @@ def _one_short(word: str) -> str:
 
 
 class Names(NamedTuple):
-    """How a style writes the names of authors or editors."""
+    """The formatting of author and editor names in a style."""
 
     order: str  # "family" first, "given" first, or "mixed": family first for the first person only
     given: str  # "full", or initials as "J. A.", "J.A." or "JA"
@@ -171,7 +171,7 @@ class Names(NamedTuple):
     others: str = " et al."
 
     def write(self, names: Sequence[Name], more: bool = False) -> str:
-        """Return names as one string.
+        """Format names as one string.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Documents: the tokens of one sequence, what is known about them, and how text becomes tokens.
+"""Documents: one sequence with its tokens and annotations, and the tokenisers.
 
 ::
 

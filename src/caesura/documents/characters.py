@@ -1,4 +1,4 @@
-"""What Python knows about characters, in the form that the kernels read it.
+"""Unicode properties of characters, as tables for the kernels.
 
 The kernels ask for 256 code points at a time, when they first meet one of them. So their answers
 are those of the running Python, whatever its version of Unicode.
@@ -23,7 +23,7 @@ _JOINERS = (0x200C, 0x200D)
 
 
 def fold(text: str) -> str:
-    """Return a text with the usual widths and forms of its characters (Unicode's NFKC).
+    """Return the Unicode NFKC form of a text.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def fold(text: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def character_class(character: str) -> str:
-    """Return number, date, letter, punctuation or other, whatever the character's width.
+    """Return the class of a character of any width: number, date, letter, punctuation or other.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def character_class(character: str) -> str:
 
 
 def is_mark(code: int) -> bool:
-    """Say whether a character belongs to the one before it: an accent, a vowel sign, a joiner.
+    """Return whether a character attaches to the one before it: an accent, a vowel sign, a joiner.
 
     Python does not count most of them among the characters of words.
 
@@ -74,7 +74,7 @@ def is_mark(code: int) -> bool:
 
 @functools.cache
 def _composing() -> frozenset[str]:
-    """Return the characters that Unicode may compose with the character before them.
+    """Return the characters that may compose with the preceding character.
 
     Code points from 0x20000 on are ideographs, which do not compose.
     """
@@ -86,7 +86,7 @@ def _composing() -> frozenset[str]:
 
 
 def _is_inert(character: str) -> bool:
-    """Say whether the NFKC form of a character stays as it is in any text."""
+    """Return whether the NFKC form of a character is the same in any context."""
     composing = _composing()
     return all(unicodedata.combining(c) == 0 and c not in composing for c in fold(character))
 
@@ -108,7 +108,7 @@ _FLAGS: tuple[Callable[[str], object], ...] = (
 
 
 def _read_page(number: int) -> list[tuple[int, int, str, str]]:
-    """Return flags, class, case-folded form and NFKC form of 256 code points."""
+    """Return the flags, classes, case-folded forms and NFKC forms of 256 code points."""
     page = map(chr, range(256 * number, 256 * number + 256))
     return [
         (

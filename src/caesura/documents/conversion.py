@@ -1,4 +1,4 @@
-"""Documents of whatever users have: texts, tokens, attributes, arrays, dicts."""
+"""Conversion of user input to documents: texts, tokens, attributes, arrays, dicts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["as_document", "text_of"]
 def as_document(
     x: object, tokeniser: Tokeniser | str | Mapping[str, str] = "words", name: str = "x"
 ) -> Document:
-    """Make a document of what users have.
+    """Convert a text, a list of tokens, attributes, an array or a dict to a document.
 
     Parameters
     ----------
@@ -108,12 +108,12 @@ def _no_words(count: int) -> tuple[str, ...]:
 
 
 def _of_bags(bags: Sequence[Any]) -> Document:
-    """Return a document of attributes, which are checked when they are read."""
+    """Return a document of attributes, which are checked when they are encoded."""
     return document_without_words(trusted_document(_no_words(len(bags)), attributes=bags))
 
 
 def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Document:
-    """Return the document of a dict: the fields by their names, the rest are columns."""
+    """Convert a dict to a document; keys that are not fields become columns."""
     if not all(isinstance(key, str) for key in x):
         raise InvalidInput(message(name, x, "a dict with strings as keys", "rename its keys"))
     given = {key: x[key] for key in FIELDS if x.get(key) is not None}
@@ -148,12 +148,12 @@ def _from_mapping(x: Mapping[str, Any], tokeniser: Tokeniser, name: str) -> Docu
 
 
 def _is_list(value: object) -> bool:
-    """Say whether a value may have an item for each token."""
+    """Return whether a value may hold one item for each token."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def _with_spans(document: Document, spans: Any, name: str) -> Document:
-    """Return a document with the segments of spans of characters."""
+    """Return a document with segments given as character spans."""
     try:
         given = list(spans) if _is_list(spans) else spans
         return labelled(document, checked_spans(given, document), Alignment())
@@ -169,7 +169,7 @@ def _mapping(name: str, x: Any) -> Mapping[str, Any]:
 
 
 def _named(name: str, **fields: Any) -> Document:
-    """Return a document whose errors begin with its name."""
+    """Return a document; errors start with its name."""
     try:
         return Document(**fields)
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""The tokens of one sequence and what is known about them, made of whatever users have."""
+"""The document: the tokens of one sequence with all annotations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Sized = TypeVar("Sized", bound=Sequence[Any])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
-    """The tokens of one sequence, and what is known about them.
+    """A sequence: its tokens, and optionally text, offsets, columns, attributes and segments.
 
     What is given is checked and stored as tuples; an error names the field. A sequence that has
     no words, such as a signal, has empty strings for tokens.
@@ -81,7 +81,7 @@ class Document:
     def from_text(
         cls, text: str, tokeniser: Tokeniser | str | Mapping[str, str] = "words"
     ) -> Document:
-        """Cut a text into tokens.
+        """Tokenise a text.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class Document:
         return trusted_document(tokens, text=text, offsets=offsets)
 
     def text_of(self, segment: Sequence[Any]) -> str:
-        """Return the text of a segment, as it stands in the document.
+        """Return the text of a segment exactly as in the document.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Document:
 
 
 def _token_span(segment: Any, length: int) -> tuple[int, int]:
-    """Return the span of a segment, or raise if it does not lie in a document."""
+    """Return the span of a segment, or raise if it is outside the document."""
     try:
         start, end = map(operator.index, tuple(segment)[:2])
     except (TypeError, ValueError):
@@ -146,7 +146,7 @@ def checked_strings(name: str, values: object, count: int | None = None) -> tupl
 
 
 def _counted(name: str, values: Sized, count: int) -> Sized:
-    """Return values of which there is one for each token, or raise."""
+    """Return values, or raise unless there is one for each token."""
     if len(values) != count:
         raise InvalidInput(
             f"{name}: got {len(values)} of them, expected {count}, one for each token"
@@ -155,7 +155,7 @@ def _counted(name: str, values: Sized, count: int) -> Sized:
 
 
 def _spans(offsets: Iterable[Any], count: int, text: str | None) -> Offsets:
-    """Return character spans in order, or raise."""
+    """Return sorted character spans, or raise."""
     try:
         spans = tuple((int(start), int(end)) for start, end in offsets)
     except (TypeError, ValueError, OverflowError):
@@ -175,7 +175,7 @@ def _spans(offsets: Iterable[Any], count: int, text: str | None) -> Offsets:
 
 
 def checked_attributes(name: str, attributes: Any, count: int | None = None) -> Sequence[Any]:
-    """Return the attributes of each token, or raise; what is in them is read by the features."""
+    """Return the attributes of each token, or raise; their content is checked by the encoder."""
     bags = (list, tuple, Set, Mapping)
     remedy = "pass a list of strings, or a dict with values, for each token"
     if not isinstance(attributes, Sequence) or isinstance(attributes, str):
@@ -193,7 +193,7 @@ def checked_attributes(name: str, attributes: Any, count: int | None = None) -> 
 
 
 def _dense(dense: npt.ArrayLike, count: int) -> npt.NDArray[np.float64]:
-    """Return finite numbers of shape (T, D), or raise."""
+    """Return a finite array of shape (T, D), or raise."""
     try:
         array = np.asarray(dense)
     except ValueError:
@@ -207,13 +207,13 @@ def _dense(dense: npt.ArrayLike, count: int) -> npt.NDArray[np.float64]:
     array = array.astype(np.float64, copy=False)
     if not np.isfinite(array).all():
         t, d = np.argwhere(~np.isfinite(array))[0].tolist()
-        number, remedy = float(array[t, d]), "fill in what is missing"
+        number, remedy = float(array[t, d]), "fill in missing values"
         raise InvalidInput(message(f"dense[{t}, {d}]", number, "a finite number", remedy))
     return array
 
 
 def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[str, ...]:
-    """Return the names of the columns of numbers, or raise."""
+    """Return the names of the dense columns, or raise."""
     if dense is None:
         raise InvalidInput("dense_names: got names without dense, expected both; give the numbers")
     checked = checked_strings("dense_names", names)
@@ -224,7 +224,7 @@ def _named_columns(names: Any, dense: npt.NDArray[np.float64] | None) -> tuple[s
 
 
 def _checked_known(known: Any, segments: Any, count: int) -> Partial:
-    """Return what is known about the segments of a document, or raise."""
+    """Return the checked segments or partial labels of a document."""
     if segments is not None:
         raise InvalidInput("known: got segments as well, expected one of them; leave one out")
     partial = Partial.of(known)
@@ -233,7 +233,7 @@ def _checked_known(known: Any, segments: Any, count: int) -> Partial:
 
 
 def has_no_words(document: Document) -> bool:
-    """Say whether a document was made of attributes or numbers alone.
+    """Return whether a document consists of attributes or numbers alone.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def trusted_document(
     offsets: Offsets | None = None,
     attributes: Sequence[Any] | None = None,
 ) -> Document:
-    """Return a document of what needs no check."""
+    """Make a document without checks."""
     document: Document = object.__new__(Document)
     put = object.__setattr__
     put(document, "tokens", tokens)
@@ -268,7 +268,7 @@ def trusted_document(
 
 
 def with_columns(document: Document, columns: Mapping[str, Sequence[str]]) -> Document:
-    """Return a document with these columns in place of its own.
+    """Return a document with its columns replaced.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The coarsest tokeniser that no labelled span cuts, found while documents are read."""
+"""Choice of the coarsest tokeniser whose tokens fit all labelled spans."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEVELS = ("words", "parts", "characters")  # the boundaries of each are boundari
 
 
 class Fitting:
-    """The coarsest of `LEVELS` that no span has cut so far.
+    """The coarsest of `LEVELS` that fits all spans seen so far.
 
     Examples
     --------
@@ -38,7 +38,7 @@ class Fitting:
         return LEVELS[self.level]
 
     def see(self, xs: Iterable[Any]) -> None:
-        """Look at dicts with a text and spans, as `as_document` takes them; pass over the rest."""
+        """Inspect dicts with a text and spans; other inputs are ignored."""
         for x in xs:
             if not isinstance(x, Mapping) or not isinstance(x.get("text"), str):
                 continue
@@ -52,7 +52,7 @@ class Fitting:
                 continue
 
     def finer(self, document: Document, span: Span, token: str) -> Document | None:
-        """Return a document cut so finely that a span, which cuts a token, fits; None if none is.
+        """Return a document with finer tokens that fit a span; None if no tokeniser does.
 
         Its level is noted if it is the finest so far.
         """
@@ -74,7 +74,7 @@ _GIVEN = ("tokens", "offsets")  # keys with which a text is not cut
 
 
 def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) -> Document:
-    """Return a document, with its segments, cut by another tokeniser.
+    """Retokenise a document and its segments.
 
     One whose tokens were not made by one of `LEVELS`, or that has more than tokens and segments,
     is returned as it is.
@@ -100,7 +100,7 @@ def recut(document: Document, tokeniser: Tokeniser | str | Mapping[str, str]) ->
 
 
 def _places(document: Document, cut: Document) -> Callable[[int], int]:
-    """Return what says where the tokens of a document begin among those of a finer cut."""
+    """Return a mapping from the tokens of a document to those of a finer tokenisation."""
     starts = [start for start, _ in document.offsets or ()]
     index = {start: t for t, (start, _) in enumerate(cut.offsets or ())}
 
@@ -118,7 +118,7 @@ def _places(document: Document, cut: Document) -> Callable[[int], int]:
 
 
 def level_of(document: Document) -> int | None:
-    """Return the coarsest level that makes the tokens of a document, if one may cut it again.
+    """Return the coarsest level that yields the tokens of a document, if it can be retokenised.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""DataFrames and tables of Arrow: what is one, and the numbers in it."""
+"""DataFrames and Arrow tables: detection and conversion to numbers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ONE = "expected one sequence as numbers, a row for each token"
 
 
 def is_frame(x: object) -> bool:
-    """Say whether something is a DataFrame or a table of columns, of any library.
+    """Return whether an object is a DataFrame or Arrow table of any library.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def is_frame(x: object) -> bool:
 
 
 def refuse_frame(x: object, name: str, remedy: str) -> None:
-    """Raise if something is a DataFrame or the like, whose items are names or columns, not rows."""
+    """Raise if an argument is a DataFrame, where iteration would yield columns, not rows."""
     if is_frame(x):
         raise InvalidInput(f"{_got(x, name)}, {remedy}")
 
@@ -46,7 +46,7 @@ def _got(frame: Any, name: str) -> str:
 
 
 def _names_of(frame: Any) -> list[Any]:
-    """Return the names of the columns of a DataFrame or the like."""
+    """Return the column names of a DataFrame."""
     if hasattr(frame, "collect_schema"):  # polars, also lazy
         return list(frame.collect_schema().names())
     if hasattr(frame, "schema") and hasattr(frame.schema, "names"):  # Arrow
@@ -55,7 +55,7 @@ def _names_of(frame: Any) -> list[Any]:
 
 
 def numbers_of(frame: Any, name: str) -> tuple[npt.NDArray[np.float64], tuple[str, ...]]:
-    """Return the numbers of a DataFrame, of shape (T, D), and the names of its columns, or raise.
+    """Return the values of a DataFrame, of shape (T, D), and its column names, or raise.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def numbers_of(frame: Any, name: str) -> tuple[npt.NDArray[np.float64], tuple[st
         t, d = np.argwhere(~np.isfinite(array))[0].tolist()
         came = f"got {float(array[t, d])} in row {t}"
         raise InvalidInput(
-            f"{name}[{names[d]!r}]: {came}, expected a finite number; fill in what is missing"
+            f"{name}[{names[d]!r}]: {came}, expected a finite number; fill in missing values"
         )
     return array, tuple(names)
 

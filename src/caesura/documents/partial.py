@@ -1,4 +1,4 @@
-"""What is known about the segments of a sequence that is labelled only in part."""
+"""Partial labels: incomplete knowledge about the segments of a sequence."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Partial"]
 
 @dataclass(frozen=True, slots=True, init=False)
 class Partial:
-    """Say what is known about the segments of one sequence; nothing is said about the rest.
+    """Partial labels of one sequence: known segments, token labels and boundaries.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ class Partial:
         For some tokens, the labels that the segment over each may have: one, or a set. This says
         nothing about where that segment starts and ends.
     boundaries, no_boundaries : iterable of int
-        Where a segment starts, or where none does: t stands between the tokens t - 1 and t.
+        Positions with or without a boundary: t lies between the tokens t - 1 and t.
 
     Raises
     ------
     InvalidInput
-        If one thing that is said contradicts another.
+        If two statements contradict each other.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Partial:
 
     @classmethod
     def of(cls, known: Any) -> Partial:
-        """Return partial labels as they are, or those that `plain` has written.
+        """Return partial labels unchanged, or read them from the output of `plain`.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class Partial:
             raise InvalidInput(f"known.{error}") from None
 
     def plain(self) -> dict[str, Any]:
-        """Return what is known as JSON can hold it.
+        """Return the partial labels as data for JSON.
 
         Examples
         --------
@@ -108,7 +108,7 @@ class Partial:
         return {name: value for name, value in found.items() if value}
 
     def moved(self, place: Callable[[int], int]) -> Partial:
-        """Return the same of a sequence that is cut more finely.
+        """Return the partial labels for a finer tokenisation of the sequence.
 
         Parameters
         ----------
@@ -131,7 +131,7 @@ class Partial:
         )
 
     def _check_agrees(self) -> None:
-        """Raise if two things that are said cannot both be."""
+        """Raise if two statements contradict each other."""
         there, absent = set(self.boundaries), set(self.no_boundaries)
         for t in sorted(there & absent):
             raise InvalidInput(f"no_boundaries: got {t}, which is also among boundaries")
@@ -147,7 +147,7 @@ class Partial:
                     raise InvalidInput(f"tokens[{t}]: got {labels}, but {segment} is over it")
 
     def check(self, length: int, name: str = "y") -> None:
-        """Raise if something is said of tokens that a sequence of this length does not have."""
+        """Raise if a statement concerns tokens beyond the length of the sequence."""
         if self.segments and self.segments[-1].end > length:
             came = tuple(self.segments[-1])
             remedy = "count tokens from 0, with exclusive ends"
@@ -161,22 +161,22 @@ class Partial:
 
 
 def _index(t: Any) -> Any:
-    """Return the number of a token that JSON has written as a string."""
+    """Return a token index that JSON stores as a string."""
     return int(t) if isinstance(t, str) and t.isdecimal() and len(t) < 20 else t
 
 
 def _labels(t: int, labels: str | Iterable[str]) -> tuple[str, ...]:
-    """Return one or more labels in order, or raise."""
+    """Return sorted labels, at least one, or raise."""
     given = [labels] if isinstance(labels, str) else labels
     known = list(given) if isinstance(given, Iterable) else []
     if not known or not all(isinstance(label, str) for label in known):
-        remedy = "leave out tokens of which nothing is known"
+        remedy = "leave out unknown tokens"
         raise InvalidInput(message(f"tokens[{t}]", labels, "a label or several", remedy))
     return tuple(sorted(set(known)))
 
 
 def _positions(name: str, positions: Iterable[int]) -> tuple[int, ...]:
-    """Return boundaries in order, or raise."""
+    """Return sorted boundaries, or raise."""
     if not isinstance(positions, Iterable):
         remedy = "pass the index of the token after each"
         raise InvalidInput(message(name, positions, "a list of whole numbers", remedy))

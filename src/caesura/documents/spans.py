@@ -1,4 +1,4 @@
-"""Spans of characters, and the segments of tokens that they are."""
+"""Conversion of character spans to segments of tokens."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Place(NamedTuple):
 
 
 class Alignment:
-    """What to do with spans that cut a token, and how many there were."""
+    """The policy for spans that cut a token, and their number."""
 
     align: Literal["strict", "expand", "contract"] = "strict"
     cut: int = 0  # spans that cut a token
@@ -54,7 +54,7 @@ class Alignment:
 def labelled(
     document: Document, spans: Sequence[Span], tally: Alignment, names: Sequence[str] | None = None
 ) -> Document:
-    """Return a document with the segments of spans of its characters, which errors call `names`.
+    """Return a document with segments from character spans; errors call them `names`.
 
     A span that cuts a token is counted. ``strict`` raises; ``expand`` takes the whole token, unless
     the span before has it; ``contract`` leaves the token out. A span without tokens is dropped.
@@ -109,7 +109,7 @@ def _placed(document: Document, start: int, end: int) -> _Place:
 def _finer(
     document: Document, span: Span, place: _Place, fitting: Fitting | None
 ) -> Document | None:
-    """Return a document with smaller tokens, where a tokeniser is being chosen."""
+    """Return a document with finer tokens, while a tokeniser is being chosen."""
     if fitting is None or place.first >= place.last:
         return None
     return fitting.finer(document, span, _cut_token(document, place))
@@ -120,12 +120,12 @@ def _cut_token(document: Document, place: _Place) -> str:
 
 
 def is_cut(document: Document, span: Span) -> bool:
-    """Say whether a span begins or ends inside a token, or has none."""
+    """Return whether a span starts or ends inside a token, or contains none."""
     return _placed(document, span.start, span.end).cut
 
 
 def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInput:
-    """Return the error of a span that does not meet the boundaries of tokens."""
+    """Return the error for a span that does not meet token boundaries."""
     if place.first >= place.last:
         return InvalidInput(message(name, list(span), "a token in it", "leave it out"))
     expected = f"whole tokens, but {_cut_token(document, place)!r} is cut"
@@ -133,9 +133,9 @@ def _cut(document: Document, name: str, span: Span, place: _Place) -> InvalidInp
 
 
 def checked_spans(spans: Any, document: Document) -> list[Span]:
-    """Return spans of characters, or raise at what is none."""
+    """Return checked character spans, or raise."""
     if document.offsets is None:
-        came = "no text" if document.text is None else "tokens that do not stand in the text"
+        came = "no text" if document.text is None else "tokens that do not occur in the text"
         raise InvalidInput(f"spans: got {came}, expected text; pass offsets, or segments by tokens")
     checked = []
     for i, span in enumerate(spans if isinstance(spans, list) else [spans]):

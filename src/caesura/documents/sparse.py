@@ -1,4 +1,4 @@
-"""Arrays of numbers, most of which are zero, as attributes of tokens."""
+"""Sparse arrays as attributes of tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["rows_of"]
 
 
 def rows_of(table: Any, name: str) -> list[dict[str, float]]:
-    """Return the rows of an array of numbers, dense or sparse, as dicts without zeros.
+    """Return the rows of a dense or sparse array as dicts without zeros.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How text becomes tokens that know where they stand in it."""
+"""Tokenisers, which keep the position of each token in the text."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _MOST_MEMORY = 2**30  # bytes that a search with a regular expression may take
 
 @functools.cache
 def _marks() -> str:
-    """Return the characters that belong to the one before them, as ranges of a character class."""
+    """Return the characters that attach to the preceding one, as ranges of a character class."""
     codes = itertools.chain(range(0x300, 0x20000), range(0xE0100, 0xE01F0))
     return _ranges(code for code in codes if is_mark(code))
 
 
 @functools.cache
 def _capitals() -> str:
-    """Return the letters in upper or title case, as ranges of a character class."""
+    """Return the upper-case and title-case letters, as ranges of a character class."""
     letters = (code for code in range(0x20000) if chr(code).isalnum())
     return _ranges(code for code in letters if chr(code).isupper() or chr(code).istitle())
 
 
 def _ranges(codes: Iterable[int]) -> str:
-    """Return code points, in order, as ranges of a character class."""
+    """Return sorted code points as ranges of a character class."""
     runs: list[list[int]] = []
     for code in codes:
         if runs and code == runs[-1][1] + 1:
@@ -57,7 +57,7 @@ _NAMED = {
 
 @functools.lru_cache(64)
 def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
-    """Return the pattern of a tokeniser, or raise.
+    """Return the compiled pattern of a tokeniser, or raise.
 
     The kernels cut text for the named tokenisers; these patterns are what they are tested against.
     """
@@ -74,12 +74,12 @@ def _compiled(name: str, regex: str | None) -> re.Pattern[str]:
 
 @functools.lru_cache(64)
 def _linear(regex: str, search: bool = True) -> _kernels.Pattern | None:
-    """Return what matches the same in linear time; None if only backtracking does."""
+    """Return an equivalent linear-time matcher; None if the pattern needs backtracking."""
     return _kernels.Pattern.compile(regex, search)
 
 
 def is_linear(regex: str, search: bool = True) -> bool:
-    """Say whether a regular expression is matched in linear time, or is wrong.
+    """Return whether a regular expression matches in linear time, or is invalid.
 
     The kernels do so for what has no references, look-around, flags or named groups, and repeats
     nothing that may be empty; where whole texts must match, also no anchors and word boundaries.
@@ -97,7 +97,7 @@ def is_linear(regex: str, search: bool = True) -> bool:
 
 
 def check_trusted(regex: str, argument: str, search: bool = True) -> None:
-    """Raise if matching an expression, which is not trusted, may take exponential time.
+    """Raise if an untrusted regular expression may take exponential time.
 
     Examples
     --------
@@ -117,12 +117,12 @@ def check_trusted(regex: str, argument: str, search: bool = True) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tokeniser:
-    """Cut text into tokens that know where they stand in it.
+    """Split text into tokens with their character spans.
 
     Parameters
     ----------
     name : {"words", "whitespace", "characters", "parts", "regex"}
-        Words and each punctuation character by itself; what stands between white space; each
+        Words and single punctuation characters; runs between white space; each
         character that is not white space; parts of words, which are split at apostrophes and
         underscores, between digits and letters, and where case changes as in iPhone or USBHub.
         Accents and vowel signs stay with their character, and apostrophes inside a word stay with
@@ -162,7 +162,7 @@ class Tokeniser:
 
     @classmethod
     def of(cls, spec: Tokeniser | str | Mapping[str, str]) -> Tokeniser:
-        """Return the tokeniser of a name, of ``{"regex": ...}``, or a tokeniser as it is."""
+        """Return the tokeniser for a name, for ``{"regex": ...}``, or for a tokeniser itself."""
         if isinstance(spec, Tokeniser):
             return spec
         if isinstance(spec, str):
@@ -173,7 +173,7 @@ class Tokeniser:
 
     @property
     def spec(self) -> str | dict[str, str]:
-        """What `of` makes the same tokeniser from; it can be written as JSON."""
+        """The argument of `of` that makes the same tokeniser; it can be written as JSON."""
         return self.name if self.regex is None else {"regex": self.regex}
 
     def spans(self, text: str) -> Offsets:
@@ -197,7 +197,7 @@ _of_name = functools.lru_cache(maxsize=16)(Tokeniser)
 
 
 def align(text: str, tokens: Sequence[str]) -> Offsets | None:
-    """Find tokens in their text, each as early as it can be; None if they are not there in order.
+    """Locate tokens in their text, as early as possible; None if they do not occur in order.
 
     Examples
     --------

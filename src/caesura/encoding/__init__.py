@@ -1,4 +1,4 @@
-"""From documents to numbers: the only thing that the kernels are given.
+"""Encoding: from documents to the integer arrays of the kernels.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The attributes that an encoder knows: their names, and how they are kept in files."""
+"""The known attributes of an encoder: names and storage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["KnownAttributes"]
 
 
 class KnownAttributes:
-    """The attributes met so far, numbered as they came.  `Encoder` fills the fields."""
+    """The attributes seen so far, numbered in order of occurrence. `Encoder` fills the fields."""
 
     features: list[Template | SegmentFeature]
     columns: list[Column]
@@ -33,17 +33,17 @@ class KnownAttributes:
 
     @property
     def attributes(self) -> _kernels.Extractor:
-        """The attributes met so far, and which of them come together."""
+        """The attributes seen so far, and their co-occurrence groups."""
         return self._extractor
 
     # -- names -------------------------------------------------------------------------------
 
     def name(self, attribute: int) -> str:
-        """Return the name of an attribute, as it is shown to people."""
+        """Return the displayed name of an attribute."""
         return self.names([attribute])[0]
 
     def names(self, attributes: Iterable[int]) -> list[str]:
-        """Return the names of attributes.
+        """Return the displayed names of attributes.
 
         They are those of `caesura.features.reference`; only an attribute that users gave for a
         token has its own name alone.
@@ -68,14 +68,14 @@ class KnownAttributes:
 
     @property
     def sources(self) -> Ints:
-        """The index of the feature of each attribute."""
+        """The index of the feature that each attribute belongs to."""
         sources: Ints = self._extractor.keys()[0]
         return sources
 
     # -- files -------------------------------------------------------------------------------
 
     def state(self, attributes: Ints) -> dict[str, npt.NDArray[Any]]:
-        """Return what `restore` needs to know these attributes again, as 0, 1, ..."""
+        """Return the state from which `restore` recovers these attributes, as 0, 1, ..."""
         sources, ptr, values = self._extractor.keys()
         counts = np.diff(ptr)[attributes]
         out: dict[str, npt.NDArray[Any]] = {"sources": sources[attributes]}
@@ -95,7 +95,7 @@ class KnownAttributes:
         return out
 
     def restore(self, state: State) -> None:
-        """Know the attributes that `state` wrote; raise if it did not."""
+        """Restore the attributes from a `state`; raise if it is invalid."""
         sizes = []
         for k, interner in enumerate(self.values):
             found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
@@ -117,7 +117,7 @@ class KnownAttributes:
         require(len(self) == len(sources), "sources: an attribute is there twice")
 
     def absorb(self, state: State) -> None:
-        """Know what the `state` of another encoder of the same features knows, too.
+        """Add the attributes from the `state` of another encoder of the same features.
 
         New attributes are numbered in the order in which the other one has met them.
         """
@@ -130,7 +130,7 @@ class KnownAttributes:
         self._extractor.restore(sources, ptr, numbers)
 
     def _owners(self, sources: Ints, ptr: Longs) -> Ints:
-        """Return for each number of some attributes whose value it is, an index into `values`."""
+        """Return for each attribute value its owner, an index into `values`."""
         counts = np.diff(ptr)
         each = np.repeat(sources, counts)
         place = np.arange(len(each)) - np.repeat(ptr[:-1], counts)

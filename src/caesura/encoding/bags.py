@@ -1,4 +1,4 @@
-"""Attributes that users give for each token, encoded without documents."""
+"""Encoding of user-supplied token attributes without documents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["encode_bags", "takes_bags"]
 
 
 def takes_bags(encoder: Encoder, sequences: list[Any]) -> bool:
-    """Say whether `encode_bags` can be used: features look at attributes alone, and sequences are
+    """Return whether `encode_bags` applies: all features are given attributes, and all sequences
     lists of them.
 
     Examples
@@ -39,7 +39,7 @@ def takes_bags(encoder: Encoder, sequences: list[Any]) -> bool:
 def encode_bags(
     encoder: Encoder, sequences: Sequence[Any], first: int = 0
 ) -> tuple[_kernels.Corpus, Longs]:
-    """Return sequences as a corpus of the attributes that are known, and their lengths.
+    """Encode sequences as a corpus of known attributes; return it with their lengths.
 
     Parameters
     ----------

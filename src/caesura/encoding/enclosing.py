@@ -1,4 +1,4 @@
-"""What columns say of the words around tokens, computed once for each distinct word.
+"""Columns over the words that contain tokens, computed once for each distinct word.
 
 The words of a batch are types of their own, and so are the two pieces of a word that is cut at a
 token.  `caesura.features.enclosing` has the definition.
@@ -33,7 +33,7 @@ CUT = ("before", "after")  # views that see pieces of words
 
 
 class BatchAround:
-    """The words of the documents of a batch, and in which of them each token lies."""
+    """The words of a batch of documents, and the word that contains each token."""
 
     def __init__(self, batch: Batch, by: str) -> None:
         self.found = [words_around(document, by) for document in batch.documents]
@@ -55,7 +55,7 @@ class BatchAround:
         return [Document(tuple(around.words)) for around in self.found]
 
     def cut(self, view: str) -> tuple[_kernels.TokenBatch, npt.NDArray[np.bool_]]:
-        """Return the own pieces of tokens, then the other ones, and which of these are there."""
+        """Return the pieces of words that are tokens, then the others, and a mask of the latter."""
         if view not in self._cut:
             pairs = list(chain.from_iterable(pieces(around, view) for around in self.found))
             rows = [[own for own, _ in pairs], [other for _, other in pairs]]
@@ -64,7 +64,7 @@ class BatchAround:
         return self._cut[view]
 
     def places(self, view: str, offset: int) -> Longs:
-        """Return where each token finds its value.
+        """Return the index of each token's value.
 
         That is the number of a word, or behind all words, its own piece and then its other one
         where the view has pieces; and behind these, 0 for <s>, 1 for </s>, 2 for nothing.
@@ -88,7 +88,7 @@ def _flat(lists: Iterable[Iterable[int]]) -> Longs:
 
 
 def around(batch: Batch, by: str) -> BatchAround:
-    """Return the words around the tokens of a batch, found once."""
+    """Return the words that contain the tokens of a batch, computed once."""
     if by not in batch.enclosed:
         batch.enclosed[by] = BatchAround(batch, by)
     found: BatchAround = batch.enclosed[by]
@@ -102,7 +102,7 @@ def enclosing_values(
     grow: bool,
     of_batch: Callable[[Batch], tuple[Any, Ints, Any]],
 ) -> tuple[Longs | None, Ints]:
-    """Return the numbers of what a column says at each token, with ptr where there are several.
+    """Return the values of a column at each token, with ptr where there are several.
 
     `of_batch` gives those of a column that looks at tokens, for a batch of words.
     """
@@ -129,7 +129,7 @@ def enclosing_values(
 def _of_words(
     column: EnclosingColumn, values: _kernels.Interner, found: BatchAround, grow: bool
 ) -> list[tuple[Longs | None, Ints]]:
-    """Return what a column of words says of the words, and of pieces where it sees them."""
+    """Return the values of a word column for the words, and for pieces where it reads them."""
     batches = [found.tokens]
     if column.view in CUT:
         batches.append(found.cut(column.view)[0])
@@ -139,7 +139,7 @@ def _of_words(
 
 
 def place_values(column: PlaceColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
-    """Return the number of the place of each token in its word."""
+    """Return the index of each token's position in its word."""
     found = around(batch, column.by)
     numbers = values.ids(list(PLACES_IN_WORDS), grow)
     numbers = np.where(numbers < 0, np.int32(UNSEEN), numbers)

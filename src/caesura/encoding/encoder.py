@@ -1,4 +1,4 @@
-"""The encoder: the attributes it knows, their names, and how they are kept."""
+"""The encoder: known attributes, their names and their storage."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ALL: WeakSet[Encoder] = WeakSet()
 
 
 class Encoder(KnownAttributes):
-    """Turn documents into attributes on rows.
+    """Encode documents as rows of attributes.
 
     Parameters
     ----------
@@ -97,23 +97,23 @@ class Encoder(KnownAttributes):
         self._of_words[c] = self._words.types.add_column(values=self.values[c], **made)
 
     def copy(self) -> Encoder:
-        """Return an encoder that knows the same attributes by the same numbers."""
+        """Return an independent encoder with the same numbering of attributes."""
         twin = Encoder(self.features)
         twin.restore(self.state(np.arange(len(self), dtype=np.int32)))
         return twin
 
     def keep_first(self, limit: int | None) -> None:
-        """Let no more than so many attributes become known: the first that come; None: all."""
+        """Limit the number of known attributes to the first n; None removes the limit."""
         self._extractor.limit = 2**31 - 1 if limit is None else limit
 
     def forget(self) -> None:
-        """Forget the words seen, but not the numbers of their values."""
+        """Clear the cache of words, but keep the numbering of their values."""
         self._words.forget()
         self._frozen = False
 
     @property
     def types(self) -> _kernels.TokenTypes:
-        """The distinct words met so far, and the values of their columns."""
+        """The distinct words seen so far, and the values of their columns."""
         return self._words.types
 
     def encode(
@@ -125,7 +125,7 @@ class Encoder(KnownAttributes):
         words: _kernels.WordRows | None = None,
         name: str = "X",
     ) -> _kernels.Corpus:
-        """Append documents to a corpus, or to a new one.
+        """Encode documents and append them to a corpus, or to a new one.
 
         Parameters
         ----------
@@ -158,7 +158,7 @@ class Encoder(KnownAttributes):
         first: int = 0,
         words: _kernels.WordRows | None = None,
     ) -> tuple[_kernels.Corpus, Longs]:
-        """Append texts to a corpus, or to a new one.
+        """Encode texts and append them to a corpus, or to a new one.
 
         The result is that of `encode` for their documents. A document is made only if a column or a
         feature needs one.
@@ -196,7 +196,7 @@ class Encoder(KnownAttributes):
         first: int = 0,
         words: _kernels.WordRows | None = None,
     ) -> tuple[_kernels.Corpus, Longs]:
-        """Append lists of tokens to a corpus, or to a new one; see `encode_texts`."""
+        """Encode lists of tokens and append them to a corpus; see `encode_texts`."""
 
         def batch() -> Batch:
             types = self._words.types.read_tokens(sequences)
@@ -207,7 +207,7 @@ class Encoder(KnownAttributes):
     def word_rows(
         self, parameters: _kernels.Parameters, scorer: _kernels.Scorer
     ) -> _kernels.WordRows:
-        """Return what words score by themselves under some weights."""
+        """Return the scores of words on their own under given weights."""
         columns = [self._of_words.get(c, -1) for c in range(len(self.columns))]
         return _kernels.WordRows(parameters, scorer, self._extractor, columns)
 
@@ -218,7 +218,7 @@ class Encoder(KnownAttributes):
         corpus: _kernels.Corpus | None,
         words: _kernels.WordRows | None,
     ) -> tuple[_kernels.Corpus, Longs]:
-        """Append a batch to a corpus, and return its sequences' lengths too."""
+        """Encode a batch, append it to a corpus, and return the lengths of its sequences."""
         corpus = _kernels.Corpus() if corpus is None else corpus
         words = words if self._of_words else None  # no column looks at words
         with self._lock:
@@ -239,7 +239,7 @@ class Encoder(KnownAttributes):
     def append_columns(
         self, corpus: _kernels.Corpus, offsets: Longs, columns: Sequence[Values], grow: bool
     ) -> None:
-        """Append sequences whose columns are numbers already, without features of segments.
+        """Append sequences of encoded columns, without segment features.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ class Encoder(KnownAttributes):
             self._extractor.extract(corpus, offsets, columns, _kernels.Firings(), grow)
 
     def _columns(self, batch: Batch, grow: bool, needed: list[int] | None) -> list[Values]:
-        """Return the values of all tokens of a batch in each column, as numbers.
+        """Return the encoded values of all tokens of a batch in each column.
 
         Those of columns that are not needed are empty.
         """
@@ -280,7 +280,7 @@ class Encoder(KnownAttributes):
 
 
 def _unlock_in_child() -> None:
-    """Replace the locks that other threads held at a fork: these threads do not exist any more.
+    """Reset locks in a forked child, where the threads that held them do not exist.
 
     A lock that looks free may still be taken, by a thread that waits for the GIL.
     """

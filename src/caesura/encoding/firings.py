@@ -1,4 +1,4 @@
-"""Where the features of segments fire in a batch, as numbers."""
+"""Firings of segment features in a batch, as integer arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_TOKENS = 1 << 30  # of a segment that the kernels look at
 
 
 class FiringReader:
-    """Find where one feature of segments fires.
+    """Compute the firings of one segment feature.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class FiringReader:
     feature : SegmentFeature
         The feature.
     values : Interner
-        The numbers of what the feature says.
+        The numbers of the values of the feature.
 
     Notes
     -----
@@ -70,7 +70,7 @@ class FiringReader:
         out.add(self.source, fired.starts, fired.ends, fired.flags, ids, fired.values)
 
     def _is_new(self, batch: Batch) -> bool:
-        """Say whether words were forgotten, and what was remembered may be wrong."""
+        """Return whether the word cache was cleared, which invalidates cached firings."""
         before, self._generation = self._generation, batch.words.types.generation
         return before != self._generation
 
@@ -108,7 +108,7 @@ class FiringReader:
 
 
 def _check_firings(feature: SegmentFeature, fired: Firings, batch: Batch) -> None:
-    """Raise if a feature fires where there is no segment; kernels trust what they are given."""
+    """Raise if a feature fires outside all segments; kernels do not check."""
     starts, ends, N = fired.starts, fired.ends, int(batch.offsets[-1])
     expected = "firings inside one document each, with finite values"
     good = len(starts) == len(ends) == len(fired.flags) == len(fired.which) == len(fired.values)
@@ -124,7 +124,7 @@ def _check_firings(feature: SegmentFeature, fired: Firings, batch: Batch) -> Non
 
 
 def read_firings(readers: Sequence[FiringReader], batch: Batch, grow: bool) -> _kernels.Firings:
-    """Return where features fire in a batch, by start."""
+    """Return the firings of segment features in a batch, sorted by start."""
     out = _kernels.Firings()
     for reader in readers:
         reader.read(batch, grow, out)

@@ -1,4 +1,4 @@
-"""The encoder of models with features that look back: columns and firings, but no attributes.
+"""The encoder for look-back features: columns and firings, without attributes.
 
 The kernels make keys of what columns say when they need them, so nothing is numbered here.
 """
@@ -25,7 +25,7 @@ __all__ = ["SpanEncoder"]
 
 
 class SpanEncoder(Encoder):
-    """Turn documents into columns for the kernels.
+    """Encode documents as columns for the kernels.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class SpanEncoder(Encoder):
 
     @property
     def own(self) -> list[Incremental]:
-        """The features that are functions of all segments so far."""
+        """The user-defined functions of all segments so far."""
         return [one for one in self.features if isinstance(one, Incremental)]
 
     def new_model(self, n_labels: int, boundary_weights: bool) -> _kernels.SpanModel:
@@ -79,7 +79,7 @@ class SpanEncoder(Encoder):
         corpus: Any,
         words: _kernels.WordRows | None,
     ) -> tuple[Any, Longs]:
-        """Append a batch to a corpus, and return its sequences' lengths too."""
+        """Encode a batch, append it to a corpus, and return the lengths of its sequences."""
         corpus = self.corpus_kind() if corpus is None else corpus
         with self._lock:
             if len(self._words) > MOST_WORDS or (grow and self._frozen):
@@ -94,7 +94,7 @@ class SpanEncoder(Encoder):
     # -- files -------------------------------------------------------------------------------
 
     def values_state(self) -> dict[str, npt.NDArray[Any]]:
-        """Return what columns and features have said, for `restore_values`."""
+        """Return the values of columns and features seen so far, for `restore_values`."""
         out: dict[str, npt.NDArray[Any]] = {}
         for k, interner in enumerate(self.values):
             every = np.arange(len(interner), dtype=np.int32)
@@ -102,7 +102,7 @@ class SpanEncoder(Encoder):
         return out
 
     def restore_values(self, state: State) -> None:
-        """Know the values that `values_state` wrote; raise if it did not."""
+        """Restore the values from `values_state`; raise if they are invalid."""
         for k, interner in enumerate(self.values):
             found = texts(array(state, f"text{k}", np.uint8), array(state, f"sizes{k}", np.int32))
             require(len(set(found)) == len(found), f"text{k}: a value is there twice")

@@ -1,4 +1,4 @@
-"""Arrays of a stored encoder, checked as they are read."""
+"""Checked reading of the arrays of a stored encoder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int32]
 
 
 def texts(data: npt.NDArray[np.uint8], sizes: Ints) -> list[str]:
-    """Return the texts that lie one after the other in an array."""
+    """Return the texts concatenated in an array."""
     require(bool((sizes >= 0).all()), "sizes: out of range")
     ends = np.cumsum(sizes, dtype=np.int64)
     require((int(ends[-1]) if len(ends) else 0) == len(data), "sizes: not those of the text")
@@ -38,6 +38,6 @@ def array(state: State, name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
 
 
 def require(good: bool, problem: str) -> None:
-    """Raise if a stored encoder is wrong."""
+    """Raise if a stored encoder is invalid."""
     if not good:
         raise InvalidInput(f"encoder.{problem}; the file is not one that this library wrote")

@@ -1,4 +1,4 @@
-"""What columns say about the tokens of a batch, as numbers of their distinct values."""
+"""Encoding of column values, numbered by distinct value."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ MOST_PLACES = 10_000  # that a column of positions may tell apart in the kernels
 
 
 def seen(numbers: Ints) -> Ints:
-    """Return numbers of values with -1, which the interner gives for a new one, made UNSEEN."""
+    """Return value numbers with the interner's -1 for new values replaced by UNSEEN."""
     if (numbers < 0).any():
         numbers[numbers < 0] = UNSEEN
     return numbers
@@ -59,7 +59,7 @@ def seen(numbers: Ints) -> Ints:
 def values_of(
     column: Column, values: _kernels.Interner, batch: Batch, grow: bool, first: int
 ) -> Values:
-    """Return the values of a column that looks at documents; errors count them from `first`."""
+    """Return the values of a document column; errors count documents from `first`."""
     if isinstance(column, AttributesColumn):
         return _bags(values, batch, grow, first)
     if isinstance(column, DenseColumn):
@@ -91,7 +91,7 @@ def values_of(
 
 
 def _matched(column: MatchedColumn, values: _kernels.Interner, batch: Batch, grow: bool) -> Ints:
-    """Return where in an entry of a lexicon each token is."""
+    """Return the position of each token in a lexicon entry."""
     places = finder(column.lexicon, column.casefold, column.loose).places(batch)
     table = np.full(len(PLACES_IN_ENTRIES) + 1, UNSEEN, np.int32)  # the last is of no entry: -1
     there = [place for place in dict.fromkeys(places.tolist()) if place >= 0]
@@ -102,7 +102,7 @@ def _matched(column: MatchedColumn, values: _kernels.Interner, batch: Batch, gro
 def _said(
     column: Column, values: _kernels.Interner, batch: Batch, grow: bool, first: int
 ) -> Values:
-    """Return what a column says about each document."""
+    """Return the values of a column for each document."""
     said: list[Any] = []
     for i, document in enumerate(batch.documents, first):
         try:
@@ -124,7 +124,7 @@ def _said(
 
 
 def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Values:
-    """Return the attributes that documents carry."""
+    """Return the attributes of documents."""
     for i, document in enumerate(batch.documents, first):
         if document.attributes is None:
             expected = "a list of attributes for each token, as features asks for attributes"
@@ -137,7 +137,7 @@ def _bags(values: _kernels.Interner, batch: Batch, grow: bool, first: int) -> Va
 def read_bags(
     values: _kernels.Interner, given: Sequence[Any], grow: bool, first: int
 ) -> tuple[Longs, Values]:
-    """Return where sequences of attributes begin and end, and the attributes of their tokens."""
+    """Return the offsets of sequences of attributes, and the attributes of their tokens."""
 
     def flatten(bag: Any, i: int, t: int) -> Iterable[tuple[str, float]]:
         return pairs(bag, f"X[{first + i}]: attributes[{t}]")
@@ -149,7 +149,7 @@ def read_bags(
 def _dense(
     column: DenseColumn, values: _kernels.Interner, batch: Batch, grow: bool, first: int
 ) -> Values:
-    """Return the numbers that documents carry."""
+    """Return the dense arrays of documents."""
     arrays: list[Floats] = []
     names = [values.text(d) for d in range(len(values))]
     for i, document in enumerate(batch.documents, first):
@@ -171,7 +171,7 @@ def _dense(
 
 
 def _warn_of_scale(numbers: Floats) -> None:
-    """Warn of columns whose numbers are so large or small that one penalty cannot fit all."""
+    """Warn about columns whose scales differ too much for a single penalty."""
     there = np.maximum((numbers != 0).sum(axis=0), 1)
     size = np.abs(numbers).sum(axis=0) / there
     off = np.flatnonzero((size > USUAL) | ((size > 0) & (size < 1 / USUAL)))
@@ -187,7 +187,7 @@ def _warn_of_scale(numbers: Floats) -> None:
 
 
 def check_offsets(template: Template) -> None:
-    """Raise if a template looks farther than the kernels count."""
+    """Raise if a template offset exceeds the range of the kernels."""
     low, high = template.reach
     if not -FARTHEST <= low <= high <= FARTHEST:
         expected = f"offsets from -{FARTHEST} to {FARTHEST}"

@@ -1,9 +1,9 @@
-"""Evaluation: how well segments were predicted, and whether a difference is more than chance.
+"""Evaluation: scores of predicted segments, and significance tests.
 
-Each measure is a module: `scores` counts what is right and `report` gathers it, `tagged` scores
-tags, `intervals` says how sure that is, `overlap` counts what is partly right, `mistakes` sorts
-what is wrong, `calibration` asks whether probabilities mean what they say, `significance` compares
-two systems, and `pages` writes it all as one page.
+Each measure is a module: `scores` counts correct segments, `report` collects the results, `tagged`
+scores tags, `intervals` computes confidence intervals, `overlap` counts partial matches, `mistakes`
+classifies errors, `calibration` measures the reliability of probabilities, `significance` compares
+two systems, and `pages` writes an HTML report.
 """
 
 from caesura.evaluation.calibration import Bin, Reliability, reliability, right_segments

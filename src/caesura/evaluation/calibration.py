@@ -1,4 +1,4 @@
-"""Do probabilities mean what they say?  Of segments with probability 0.8, are 80 % right?"""
+"""Reliability of probabilities: of the segments with probability 0.8, are 80 % correct?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Bin", "Reliability", "reliability", "right_segments"]
 
 
 class Bin(NamedTuple):
-    """The segments with a probability above `low`, up to and with `high`.
+    """The segments with a probability in the interval (low, high].
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Bin(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """Probabilities beside shares of right segments; ``print`` shows a table.
+    """Probabilities compared with the observed share of correct segments; ``print`` shows a table.
 
     Examples
     --------
@@ -56,13 +56,13 @@ class Reliability(NamedTuple):
 
     @property
     def expected_calibration_error(self) -> float:
-        """The mean gap between probability and share right, bins weighed by their segments."""
+        """The mean absolute gap between probability and accuracy, weighted by bin size."""
         gaps = sum(bin.segments * abs(bin.accuracy - bin.confidence) for bin in self.bins)
         return gaps / self.segments if self.segments else 0.0
 
     @property
     def maximum_calibration_error(self) -> float:
-        """The largest gap of a bin with segments."""
+        """The largest gap of any non-empty bin."""
         return max((abs(b.accuracy - b.confidence) for b in self.bins if b.segments), default=0.0)
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Reliability(NamedTuple):
         return for_terminals(self.rows(), [self.line()])
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table, a row for each bin of probabilities, the header first."""
+        """Return the table as rows, one for each bin, after a header."""
         rows: list[tuple[str, ...]] = [("", "segments", "mean probability", "share right")]
         for low, high, count, confidence, accuracy in self.bins:
             means = (f"{confidence:.3f}", f"{accuracy:.3f}") if count else ("", "")
@@ -80,7 +80,7 @@ class Reliability(NamedTuple):
         return rows
 
     def line(self) -> str:
-        """Return the summary: how far probabilities are from shares of right segments."""
+        """Return a one-line summary of the calibration error."""
         mean, largest = self.expected_calibration_error, self.maximum_calibration_error
         gaps = f"expected calibration error {mean:.3f}, largest {largest:.3f}"
         return f"{gaps}, of {self.segments} segments"
@@ -89,14 +89,14 @@ class Reliability(NamedTuple):
 def reliability(
     confidences: npt.ArrayLike, right: Sequence[bool] | npt.NDArray[np.bool_], bins: int = 10
 ) -> Reliability:
-    """Compare probabilities with what came true, in bins of equal width.
+    """Compare probabilities with observed correctness, in bins of equal width.
 
     Parameters
     ----------
     confidences : array of shape (n,)
         The probability of each predicted segment, from 0 to 1.
     right : array of shape (n,)
-        Whether it is right, as `right_segments` says.
+        Whether it is correct, as returned by `right_segments`.
     bins : int
         The number of bins.
 
@@ -135,7 +135,7 @@ def reliability(
 
 
 def right_segments(gold: Sequences, predicted: Sequences, outside: str = "O") -> list[list[bool]]:
-    """Say of each predicted segment whether it is exactly right; those outside are left out.
+    """Return whether each predicted segment is exactly correct; outside ones are ignored.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Pieces of a page: a heat map and a reliability diagram, written as HTML and SVG.
+"""Page fragments: a heat map in HTML and a reliability diagram in SVG.
 
 All text goes through `written`, which escapes it.  Colours are the page's: see ``STYLE``.
 """
@@ -65,7 +65,7 @@ svg .count { fill: rgba(var(--accent), .6); }
 
 
 def heat_map(confusion: Confusion) -> str:
-    """Write which labels were taken for which others, the more the darker.
+    """Return the label confusions as an HTML table with shaded cells.
 
     Labels that were never taken for another one are left out.
 
@@ -107,7 +107,7 @@ def heat_map(confusion: Confusion) -> str:
 
 
 def _cell(title: str, count: int, total: int, right: bool) -> str:
-    """Write a cell; `title` is escaped already."""
+    """Return a table cell; `title` is already escaped."""
     if not count:
         return f'<td title="{title}: 0"></td>'
     strength = 0.12 + 0.58 * (count / total) ** 0.5  # the root, so that few still show
@@ -116,7 +116,7 @@ def _cell(title: str, count: int, total: int, right: bool) -> str:
 
 
 def diagram(found: Reliability) -> str:
-    """Draw a reliability diagram as SVG: the share that is right over the probability.
+    """Return a reliability diagram as SVG: accuracy against probability.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How far a score might be off: intervals by drawing sequences again."""
+"""Confidence intervals of scores by bootstrap over sequences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE = 2**20  # drawn numbers in memory
 
 
 class Range(NamedTuple):
-    """From a number to another.
+    """A closed interval.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Range(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """Where precision, recall and F1 over all segments lie, with some confidence.
+    """Confidence intervals of micro-averaged precision, recall and F1.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def bootstrap(
     seed: int = 0,
     outside: str = "O",
 ) -> Interval:
-    """Say how sure precision, recall and F1 are, by the bootstrap over sequences.
+    """Compute confidence intervals of precision, recall and F1 by bootstrap over sequences.
 
     As many sequences as there are get drawn, with replacement, again and again; the interval
     holds the middle of the scores so found (the percentile method).
@@ -99,7 +99,7 @@ def bootstrap(
 def interval_of(
     counts: npt.NDArray[np.int64], confidence: float, rounds: int = ROUNDS, seed: int = 0
 ) -> Interval:
-    """Do the work of `bootstrap` for counts of shape (sequences, 3)."""
+    """Compute the intervals of `bootstrap` from counts of shape (sequences, 3)."""
     number = isinstance(confidence, int | float | np.floating)
     if not number or not 0 < confidence < 1:
         expected, remedy = "a share above 0 and below 1", "pass 0.95 for 95 %"
@@ -117,7 +117,7 @@ def interval_of(
 
 
 def _drawn(counts: npt.NDArray[np.int64], rounds: int, seed: int) -> npt.NDArray[np.int64]:
-    """Return the sums of counts over the sequences drawn in each round.
+    """Return the summed counts of the resampled sequences of each round.
 
     Sequences with the same counts are drawn together: how often each kind comes up is
     multinomial, and there are far fewer kinds than sequences.

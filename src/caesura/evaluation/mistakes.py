@@ -1,4 +1,4 @@
-"""What is wrong: labels taken for others, and kinds of error."""
+"""Error analysis: label confusions and kinds of errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NONE = "(none)"
 
 
 class Kind(StrEnum):
-    """What became of a segment.
+    """The kind of error of a segment.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 class Match(NamedTuple):
-    """A gold segment and the predicted one that stands for it; either may be missing.
+    """A gold segment paired with a predicted one; either may be missing.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class Match(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """What is wrong, if anything."""
+        """The kind of error, or correct."""
         if self.gold is None:
             return Kind.INVENTED
         if self.predicted is None:
@@ -66,7 +66,7 @@ class Match(NamedTuple):
 
 
 def matches(gold: Sequences, predicted: Sequences, outside: str = "O") -> list[list[Match]]:
-    """Pair the gold and the predicted segments of each sequence, each with one at most.
+    """Pair the gold and predicted segments of each sequence one to one.
 
     Those with the most tokens in common are paired first; of equals, those with one label, then
     the earlier. Segments without a token in common are never paired.
@@ -81,7 +81,7 @@ def matches(gold: Sequences, predicted: Sequences, outside: str = "O") -> list[l
 
 
 def matched(pair: Pair) -> list[Match]:
-    """Pair the segments of one sequence, in order."""
+    """Pair the gold and predicted segments of one sequence."""
     right, guess = pair
     ranked = sorted(
         (-shared, right[i].label != guess[j].label, i, j) for i, j, shared in overlaps(right, guess)
@@ -98,7 +98,7 @@ def matched(pair: Pair) -> list[Match]:
 
 
 def worst_first(found: Sequence[Sequence[Match]]) -> list[int]:
-    """Return the sequences with mistakes, those with the most first, of equals the earlier.
+    """Return the sequences with errors, sorted by the number of errors.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def worst_first(found: Sequence[Sequence[Match]]) -> list[int]:
 
 
 def kinds_of(found: Sequence[Match]) -> str:
-    """Say how many mistakes of each kind a sequence has.
+    """Count the errors of each kind in a sequence.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def kinds_of(found: Sequence[Match]) -> str:
 
 
 class Errors(NamedTuple):
-    """How many segments went wrong, and how; ``print`` shows a table.
+    """The number of segments with each kind of error; ``print`` shows a table.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Errors(NamedTuple):
 
     @property
     def wrong(self) -> int:
-        """All but the right ones."""
+        """The number of errors."""
         return sum(self) - self.right
 
     def __str__(self) -> str:
@@ -164,7 +164,7 @@ class Errors(NamedTuple):
         return for_terminals(self.rows())
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table, the header first."""
+        """Return the table as rows, after a header."""
         rows: list[tuple[str, ...]] = [("", "segments", "share of errors")]
         for kind, count in zip(Kind, self, strict=True):
             share = "" if kind is Kind.RIGHT else f"{count / max(self.wrong, 1):.3f}"
@@ -173,7 +173,7 @@ class Errors(NamedTuple):
 
 
 def errors(gold: Sequences, predicted: Sequences, outside: str = "O") -> Errors:
-    """Count kinds of error: gold and predicted segments are paired as by `matches`.
+    """Count the kinds of errors, with segments paired by `matches`.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def errors(gold: Sequences, predicted: Sequences, outside: str = "O") -> Errors:
 
 
 class Confused(NamedTuple):
-    """A label that was taken for another, so many times; None: for nothing, or from nothing.
+    """The count of one label confusion; None stands for no segment.
 
     Examples
     --------
@@ -204,7 +204,7 @@ class Confused(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """Which labels were taken for which; ``print`` shows a table, gold in rows.
+    """The confusion matrix of labels, gold in rows; ``print`` shows a table.
 
     Examples
     --------
@@ -224,12 +224,12 @@ class Confusion(NamedTuple):
     counts: npt.NDArray[np.int64]  # (Y + 1, Y + 1): gold, predicted; the last is none
 
     def times(self, gold: str | None, predicted: str | None) -> int:
-        """Return how often a gold label was paired with a predicted one; None is none."""
+        """Return the count of a pair of gold and predicted labels; None stands for no segment."""
         row, column = self._place("gold", gold), self._place("predicted", predicted)
         return int(self.counts[row, column])
 
     def most(self, n: int | None = None) -> list[Confused]:
-        """Return what was confused, the most frequent first."""
+        """Return the confusions, most frequent first."""
         names = (*self.labels, None)
         wrong = [
             Confused(names[a], names[b], int(self.counts[a, b]))
@@ -253,7 +253,7 @@ class Confusion(NamedTuple):
         return for_terminals(self.rows())
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table, the header first."""
+        """Return the table as rows, after a header."""
         names = [*map(shown, self.labels), NONE]
         cells = [[str(count) for count in row] for row in self.counts.tolist()]
         cells[-1][-1] = ""
@@ -261,7 +261,7 @@ class Confusion(NamedTuple):
 
 
 def confusion(gold: Sequences, predicted: Sequences, outside: str = "O") -> Confusion:
-    """Count which labels were taken for which: segments are paired as by `matches`.
+    """Compute the confusion matrix of labels, with segments paired by `matches`.
 
     Boundaries do not matter here, only that the segments were paired. A missed segment was taken
     for none, and an invented one was taken from none.
@@ -275,7 +275,7 @@ def confusion(gold: Sequences, predicted: Sequences, outside: str = "O") -> Conf
 
 
 def confusion_of(found: Sequence[Sequence[Match]]) -> Confusion:
-    """Do the work of `confusion`."""
+    """Compute `confusion` for checked input."""
     pairs = Counter(
         (match.gold and match.gold.label, match.predicted and match.predicted.label)
         for sequence in found

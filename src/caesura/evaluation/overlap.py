@@ -1,4 +1,4 @@
-"""Segments that are partly right, counted in the four ways of nervaluate (after SemEval 2013)."""
+"""Partial matches, counted in the four ways of nervaluate (after SemEval 2013)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAYS: tuple[Way, ...] = ("strict", "exact", "partial", "ent_type")
 
 
 class Overlap(NamedTuple):
-    """Segments counted in one of the four ways.
+    """The counts for one way of matching.
 
     Examples
     --------
@@ -47,12 +47,12 @@ class Overlap(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the predicted segments that are right, 0 of nothing."""
+        """The fraction of predicted segments that are correct; 0/0 counts as 0."""
         return (self.correct + 0.5 * self.partial) / self.actual if self.actual else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the gold segments that were found, 0 of nothing."""
+        """The fraction of gold segments that were found; 0/0 counts as 0."""
         return (self.correct + 0.5 * self.partial) / self.possible if self.possible else 0.0
 
     @property
@@ -63,7 +63,7 @@ class Overlap(NamedTuple):
 
 
 class Partials(NamedTuple):
-    """Segments counted in all four ways; ``print`` shows a table.
+    """The counts for all four ways of matching; ``print`` shows a table.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class Partials(NamedTuple):
 
     @property
     def type(self) -> Overlap:
-        """Another name of ``ent_type``."""
+        """Alias of ``ent_type``."""
         return self.ent_type
 
     def __str__(self) -> str:
@@ -93,7 +93,7 @@ class Partials(NamedTuple):
         return for_terminals(self.rows())
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table, a row for each way of counting, the header first."""
+        """Return the table as rows, one for each way of matching, after a header."""
         rows: list[tuple[str, ...]] = [("", "precision", "recall", "F1", *Overlap._fields)]
         for way in WAYS:
             counts: Overlap = getattr(self, way)
@@ -109,7 +109,7 @@ def partial(
     *,
     min_overlap_percentage: float = 1.0,
 ) -> Partials:
-    """Count segments that are partly right, exactly as nervaluate 1.2.1 does.
+    """Count partial matches exactly as nervaluate 1.2.1 does.
 
     Predicted segments are taken in order. Each meets one of the gold segments that it overlaps
     and that none has met before: the right one if there is one (of several with its label, in
@@ -143,7 +143,7 @@ def partial(
 
 
 def partials_of(pairs: Sequence[Pair], least: float = 1.0) -> Partials:
-    """Do the work of `partial`."""
+    """Compute `partial` for checked input."""
     names = sorted({segment.label for pair in pairs for side in pair for segment in side})
     labels = {}
     for name in names:
@@ -179,7 +179,7 @@ def _partials(pairs: Sequence[Pair], least: float, labels: Mapping[str, Partials
 def _met(
     right: Sequence[Segment], guess: Sequence[Segment], near: Sequence[Sequence[int]], way: Way
 ) -> Overlap:
-    """Let each predicted segment of a sequence meet a gold one, and count."""
+    """Match predicted segments of a sequence with gold ones, and count."""
     met: set[int] = set()
     correct = other = 0
     for segment, candidates in zip(guess, near, strict=True):
@@ -196,7 +196,7 @@ def _met(
 
 
 def _agree(a: Segment, b: Segment, way: Way) -> bool:
-    """Return whether one way calls this right."""
+    """Return whether a way of matching accepts this pair."""
     return (way == "ent_type" or a[:2] == b[:2]) and (
         way in ("exact", "partial") or a.label == b.label
     )

@@ -1,4 +1,4 @@
-"""The report as one page of HTML, complete in itself: tables, drawings, the worst sequences."""
+"""The evaluation report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Chances = list[list[float]]  # of each predicted segment, by sequence
 
 
 class _Material(NamedTuple):
-    """What the page tells of."""
+    """The content of the page."""
 
     tokens: list[tuple[str, ...]]
     texts: list[Written | None]  # where they stand in it
@@ -59,7 +59,7 @@ def html_report(
     beta: float = 1.0,
     tags: Share | None = None,
 ) -> str:
-    """Write a page: scores, labels, kinds of error, confusion, calibration, the worst sequences.
+    """Return an HTML page with scores, error analysis, calibration and the worst sequences.
 
     The page needs nothing else: no script, no network, no other file. It follows the reader's
     choice of light or dark.
@@ -77,7 +77,7 @@ def html_report(
     title : str
         The title of the page.
     worst : int
-        How many sequences to show, those with the most mistakes first.
+        Number of sequences to show, those with the most errors first.
     outside : str
         The label of text outside any segment, which does not count.
     beta : float
@@ -128,14 +128,14 @@ def html_report(
 
 
 def _written(document: Any) -> Written | None:
-    """Return the text that tokens were cut from, if it is known."""
+    """Return the original text of tokens, if it is known."""
     if not isinstance(document, Document) or document.text is None or document.offsets is None:
         return None
     return Written(document.text, document.offsets)
 
 
 def _kept(segments: Any) -> Any:
-    """Return segments that can be read again; what is none is refused later."""
+    """Materialise segments so that they can be iterated twice; invalid ones fail later."""
     return list(segments) if isinstance(segments, Iterator) else segments
 
 
@@ -159,7 +159,7 @@ def _chances(
 
 
 def _shares(values: Any) -> bool:
-    """Return whether these are numbers from 0 to 1."""
+    """Return whether all values are numbers from 0 to 1."""
     numbers = isinstance(values, list) and all(isinstance(p, Real) for p in values)
     return numbers and all(0 <= p <= 1 for p in values)
 
@@ -187,7 +187,7 @@ def _page(title: str, body: str) -> str:
 
 
 def _summary(report: Report) -> str:
-    """Write the first figures, then the table of all averages."""
+    """Return the headline scores, then the table of all averages."""
     interval = report.interval
     figures = [
         (
@@ -267,7 +267,7 @@ def _calibration(material: _Material) -> str:
 
 
 def _reliability(material: _Material) -> Reliability | None:
-    """Return how far probabilities mean what they say, if there are any."""
+    """Return the reliability of the probabilities, if there are any."""
     if material.probabilities is None:
         return None
     right = [b in there for a, guess in material.pairs for there in (set(a),) for b in guess]
@@ -275,7 +275,7 @@ def _reliability(material: _Material) -> Reliability | None:
 
 
 def _worst(material: _Material, worst: int, labels: list[str]) -> str:
-    """Write the sequences with the most mistakes, gold beside predicted."""
+    """Return the sequences with the most errors, gold beside predicted."""
     order = worst_first(material.matches)
     if not order:
         return "<h2>The worst sequences</h2><p>None has a mistake.</p>"

@@ -1,4 +1,4 @@
-"""What is compared: the gold and the predicted segments of each sequence, checked at the door."""
+"""Checks of gold and predicted segments before comparison."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def checked(
     name: str = "predicted",
     lengths: Sequence[int] | None = None,
 ) -> list[Pair]:
-    """Return the segments of each sequence, twice, without those outside, or raise."""
+    """Return the checked gold and predicted segments without outside ones."""
     right, guess = listed("gold", gold), listed(name, predicted)
     same_number(name, right, guess)
     limits: Sequence[int | None] = [None] * len(right) if lengths is None else lengths
@@ -47,7 +47,7 @@ def checked(
 def _inside(
     name: str, segments: Iterable[tuple[int, int, str]], outside: str, length: int | None
 ) -> list[Segment]:
-    """Return the checked segments of one sequence without those outside."""
+    """Return the checked segments of one sequence without outside ones."""
     if isinstance(segments, str) or not isinstance(segments, Iterable):
         expected, remedy = "a list of segments", "pass one for each sequence"
         raise InvalidInput(message(name, segments, expected, remedy))
@@ -70,7 +70,7 @@ def listed(name: str, sequences: Sequences) -> list[Iterable[tuple[int, int, str
 
 
 def restricted(pairs: list[Pair], labels: Iterable[str] | None) -> list[Pair]:
-    """Return only the segments with some labels, if any are named."""
+    """Restrict segments to some labels, if any are given."""
     if labels is None:
         return pairs
     known = {segment.label for pair in pairs for side in pair for segment in side}
@@ -82,7 +82,7 @@ def restricted(pairs: list[Pair], labels: Iterable[str] | None) -> list[Pair]:
 
 
 def labels_among(known: Collection[str], labels: Iterable[str]) -> frozenset[str]:
-    """Return labels that occur, or raise at one that does not, with the nearest that does.
+    """Return labels that occur, or raise for another one and suggest the nearest.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def labels_among(known: Collection[str], labels: Iterable[str]) -> frozenset[str
 
 
 def same_number(name: str, gold: Sequence[object], other: Sequence[object]) -> None:
-    """Raise if there are not as many sequences as in gold."""
+    """Raise if the number of sequences differs from gold."""
     if len(gold) != len(other):
         raise InvalidInput(
             f"{name}: got {counted(len(other), 'sequence')}, expected {len(gold)}, as many as in "
@@ -134,7 +134,7 @@ def tokens_of(name: str, sequences: Any, gold: Sequence[object]) -> list[tuple[s
 def lengths_of(
     lengths: Iterable[int] | None, tokens: Sequence[Sequence[str]] | None, gold: Sequence[object]
 ) -> list[int] | None:
-    """Return the number of tokens of each sequence, if that is known, or raise."""
+    """Return the number of tokens of each sequence, if known, or raise."""
     counted = None if tokens is None else [len(words) for words in tokens]
     if lengths is None:
         return counted
@@ -151,7 +151,7 @@ def lengths_of(
 
 
 def overlaps(right: Sequence[Segment], guess: Sequence[Segment]) -> list[tuple[int, int, int]]:
-    """Return (i, j, tokens in both) of the gold and predicted segments that overlap, in order.
+    """Return (i, j, shared tokens) for overlapping gold and predicted segments.
 
     Examples
     --------

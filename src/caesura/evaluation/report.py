@@ -1,4 +1,4 @@
-"""The report: precision, recall and F1 of segments, and what more is known about them."""
+"""The evaluation report: precision, recall and F1 of segments, and further scores."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ AVERAGES = ("micro", "macro", "weighted", "untyped", "boundaries")  # the rows b
 
 
 class Report(NamedTuple):
-    """How well segments were predicted; ``print`` shows a table.
+    """The scores of predicted segments; ``print`` shows a table.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Report(NamedTuple):
         return Average.of(self.labels.values(), weighted=True)
 
     def f_beta(self, average: str = "micro") -> float:
-        """Return the F-beta over all segments, or its mean over labels.
+        """Return the micro-averaged F-beta, or its mean over labels.
 
         Parameters
         ----------
@@ -111,12 +111,12 @@ class Report(NamedTuple):
 
     @property
     def sequence_accuracy(self) -> float:
-        """The share of the sequences in which all is right."""
+        """The fraction of sequences without an error."""
         return self.sequences_correct / self.sequences if self.sequences else 0.0
 
     @property
     def token_accuracy(self) -> float | None:
-        """The share of the tokens with the right tag in BIO."""
+        """The fraction of tokens with the correct BIO tag."""
         return None if self.tokens is None else self.tokens.value
 
     def __str__(self) -> str:
@@ -133,7 +133,7 @@ class Report(NamedTuple):
         return card(f"F1 {self.micro.f1:.3f}", table("Bars show F1.", rows, bars), lines)
 
     def shown(self, averages: Collection[str] = AVERAGES) -> str:
-        """Write the report with some of its averages only.
+        """Return the report as text, with selected averages.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Report(NamedTuple):
         return plain(self.rows(averages), self._lines())
 
     def rows(self, averages: Collection[str] = AVERAGES) -> list[tuple[str, ...]]:
-        """Return the table, a row for each label and for all of them, the header first."""
+        """Return the table as rows, one for each label and average, after a header."""
         for name in averages:
             if name not in AVERAGES:
                 expected = ", ".join(AVERAGES)
@@ -192,7 +192,7 @@ class Report(NamedTuple):
         return lines if self.interval is None else [*lines, str(self.interval)]
 
     def to_json(self) -> str:
-        """Write the report as JSON, which `from_json` reads.
+        """Return the report as JSON, which `from_json` reads.
 
         Shares are written beside the counts that they follow from; reading leaves them out.
 
@@ -223,7 +223,7 @@ class Report(NamedTuple):
         return json.dumps(content, ensure_ascii=False, indent=1)
 
     def _counted(self, counts: Score | Share | None) -> dict[str, float] | None:
-        """Return counts, and the shares that follow from them."""
+        """Return the counts and the rates derived from them."""
         if counts is None:
             return None
         if isinstance(counts, Share):
@@ -233,7 +233,7 @@ class Report(NamedTuple):
 
     @classmethod
     def from_json(cls, text: str) -> Report:
-        """Read a report that `to_json` wrote.
+        """Read a report from the output of `to_json`.
 
         Examples
         --------
@@ -256,7 +256,7 @@ _OPTIONAL = dict(boundaries=Score, tokens=Share, tags=Share, known=Share, unknow
 
 
 def _report(content: Any) -> Report:
-    """Read what was checked to be an object of JSON."""
+    """Read a report from a checked JSON object."""
     found = content["interval"]
     interval = None
     if found is not None:
@@ -299,7 +299,7 @@ def evaluate(
     beta: float = 1.0,
     labels: Iterable[str] | None = None,
 ) -> Report:
-    """Compare predicted segments with the gold ones, as conlleval and seqeval count.
+    """Compare predicted with gold segments, counting as conlleval and seqeval do.
 
     Parameters
     ----------
@@ -371,7 +371,7 @@ def checked_beta(beta: float) -> float:
 
 
 def _segments(pairs: list[Pair]) -> Report:
-    """Return what can be said by segments alone."""
+    """Return the part of the report that needs segments only."""
     in_gold: Counter[str] = Counter()
     in_predicted: Counter[str] = Counter()
     correct: Counter[str] = Counter()

@@ -1,4 +1,4 @@
-"""Counts of right segments, boundaries, tokens and words, and the shares that follow from them.
+"""Counts of correct segments, boundaries, tokens and words, and their rates.
 
 A segment is right if start, end and label are.
 """
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Score(NamedTuple):
-    """How many segments are right, and what follows from it.
+    """The counts of gold, predicted and correct segments, and their rates.
 
     0/0 counts as 0, in precision, recall and F1.
 
@@ -48,12 +48,12 @@ class Score(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """The share of the predicted segments that are right."""
+        """The fraction of predicted segments that are correct."""
         return self.correct / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of the gold segments that were predicted."""
+        """The fraction of gold segments that were predicted."""
         return self.correct / self.gold if self.gold else 0.0
 
     @property
@@ -62,13 +62,13 @@ class Score(NamedTuple):
         return self.f_beta(1.0)
 
     def f_beta(self, beta: float) -> float:
-        """Return the weighted harmonic mean, in which recall counts `beta` times as precision."""
+        """Return the harmonic mean, with recall weighted `beta` times as much as precision."""
         total = beta**2 * self.gold + self.predicted
         return (1 + beta**2) * self.correct / total if total else 0.0
 
 
 class Average(NamedTuple):
-    """The mean over labels, each with the same weight or with that of its gold segments.
+    """The mean over labels, unweighted or weighted by gold segments.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Average(NamedTuple):
 
     @classmethod
     def of(cls, scores: Iterable[Score], weighted: bool = False) -> Average:
-        """Return the mean; 0 of nothing."""
+        """Return the mean; 0 if there are no labels."""
         listed = list(scores)
         return cls(
             mean_of([score.precision for score in listed], listed, weighted),
@@ -94,14 +94,14 @@ class Average(NamedTuple):
 
 
 def mean_of(values: Sequence[float], scores: Sequence[Score], weighted: bool) -> float:
-    """Return the mean of a value of each score; `weighted` by the gold segments; 0 of nothing."""
+    """Return the mean of a rate over labels, optionally weighted by gold segments."""
     weights = [score.gold if weighted else 1 for score in scores]
     total = sum(weights)
     return sum(v * w for v, w in zip(values, weights, strict=True)) / total if total else 0.0
 
 
 class Share(NamedTuple):
-    """How many of some things are right.
+    """A count of correct items out of a total.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class Share(NamedTuple):
 
     @property
     def value(self) -> float:
-        """The share; 0/0 counts as 0."""
+        """The fraction of correct items; 0/0 counts as 0."""
         return self.correct / self.total if self.total else 0.0
 
 
@@ -145,7 +145,7 @@ def sequence_counts(
 
 
 def segment_counts(gold: Sequences, predicted: Sequences, outside: str = "O") -> Score:
-    """Count gold, predicted and correct segments, fast: the ``micro`` of `evaluate`.
+    """Count gold, predicted and correct segments quickly: the ``micro`` of `evaluate`.
 
     Segments are taken as they are, as tuples; nothing but their number of sequences is checked.
 
@@ -163,7 +163,7 @@ def segment_counts(gold: Sequences, predicted: Sequences, outside: str = "O") ->
 def boundary_counts(
     gold: Sequences, predicted: Sequences, lengths: Iterable[int], outside: str = "O"
 ) -> Score:
-    """Count the places inside sequences where a segment begins or ends.
+    """Count gold, predicted and correct boundaries inside sequences.
 
     The two ends of a sequence do not count, for they are always there.
 
@@ -177,7 +177,7 @@ def boundary_counts(
 
 
 def boundaries_of(pairs: Sequence[Pair], lengths: Sequence[int]) -> Score:
-    """Do the work of `boundary_counts`."""
+    """Compute `boundary_counts` for checked input."""
     in_gold = in_predicted = correct = 0
     for (right, guess), T in zip(pairs, lengths, strict=True):
         there, found = _inner(right, T), _inner(guess, T)
@@ -197,7 +197,7 @@ def token_counts(
     scheme: str = "BIO",
     outside: str = "O",
 ) -> Share:
-    """Count the tokens with the right tag, in a scheme: label, and place in the segment.
+    """Count the tokens with the correct tag in a tag scheme.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def token_counts(
 def tags_of(
     pairs: Sequence[Pair], lengths: Sequence[int], outside: str, scheme: str = "BIO"
 ) -> Share:
-    """Do the work of `token_counts`."""
+    """Compute `token_counts` for checked input."""
     correct = 0
     for (right, guess), T in zip(pairs, lengths, strict=True):
         if right == guess:
@@ -223,7 +223,7 @@ def tags_of(
 
 
 def words_of(tokens: Iterable[Sequence[str]], segments: Sequences) -> frozenset[str]:
-    """Collect the texts of segments, their tokens joined by spaces: a vocabulary.
+    """Return the vocabulary of segments: their tokens joined by spaces.
 
     Examples
     --------
@@ -240,7 +240,7 @@ def words_of(tokens: Iterable[Sequence[str]], segments: Sequences) -> frozenset[
 def word_counts(
     pairs: Sequence[Pair], tokens: Sequence[Sequence[str]], vocabulary: Collection[str]
 ) -> tuple[Share, Share]:
-    """Count the right ones of the gold segments in the vocabulary, and of those out of it.
+    """Count correct segments in and out of the vocabulary.
 
     A segment is in the vocabulary if its tokens are, joined by spaces or by nothing.
 
@@ -267,7 +267,7 @@ def word_counts(
 def lenient_counts(
     gold: Sequences, predicted: Sequences, lengths: Iterable[int], outside: str = "O"
 ) -> Score:
-    """Count as HOSemiCRF's scorer does, to compare with published figures made by it.
+    """Count matches as HOSemiCRF's scorer does, for comparison with its published figures.
 
     It reads a label for each token, so adjacent segments with one label are one. Of a predicted
     segment that ends its sequence it asks only whether each token has the right label, not
@@ -290,7 +290,7 @@ def lenient_counts(
 
 
 def _runs(segments: Sequence[Segment]) -> list[Segment]:
-    """Join adjacent segments with one label."""
+    """Join adjacent segments with the same label."""
     joined: list[Segment] = []
     for segment in segments:
         if joined and joined[-1][1:] == (segment.start, segment.label):

@@ -1,4 +1,4 @@
-"""Is one system better than another, or was it chance?"""
+"""Significance tests of the difference between two systems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT_ONCE = 2**20  # random swaps in memory
 
 
 class Comparison(NamedTuple):
-    """Two systems on the same sequences; ``print`` shows it.
+    """The comparison of two systems on the same sequences; ``print`` shows it.
 
     Examples
     --------
@@ -35,7 +35,7 @@ class Comparison(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """The F1 of a, less that of b."""
+        """The F1 of a minus the F1 of b."""
         return self.a.f1 - self.b.f1
 
     def __str__(self) -> str:

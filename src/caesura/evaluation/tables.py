@@ -1,4 +1,4 @@
-"""Rows of strings as a table: plain text, and for a terminal by rich."""
+"""Formatting of rows as tables: plain text, or with rich."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Rows = Sequence[Sequence[str]]  # the first has the headings
 
 
 def shown(name: str) -> str:
-    """Return a label with what cannot be seen, or would steer a terminal, written out."""
+    """Escape invisible and control characters of a label."""
     return visible(name)
 
 
 def plain(rows: Rows, lines: Sequence[str] = ()) -> str:
-    """Write rows in columns, the first to the left and the others to the right, then lines.
+    """Format rows in columns, the first aligned left, followed by lines.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def plain(rows: Rows, lines: Sequence[str] = ()) -> str:
 
 
 def for_terminals(rows: Rows, lines: Sequence[str] = ()) -> Group:
-    """Make what rich prints: a table, then lines."""
+    """Return a rich table, followed by lines."""
     from rich import box
     from rich.console import Group
     from rich.table import Table

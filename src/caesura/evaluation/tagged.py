@@ -1,4 +1,4 @@
-"""Tags in place of segments: what seqeval and conlleval score."""
+"""Evaluation of tags, as seqeval and conlleval do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def evaluate_tags(
     untyped: str = "",
     **options: Any,
 ) -> Report:
-    """Compare predicted tags with the gold ones, by the segments that they write.
+    """Compare predicted with gold tags by the segments that they encode.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _counts(side: list[list[str]]) -> TagCounts:
 def _read(
     name: str, tags: list[str], scheme: str, outside: str, repair: Repair, untyped: str
 ) -> list[Segment]:
-    """Return the segments that tags write; an error names the sequence."""
+    """Decode tags into segments; errors name the sequence."""
     try:
         return from_tags(tags, scheme, outside, repair, untyped=untyped)
     except InvalidInput as error:
@@ -118,7 +118,7 @@ def _read(
 
 
 def evaluate_side_by_side(found: SideBySide, outside: str = "O", **options: Any) -> Report:
-    r"""Score a file that has the gold and the predicted tag of each token, as conlleval does.
+    r"""Score a file with gold and predicted tags for each token, as conlleval does.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Executors: where the parts of a large corpus are worked on.
+"""Executors, which run the work on the parts of a large corpus.
 
 An executor is any object with three methods, see `Executor`.  No engine is imported until it is
 used.
@@ -23,7 +23,7 @@ MOST_PROCESSES = 1024
 
 @runtime_checkable
 class Executor(Protocol):
-    """What does the work: a process, processes, or a cluster.
+    """The interface of executors: a process, several processes, or a cluster.
 
     Examples
     --------
@@ -32,7 +32,7 @@ class Executor(Protocol):
     """
 
     def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> Any:
-        """Make ``make_shard(part)`` for each part where it will be used; return a handle.
+        """Create ``make_shard(part)`` for each part on the workers; return a handle.
 
         A shard that is lost with its worker is made again.
         """
@@ -46,7 +46,7 @@ class Executor(Protocol):
 
 @contextmanager
 def opened(executor: Any) -> Iterator[Executor]:
-    """Yield the executor that an argument names, and end what was started for it.
+    """Yield the executor for an argument, and close it if it was started here.
 
     Parameters
     ----------

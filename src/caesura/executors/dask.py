@@ -29,7 +29,7 @@ def _call(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 class _Shards:
-    """What to make shards of, and where they are."""
+    """The recipe and the locations of the shards."""
 
     def __init__(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> None:
         self.make_shard, self.parts = make_shard, list(parts)
@@ -44,7 +44,7 @@ class Dask:
         self._check_scheduler()
 
     def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> _Shards:
-        """Make the shards, each on some worker, where it stays."""
+        """Create the shards, each on a worker that keeps it."""
         handle = _Shards(make_shard, parts)
         self._make(handle)
         return handle
@@ -86,7 +86,7 @@ class Dask:
         return self._client.submit(function, *arguments, pure=False)
 
     def _sent(self, value: Any) -> Any:
-        """Return a future of a value, which the scheduler keeps as long as it is needed."""
+        """Return a future of a value that the scheduler keeps while it is needed."""
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             return self._submit(_same, value)
@@ -115,7 +115,7 @@ class Dask:
         except (OSError, TimeoutError, AttributeError) as problem:
             raise CaesuraError(
                 f"executor: the Dask scheduler at {_address(client)} does not answer ({problem}); "
-                "start it again and make a new Client; training goes on from its checkpoint"
+                "start it again and make a new Client; training resumes from its checkpoint"
             ) from error
 
 

@@ -48,7 +48,7 @@ class Here:
 
 
 def _serve(connection: Connection) -> None:
-    """Call a function with the arguments that come, and send what it returns, or the error."""
+    """Serve calls of a function in a worker process: receive arguments, send results or errors."""
     function: Any = None
     while True:
         try:
@@ -66,7 +66,7 @@ def _serve(connection: Connection) -> None:
 
 
 class _Worker:
-    """A process that calls a function, and is started again when it dies."""
+    """A worker process, which is restarted when it dies."""
 
     def __init__(self) -> None:
         self._told = b""  # the function
@@ -82,12 +82,12 @@ class _Worker:
         theirs.close()
 
     def tell(self, function: bytes) -> None:
-        """Let it call this function from now on."""
+        """Set the function to call."""
         self._told = function
         self._write(function, None)
 
     def send(self, *arguments: Any) -> None:
-        """Begin a call."""
+        """Start a call."""
         self._call = arguments
         self._write(None, arguments)
 
@@ -96,7 +96,7 @@ class _Worker:
             self.connection.send(sent)
 
     def receive(self) -> Any:
-        """Return the result of a call, which is made again when the process dies."""
+        """Return the result of a call, which is repeated if the process dies."""
         while True:
             try:
                 good, found = self.connection.recv()
@@ -128,14 +128,14 @@ class _Worker:
 
 
 class Processes:
-    """Work in so many processes of this machine.
+    """Run the work in several processes of this machine.
 
     Scripts that use it need ``if __name__ == "__main__":``, as everything with processes does.
 
     Parameters
     ----------
     workers : int
-        How many processes.
+        Number of processes.
 
     Examples
     --------
@@ -151,7 +151,7 @@ class Processes:
         self._free: list[_Worker] = []  # those of them that hold no shards and have no work
 
     def _taken(self, functions: Sequence[Callable[..., Any]]) -> list[_Worker]:
-        """Return a process for each of some functions."""
+        """Return a worker for each function."""
         taken = []
         for function in functions:
             if not self._free:
@@ -162,7 +162,7 @@ class Processes:
         return taken
 
     def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[_Worker]:
-        """Let each process hold some of the shards; it makes them when they are first needed."""
+        """Assign shards to workers, which create them when first needed."""
         return self._taken([held.reduce for held in share(make_shard, parts, self.workers)])
 
     def map_reduce(self, handle: list[_Worker], function: Callable[[Any, Any], Any], w: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Work on a Ray cluster: actors that are started again, and make their shards again."""
+"""Execution on a Ray cluster; restarted actors recreate their shards."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCAL = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"  # 0: clusters that Ray starts are o
 
 
 class _Worker:
-    """What an actor does; one that was started again asks for its shards again."""
+    """The Ray actor; after a restart it requests its shards again."""
 
     def __init__(self) -> None:
         self._held: Held | None = None
@@ -32,7 +32,7 @@ class _Worker:
 
 
 def _connected() -> Any:
-    """Return Ray, connected to a cluster: to its own, to that of RAY_ADDRESS, or to a new one."""
+    """Connect to Ray: the current cluster, that of RAY_ADDRESS, or a new local one."""
     loaded = sys.modules.get("ray")
     if (loaded is None or not loaded.is_initialized()) and LOCAL not in os.environ:
         os.environ[LOCAL] = "0"  # else Ray takes an address that other machines reach
@@ -71,7 +71,7 @@ class Ray:
         self.workers = max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def load(self, make_shard: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-        """Let each actor hold some of the shards; it makes them when they are first needed."""
+        """Assign shards to workers, which create them when first needed."""
         actor = self._ray.remote(num_cpus=1, max_restarts=-1, max_task_retries=-1)(_Worker)
         shares = share(make_shard, parts, self.workers)
         return [(actor.remote(), [self._ray.put(held)]) for held in shares]

@@ -1,4 +1,4 @@
-"""Shards that a worker holds, and makes from their descriptions when it does not have them."""
+"""Shards held by a worker and recreated from their descriptions when missing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["Held", "share"]
 
 
 class Held:
-    """The shards from a number on, of one worker.
+    """The shards of one worker, numbered from its first.
 
-    It is sent as a description: a worker that starts anew makes its shards again.
+    It is sent as a description: a restarted worker makes its shards again.
 
     Examples
     --------
@@ -28,7 +28,7 @@ class Held:
         self._shards: dict[int, Any] = {}
 
     def reduce(self, function: Callable[[Any, Any], Any], w: Any) -> list[tuple[Any, int]]:
-        """Return ``function(shard, w)``, summed over each of the largest subtrees, and its size."""
+        """Return ``function(shard, w)`` summed over the largest subtrees, with their sizes."""
 
         def value(number: int) -> Any:
             if number not in self._shards:
@@ -46,7 +46,7 @@ class Held:
 
 
 def share(make_shard: Callable[[Any], Any], parts: Sequence[Any], workers: int) -> list[Held]:
-    """Return what each of some workers holds: neighbouring parts, about as many each."""
+    """Distribute parts evenly over workers; neighbouring parts stay together."""
     workers = min(workers, len(parts))
     bounds = [len(parts) * k // workers for k in range(workers + 1)]
     return [

@@ -12,11 +12,11 @@ __all__ = ["OtherSoftwareError", "check_software", "software"]
 
 
 class OtherSoftwareError(CaesuraError):
-    """A worker has other versions than the driver, so that its results would differ."""
+    """Raised if the software versions of a worker and the driver differ."""
 
 
 def software() -> tuple[str, ...]:
-    """Return what must be the same on all machines: versions, and the kernels' instructions.
+    """Return the versions and the instruction set that must agree on all machines.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def software() -> tuple[str, ...]:
 
 
 def check_software(expected: tuple[str, ...]) -> None:
-    """Raise if this process has other software than the driver.
+    """Raise if the software of this process differs from the driver's.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""Sums along one fixed binary tree.
+r"""Reproducible sums along one fixed binary tree.
 
 Sums of floating-point numbers depend on their order.  Values are numbered, and added as here::
 
@@ -34,7 +34,7 @@ def added(a: Any, b: Any) -> Any:
 
 
 class Tree:
-    """A sum that takes its values in the order of their numbers, and holds few at a time.
+    """An incremental sum in a fixed order that keeps few values in memory.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def total(values: Iterable[Any]) -> Any:
 
 
 def subtrees(first: int, last: int) -> list[tuple[int, int]]:
-    """Return the largest subtrees of the numbers from `first` to `last`, without it.
+    """Return the largest subtrees of the numbers in [first, last).
 
     Each is its first number and its size; who has these values can add them up.
 

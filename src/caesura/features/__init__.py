@@ -1,4 +1,4 @@
-"""Features: what a model may look at, declared as plain objects.
+"""Features of tokens and segments, declared as plain objects.
 
 ::
 

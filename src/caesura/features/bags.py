@@ -1,4 +1,4 @@
-"""Bags of attributes: what users write for a token, made plain."""
+"""Bags of attributes: normalisation of user-supplied token attributes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EXPECTED = "strings, or a dict from strings to numbers, strings, dicts or lists
 
 
 def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, float]:
-    """Return the attributes of a token: strings, or strings with values.
+    """Return the attributes of a token as strings, optionally with values.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def bag(given: Any, where: str = "attributes") -> tuple[str, ...] | dict[str, fl
 
 
 def pairs(given: Any, where: str = "attributes") -> list[tuple[str, float]]:
-    """Return the names and values of a token's attributes in their order, duplicates included.
+    """Return the names and values of a token's attributes in order, including duplicates.
 
     The kernels read bags of the usual types themselves and call this function for others; the
     result is the same.
@@ -61,7 +61,7 @@ def pairs(given: Any, where: str = "attributes") -> list[tuple[str, float]]:
 
 
 def plain(bags: list[tuple[str, ...] | dict[str, float]]) -> Any:
-    """Return bags of one kind: tuples if all are, else mappings.
+    """Return bags in one representation: tuples if all are tuples, else mappings.
 
     Examples
     --------
@@ -76,19 +76,19 @@ def plain(bags: list[tuple[str, ...] | dict[str, float]]) -> Any:
 
 
 def _counts(names: Iterable[str]) -> dict[str, float]:
-    """Return how often each name is there."""
+    """Count the occurrences of each name."""
     return {name: float(count) for name, count in Counter(names).items()}
 
 
 def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
-    """Yield the names and values of a bag, or raise."""
+    """Yield the names and values in a bag, or raise."""
     try:
         # the order of a set changes from run to run
         items = iter(sorted(given, key=str) if isinstance(given, set | frozenset) else given)
     except TypeError:  # it has no items, as a number or an array without axes
         items = None
     if items is None or isinstance(given, str | bytes):
-        raise InvalidInput(message(where, given, _EXPECTED, "put a string alone into a list"))
+        raise InvalidInput(message(where, given, _EXPECTED, "put a single string into a list"))
     for one in items:
         key = _text(one, where)
         if not isinstance(key, str):
@@ -109,7 +109,7 @@ def _walk(given: Any, where: str) -> Iterator[tuple[str, float]]:
 
 
 def _text(given: Any, where: str) -> Any:
-    """Return bytes as a string, a string as a plain one, and everything else as it is."""
+    """Convert bytes and string subclasses to str; return other values unchanged."""
     if isinstance(given, str):
         return str.__str__(given)  # the content of an instance of a subclass, however it is shown
     try:

@@ -1,4 +1,4 @@
-"""Many documents side by side, so that features are computed once for each distinct word."""
+"""Batches of documents, in which features are computed once for each distinct word."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNSEEN = -3  # the number of a value that no attribute has; cpp/encode/corpus.hp
 
 
 class Words:
-    """The distinct words seen so far, and numbers for what columns say about each of them.
+    """The distinct words seen so far, and the encoded column values of each.
 
     A word's index is its type. The kernels keep all this in `types`; only a column that they cannot
     compute is computed here, once for each new type.
@@ -39,32 +39,32 @@ class Words:
         return len(self.types) + sum(map(len, self._nested.values()))
 
     def nested(self, by: str) -> Words:
-        """Return the words around tokens, as a tokeniser cuts them."""
+        """Return the words that contain the tokens, as found by a tokeniser."""
         return self._nested.setdefault(by, Words())
 
     @property
     def words(self) -> list[str]:
-        """The words, by type."""
+        """The words by type index."""
         if len(self._words) < len(self.types):
             self._words += self.types.words(len(self._words))
         return self._words
 
     def forget(self) -> None:
-        """Forget the words, but not the columns."""
+        """Clear the words, but keep the columns."""
         self.types.forget()
         self._words = []
         for words in self._nested.values():
             words.forget()
 
     def column(self, key: Hashable, column: Column, values: _kernels.Interner) -> int:
-        """Return the index of a column of words, which is added under a key if it is new."""
+        """Return the index of a word column; a new column is added under its key."""
         if key not in self._columns:
             made = compiled(column) or {"kind": "python", "normalisers": []}
             self._columns[key] = self.types.add_column(values=values, **made)
         return self._columns[key]
 
     def compute(self, index: int, column: Column, values: _kernels.Interner, grow: bool) -> None:
-        """Compute a column for the words that have come since."""
+        """Compute a column for the words added since the last call."""
         if compiled(column) is None:
             self.extend(index, column.of_word, values, grow)
         else:
@@ -77,7 +77,7 @@ class Words:
         values: _kernels.Interner,
         grow: bool,
     ) -> None:
-        """Compute a column of kind "python" for the words that have come since."""
+        """Compute a Python column for the words added since the last call."""
         done = self.types.n_done(index)
         if done == len(self.types):
             return
@@ -89,7 +89,7 @@ class Words:
     def numbers(
         self, key: Hashable, normalisers: Sequence[str], values: _kernels.Interner, batch: Batch
     ) -> npt.NDArray[np.int32]:
-        """Return the number of each token of a batch, normalised; below 0 if it has none.
+        """Return the value number of each token of a batch, normalised; negative for none.
 
         The normalisers are "folded", "zeroed", "lowered" and "bare" (see `lexicons.bare`).
         """
@@ -98,9 +98,9 @@ class Words:
         return self._taken(self._columns[key], batch.tokens)
 
     def said(self, column: Column, batch: Batch) -> tuple[_kernels.Interner, npt.NDArray[np.int32]]:
-        """Return the distinct strings that a column says, and the number of each token's.
+        """Return the distinct values of a column, and the value number of each token.
 
-        What it says in several strings is joined by "/".
+        Several values are joined by "/".
         """
         if column not in self._said:
             made = compiled(column)
@@ -116,13 +116,13 @@ class Words:
         return values, self._taken(index, tokens)
 
     def _taken(self, index: int, tokens: _kernels.TokenBatch) -> npt.NDArray[np.int32]:
-        """Return the number of each token in a column that has exactly one."""
+        """Return the value number of each token in a single-valued column."""
         self.types.extend(index, index + 1, False)
         return self.types.take([index], tokens)[0][1]
 
 
 class Batch:
-    """The tokens of many documents in one row.
+    """The concatenated tokens of many documents.
 
     Document i has the tokens offsets[i] to offsets[i + 1]; errors call it X[first + i], or by
     another name than X.
@@ -159,14 +159,14 @@ class Batch:
 
     @property
     def documents(self) -> Sequence[Document]:
-        """The documents; made now if there were only texts."""
+        """The documents, created on demand if the batch holds texts."""
         if callable(self._documents):
             self._documents = self._documents()
         return self._documents
 
     @property
     def tokens(self) -> _kernels.TokenBatch:
-        """The type of each token, as the kernels have them."""
+        """The type of each token, as held by the kernels."""
         if self._tokens is None:
             rows = [document.tokens for document in self.documents]
             self._tokens = self.words.types.read_tokens(rows)
@@ -179,7 +179,7 @@ class Batch:
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:
-        """Where each document begins, and where the last one ends, of shape (n + 1,)."""
+        """The start of each document and the end of the last, of shape (n + 1,)."""
         if self._tokens is not None:
             return self._tokens.offsets
         lengths = [len(document) for document in self.documents]
@@ -187,7 +187,7 @@ class Batch:
 
 
 class Firings(NamedTuple):
-    """Where a feature fires in a batch: parallel arrays, in any order.
+    """The firings of a feature in a batch: parallel arrays, in any order.
 
     Spans count tokens from the start of the batch, not of the document. An attribute's full name is
     the feature's name followed by its entry in `names`.

@@ -1,4 +1,4 @@
-"""Columns of words: strings that depend on nothing but the word.
+"""Word columns: strings that depend on the word alone.
 
 Each is a row of a table, `KINDS`: a function from a word and the column's arguments to values.
 """
@@ -44,7 +44,7 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False)
 class WordColumn(Column):
-    """A column of words: a kind, its arguments, and the name that attributes show.
+    """A word column: a kind, its arguments, and the name shown in attributes.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class WordColumn(Column):
 
 @dataclass(frozen=True, repr=False)
 class NormalisedColumn(Column):
-    """A column of words that sees each word normalised: `folded`, `zeroed` or `lowered`.
+    """A word column that is applied to normalised words: `folded`, `zeroed` or `lowered`.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class NormalisedColumn(Column):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The normalisation around the column's name."""
+        """The column name wrapped in the normalisation."""
         return f"{self.how}({self.column.name})"
 
     def of_word(self, word: str) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ bias = WordColumn("bias")
 
 
 def prefix(n: int) -> WordColumn:
-    """Return the column of the first n characters; none of a shorter word.
+    """Return the column of the first n characters; empty for shorter words.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def prefix(n: int) -> WordColumn:
 
 
 def suffix(n: int) -> WordColumn:
-    """Return the column of the last n characters; none of a shorter word.
+    """Return the column of the last n characters; empty for shorter words.
 
     Examples
     --------
@@ -151,9 +151,9 @@ def suffix(n: int) -> WordColumn:
 
 
 def ngrams(low: int, high: int) -> WordColumn:
-    """Return the column of the parts of a word of low to high characters, each once.
+    """Return the column of the distinct character n-grams of low to high characters.
 
-    The word stands between < and >, which count as characters.
+    The word is enclosed in < and >, which count as characters.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def ngrams(low: int, high: int) -> WordColumn:
 
 
 def word_length(*bounds: int) -> WordColumn:
-    """Return the column of the number of characters, in buckets that begin at the bounds.
+    """Return the column of the word length in buckets that start at the bounds.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def word_length(*bounds: int) -> WordColumn:
 
 
 def matches(pattern: str, name: str | None = None) -> WordColumn:
-    r"""Return the column with yes where a regular expression matches the whole word.
+    r"""Return the column that is "yes" where a regular expression matches the whole word.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ def matches(pattern: str, name: str | None = None) -> WordColumn:
 
 
 def in_lexicon(lexicon: Lexicon, casefold: bool = False, part: bool = False) -> WordColumn:
-    """Return the column with yes where the word is an entry of a lexicon.
+    """Return the column that is "yes" where the word is an entry of a lexicon.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def in_lexicon(lexicon: Lexicon, casefold: bool = False, part: bool = False) -> 
 
 
 def folded(column: Column) -> NormalisedColumn:
-    """Return a column that sees words with their characters' usual widths (Unicode's NFKC).
+    """Apply a column to words in their NFKC form (usual character widths).
 
     Examples
     --------
@@ -237,7 +237,7 @@ def folded(column: Column) -> NormalisedColumn:
 
 
 def zeroed(column: Column) -> NormalisedColumn:
-    """Return a column that sees words with every digit as 0.
+    """Apply a column to words with every digit replaced by 0.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def zeroed(column: Column) -> NormalisedColumn:
 
 
 def lowered(column: Column) -> NormalisedColumn:
-    """Return a column that sees words in lower case.
+    """Apply a column to words in lower case.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def lowered(column: Column) -> NormalisedColumn:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise if a text is no regular expression."""
+    """Raise if a string is not a valid regular expression."""
     try:
         re.compile(pattern)
     except (re.error, TypeError) as error:
@@ -271,7 +271,7 @@ def check_pattern(pattern: str) -> None:
 
 
 def check_lexicon(lexicon: object) -> None:
-    """Raise if something is no lexicon."""
+    """Raise if an argument is not a lexicon."""
     if not isinstance(lexicon, Lexicon):
         remedy = "make one: Lexicon('cities', ['New York', ...])"
         raise InvalidInput(message("lexicon", lexicon, "a Lexicon", remedy))

@@ -1,4 +1,4 @@
-"""Columns of words that the kernels compute; they say the same as `caesura.features.words`."""
+"""Word columns computed by the kernels, equivalent to `caesura.features.words`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def compiled(column: Column) -> dict[str, Any] | None:
 
 
 def _of_kind(kind: str, arguments: tuple[Any, ...]) -> dict[str, Any] | None:
-    """Return what a kind and its arguments add to the kind's own name."""
+    """Return the arguments that a kind adds to its own name."""
     match kind, arguments:
         case "lower", ():
             return {"kind": "word", "normalisers": ["lowered"]}
@@ -62,7 +62,7 @@ def _of_kind(kind: str, arguments: tuple[Any, ...]) -> dict[str, Any] | None:
 
 
 def _buckets(bounds: tuple[Any, ...]) -> dict[str, Any] | None:
-    """Return the bucket of each length up to the last bound; longer words have its bucket too."""
+    """Return the bucket of each length up to the last bound, which longer words share."""
     if not all(isinstance(bound, int) and 0 <= bound < _MOST_BUCKETS for bound in bounds):
         return None
     return {"buckets": [bucket(n, bounds) for n in range(max(bounds, default=0) + 1)]}
@@ -70,7 +70,7 @@ def _buckets(bounds: tuple[Any, ...]) -> dict[str, Any] | None:
 
 @lru_cache(maxsize=64)
 def _known(lexicon: Lexicon, casefold: bool, part: bool) -> _kernels.Interner:
-    """Return the words that are an entry, or a token of one."""
+    """Return the words that are lexicon entries or tokens of entries."""
     known = _kernels.Interner()
     known.ids(list(known_words(lexicon, casefold, part)), True)
     return known

@@ -1,4 +1,4 @@
-"""The features of a model for which none are declared."""
+"""Default features of a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["default_for", "default_name"]
 
 
 def default_for(documents: Sequence[Document], segments: bool = False) -> Features:
-    """Return the features that suit some documents, when nothing else is said.
+    """Return the default features for some documents.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def default_for(documents: Sequence[Document], segments: bool = False) -> Featur
 
 
 def default_name(documents: Sequence[Document]) -> str | None:
-    """Return the name of the preset that is the default for some documents.
+    """Return the name of the default preset for some documents.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def _preset_of(documents: Sequence[Document], tokens: Sequence[str]) -> tuple[st
 
 
 def _in_words(documents: Sequence[Document]) -> bool:
-    """Say whether the characters of documents lie in words of letters and digits."""
+    """Return whether character tokens form words of letters and digits."""
     inside = [
         character_class(token[0])
         for document in documents

@@ -1,4 +1,4 @@
-"""Features of whole segments that a dictionary gives: a lexicon's, or one learnt from segments."""
+"""Segment features from a dictionary: a lexicon, or one learnt from labelled segments."""
 
 from __future__ import annotations
 
@@ -50,28 +50,28 @@ class Finder:
         return token.casefold() if self.casefold else token
 
     def keys(self, batch: Batch) -> npt.NDArray[np.int32]:
-        """Return the key of each token; below 0 where no entry has it."""
+        """Return the trie key of each token; negative where no entry contains it."""
         normalisers = ["bare"] * self.loose + ["lowered"] * self.casefold
         return batch.words.numbers(self._what, normalisers, self._ids, batch)
 
     def find(self, batch: Batch) -> _Found:
-        """Return starts, ends and entries of all segments that are an entry."""
+        """Return the starts, ends and entries of all matching segments."""
         return self.entries.find(self.keys(batch), batch.offsets, True)
 
     def places(self, batch: Batch) -> npt.NDArray[np.int8]:
-        """Return where in an entry each token is, as an index into PLACES_IN_ENTRIES, or -1."""
+        """Return the index into PLACES_IN_ENTRIES of each token, or -1."""
         return self.entries.places(self.keys(batch), batch.offsets)
 
 
 @lru_cache(maxsize=16)
 def finder(lexicon: Lexicon, casefold: bool, loose: bool) -> Finder:
-    """Return what finds the entries of a lexicon."""
+    """Return a finder for the entries of a lexicon."""
     return Finder(lexicon, casefold, loose)
 
 
 @dataclass(frozen=True, repr=False)
 class MatchedColumn(Column):
-    """Where in an entry of a lexicon a token is; `matched` makes it.
+    """The position of a token in a lexicon entry; made by `matched`.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class MatchedColumn(Column):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like (matched cities, casefold)."""
+        """The name, such as (matched cities, casefold)."""
         options = [n for n in ("casefold", "loose") if getattr(self, n)]
         return f"(matched {', '.join([self.lexicon.name, *options])})"
 
@@ -105,9 +105,9 @@ class MatchedColumn(Column):
 
 
 def matched(lexicon: Lexicon, casefold: bool = False, loose: bool = False) -> MatchedColumn:
-    """Return the column that says where in an entry of a lexicon a token is.
+    """Return the column of the position of a token in a lexicon entry.
 
-    This is what a dictionary of several tokens can tell a chain.
+    With it, a chain can use a dictionary of multi-token entries.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def matched(lexicon: Lexicon, casefold: bool = False, loose: bool = False) -> Ma
 
 @dataclass(frozen=True)
 class Dictionary(SegmentFeature):
-    """Fire if a whole segment is an entry of a lexicon.
+    """Fires if a whole segment is an entry of a lexicon.
 
     Parameters
     ----------
@@ -162,17 +162,17 @@ class Dictionary(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The word dictionary, with the options that change what matches."""
+        """The name "dictionary" with the options that affect matching."""
         options = [n for n in ("casefold", "loose") if getattr(self, n)]
         return "dictionary" + (f"({','.join(options)})" if options else "")
 
     @property
     def says(self) -> tuple[str, ...]:
-        """The lexicon, which follows its name."""
+        """The name of the lexicon, appended to the feature name."""
         return (f"={self.lexicon.name}",)
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         starts, ends, entries = finder(self.lexicon, self.casefold, self.loose).find(batch)
         fired = Fired()
         fired.add_many(starts, ends, 0, f"={self.lexicon.name}")
@@ -185,15 +185,15 @@ class Dictionary(SegmentFeature):
 
 @dataclass(frozen=True)
 class Text(SegmentFeature):
-    """Fire for the whole text of a segment, if some labelled segment had the same.
+    """Fires for the whole text of a segment, if some labelled segment had the same text.
 
     Parameters
     ----------
     casefold : bool
         Whether upper and lower case are the same.
     min_count : int
-        How many segments of the training data must have the text. A text that only one has is
-        there for that one alone, and says little about others.
+        Minimum number of training segments with the text. A text that only one has is
+        specific to that one, and hardly generalises.
     lexicon : Lexicon, optional
         What was learnt; `fit` sets it.
 
@@ -218,7 +218,7 @@ class Text(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The word text, or lower_text with casefold, and min_count if it is not 2."""
+        """The name "text" or "lower_text", with min_count if it is not 2."""
         text = "lower_text" if self.casefold else "text"
         return text if self.min_count == 2 else f"{text}(min_count={self.min_count})"
 
@@ -237,7 +237,7 @@ class Text(SegmentFeature):
     def counts(
         self, batch: Batch, segments: Sequence[Sequence[Segment]]
     ) -> Counter[tuple[str, ...]]:
-        """Return how often segments have which text."""
+        """Count the texts of segments."""
         counts: Counter[tuple[str, ...]] = Counter()
         for document, labelled in zip(batch.documents, segments, strict=True):
             for start, end, _ in labelled:
@@ -246,12 +246,12 @@ class Text(SegmentFeature):
         return counts
 
     def of_counts(self, counts: Mapping[tuple[str, ...], int]) -> Text:
-        """Return the feature with the texts that come often enough as its lexicon."""
+        """Return the feature with the sufficiently frequent texts as its lexicon."""
         learnt = sorted(entry for entry, count in counts.items() if count >= self.min_count)
         return replace(self, lexicon=Lexicon(self.learnt, learnt))
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         if self.lexicon is None:
             remedy = "call fit with labelled documents"
             raise InvalidInput(message("lexicon", None, "the texts of labelled segments", remedy))
@@ -264,7 +264,7 @@ class Text(SegmentFeature):
 
 
 def entry_names(feature: Dictionary | Text) -> list[list[str]]:
-    """Return lists with the attribute of each entry; a feature with lengths has two of them."""
+    """Return the attribute names of each entry; two lists for a feature with lengths."""
     if feature.lexicon is None:
         return []
     name, entries = feature.lexicon.name, feature.lexicon.entries

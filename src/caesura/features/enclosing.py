@@ -1,4 +1,4 @@
-"""Columns that look at the word in which a token lies, for tokens that are smaller than words.
+"""Columns of the word that contains a token, for tokens smaller than words.
 
 ::
 
@@ -44,7 +44,7 @@ class Around(NamedTuple):
 
 
 def words_around(document: Document, by: str) -> Around:
-    """Return the words of a document, and where each token lies in them.
+    """Return the words of a document, and the position of each token in them.
 
     A token that begins between words is taken to be in the word before it.
 
@@ -69,7 +69,7 @@ def words_around(document: Document, by: str) -> Around:
 
 
 def pieces(around: Around, view: str) -> list[tuple[str, str]]:
-    """Return the two pieces of the word of each token: the token's own, and the other."""
+    """Return the two pieces of each token's word: the token itself and the rest."""
     words = (around.words[w] for w in around.of_token)
     if view == "before":
         return [(word[at:], word[:at]) for word, at in zip(words, around.starts, strict=True)]
@@ -78,7 +78,7 @@ def pieces(around: Around, view: str) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, repr=False)
 class EnclosingColumn(Column):
-    """What a column says of the word in which a token lies; `enclosing` makes it.
+    """A column applied to the word that contains a token; made by `enclosing`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ class EnclosingColumn(Column):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like enclosing(lower, -1, parts, before); what is left out is the default."""
+        """The name, such as enclosing(lower, -1, parts, before), without default arguments."""
         return f"enclosing({self.column.name}{self._options})"
 
     @property
@@ -119,7 +119,7 @@ class EnclosingColumn(Column):
         return "".join(f", {value}" for value, default in given if value != default)
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
-        """Return what is said of the word around each token."""
+        """Return the value of the word that contains each token."""
         around = words_around(document, self.by)
         if self.view in ("every", "first"):
             of_words = self.column.of_document(Document(tuple(around.words)))
@@ -152,7 +152,7 @@ class EnclosingColumn(Column):
 def enclosing(
     column: Column, offset: int = 0, by: str = "words", view: str = "every"
 ) -> EnclosingColumn:
-    """Return what a column says of the word in which a token lies, or of one near it.
+    """Apply a column to the word that contains a token, or to a nearby word.
 
     It is for tokens that are smaller than words, such as characters.
 
@@ -186,7 +186,7 @@ def enclosing(
 
 @dataclass(frozen=True, repr=False)
 class PlaceColumn(Column):
-    """Where in its word a token lies; `place_in` makes it.
+    """The position of a token in its word; made by `place_in`.
 
     Examples
     --------
@@ -202,11 +202,11 @@ class PlaceColumn(Column):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like place_in_words."""
+        """The name, such as place_in_words."""
         return f"place_in_{self.by}"
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
-        """Return the place of each token."""
+        """Return the position of each token."""
         of_token = words_around(document, self.by).of_token
         out = []
         for t, w in enumerate(of_token):
@@ -220,12 +220,12 @@ class PlaceColumn(Column):
 
 
 def place_number(first: bool, last: bool) -> int:
-    """Return the index of a place in `PLACES_IN_WORDS`."""
+    """Return the index of a position in `PLACES_IN_WORDS`."""
     return (0 if last else 1) if first else (3 if last else 2)
 
 
 def place_in(by: str = "words") -> PlaceColumn:
-    """Return the column that says where in its word a token lies: only, first, inside or last.
+    """Return the column of a token's position in its word: only, first, inside or last.
 
     Parameters
     ----------
@@ -241,6 +241,6 @@ def place_in(by: str = "words") -> PlaceColumn:
 
 
 def _check_unit(by: object) -> None:
-    """Raise if something is no name of a tokeniser whose tokens enclose others."""
+    """Raise unless an argument names a tokeniser whose tokens contain others."""
     if by not in UNITS:
         raise InvalidInput(message("by", by, ", ".join(UNITS), "pass one of them"))

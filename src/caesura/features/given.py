@@ -1,4 +1,4 @@
-"""Columns of documents: what is given with a document, and where in it a token stands."""
+"""Document columns: given columns and positions of tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False)
 class GivenColumn(Column):
-    """A column that the documents carry; `column` makes it.
+    """A column carried by the documents; made by `column`.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class GivenColumn(Column):
 
 
 def column(name: str) -> GivenColumn:
-    """Return the column of this name that the documents carry, as column("pos").
+    """Return the document column with this name, such as column("pos").
 
     Examples
     --------
@@ -76,7 +76,7 @@ def column(name: str) -> GivenColumn:
 
 @dataclass(frozen=True, repr=False)
 class PositionColumn(Column):
-    """Where in its document a token stands; `position` makes it.
+    """The position of a token in its document; made by `position`.
 
     Examples
     --------
@@ -98,15 +98,15 @@ class PositionColumn(Column):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like position_start4."""
+        """The name, such as position_start4."""
         return f"position_{self.origin}{self.limit}"
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
-        """Return the place of each token."""
+        """Return the position of each token."""
         return [(place,) for place in self.of_length(len(document))]
 
     def of_length(self, length: int) -> list[str]:
-        """Return the places of so many tokens."""
+        """Return the positions in a document of n tokens."""
         limit = self.limit
         if self.origin == "part":
             return [f"{t * limit // length + 1}/{limit}" for t in range(length)]
@@ -118,7 +118,7 @@ class PositionColumn(Column):
 
 
 def position(origin: str, limit: int = 4) -> PositionColumn:
-    """Return the column of the tokens' places in their document.
+    """Return the column of token positions in their document.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def position(origin: str, limit: int = 4) -> PositionColumn:
 
 @dataclass(frozen=True, repr=False)
 class RepeatColumn(Column):
-    """Whether a token is the same as another near it; `repeats` makes it.
+    """Whether a token equals a nearby one; made by `repeats`.
 
     Examples
     --------
@@ -153,7 +153,7 @@ class RepeatColumn(Column):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like repeats-1."""
+        """The name, such as repeats-1."""
         return f"repeats{self.offset}"
 
     def of_document(self, document: Document) -> Sequence[tuple[str, ...]]:
@@ -168,7 +168,7 @@ class RepeatColumn(Column):
 
 
 def repeats(offset: int) -> RepeatColumn:
-    """Return the column with yes where a token is the same as the one so many places off.
+    """Return the column that is "yes" where a token equals the one at an offset.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def repeats(offset: int) -> RepeatColumn:
 
 @dataclass(frozen=True, repr=False)
 class FunctionColumn(Column):
-    """A user's function of a document and a token; `function` makes it.
+    """A user-defined function of a document and a token; made by `function`.
 
     Examples
     --------
@@ -203,7 +203,7 @@ class FunctionColumn(Column):
     def of_document(
         self, document: Document
     ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
-        """Return what the function says of each token."""
+        """Return the result of the function for each token."""
         values = [
             answered(self.function, f"{self.name}(document, {t})", document, t)
             for t in range(len(document))
@@ -219,7 +219,7 @@ def function(
     f: Callable[[Document, int], str | Iterable[str] | Mapping[str, Any] | None],
     name: str | None = None,
 ) -> FunctionColumn:
-    """Return the column that a function f(document, t) gives.
+    """Return the column computed by a function f(document, t).
 
     Parameters
     ----------
@@ -247,19 +247,19 @@ _USED: dict[str, Callable[..., Any]] = {}  # by import name: functions that feat
 
 
 def remember(function: Callable[..., Any]) -> None:
-    """Note that the user has made a feature of a function, so that model files may name it."""
+    """Register a user's function so that model files can refer to it by name."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module and name:
         _USED[f"{module}:{name}"] = function
 
 
 def remembered(full: str) -> Callable[..., Any] | None:
-    """Return the function of an import name, if the user has made a feature of it."""
+    """Return the registered function with an import name, if there is one."""
     return _USED.get(full)
 
 
 def answered(function: Callable[..., Any], where: str, *arguments: Any) -> Any:
-    """Return what a user's function says of a place as a bag, or raise an error that names it."""
+    """Call a user's function and return its result as a bag; errors name the position."""
     try:
         value = function(*arguments)
     except Exception as error:
@@ -277,7 +277,7 @@ def _raised(where: str, error: Exception) -> str:
 
 
 def said(value: Any, where: str) -> tuple[str, ...] | dict[str, float]:
-    """Return what a user's function said as a bag."""
+    """Convert the result of a user's function to a bag."""
     if value is None:
         return ()
     return (value,) if isinstance(value, str) else bag(value, where)
@@ -285,7 +285,7 @@ def said(value: Any, where: str) -> tuple[str, ...] | dict[str, float]:
 
 @dataclass(frozen=True, repr=False)
 class AttributesColumn(Column):
-    """The attributes that the documents carry; `attributes` is it.
+    """The attributes carried by the documents; `attributes` is an instance.
 
     Examples
     --------
@@ -299,7 +299,7 @@ class AttributesColumn(Column):
     def of_document(
         self, document: Document
     ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
-        """Return the bag of each token."""
+        """Return the bag of attributes of each token."""
         given = document.attributes
         if given is None or len(given) != len(document):
             came = None if given is None else f"{len(given)} bags"
@@ -316,7 +316,7 @@ class AttributesColumn(Column):
 
 @dataclass(frozen=True, repr=False)
 class DenseColumn(Column):
-    """The numbers that the documents carry for each token, as x0, x1, ...; `dense` is it.
+    """The dense values carried by the documents, as x0, x1, ...; `dense` is an instance.
 
     Where they have a mean and a scale, these are subtracted and divided by: see the models'
     parameter ``standardise``.
@@ -342,7 +342,7 @@ class DenseColumn(Column):
             raise InvalidInput(message("scale", self.scale, expected, "pass one for each column"))
 
     def of_document(self, document: Document) -> Sequence[Mapping[str, float]]:
-        """Return the numbers of each token."""
+        """Return the dense values of each token."""
         if document.dense is None or len(document.dense) != len(document):
             came = None if document.dense is None else document.dense.shape
             expected = f"an array of shape ({len(document)}, D)"
@@ -352,7 +352,7 @@ class DenseColumn(Column):
         return [dict(zip(names, row, strict=True)) for row in numbers]
 
     def scaled(self, numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Return numbers of shape (T, D) without the mean, and divided by the scale."""
+        """Return values of shape (T, D) minus the mean, divided by the scale."""
         if not self.mean:
             return numbers
         scaled: npt.NDArray[np.float64] = (numbers - np.array(self.mean)) / np.array(self.scale)
@@ -369,7 +369,7 @@ dense = DenseColumn()
 
 
 def given_alone(template: Template) -> bool:
-    """Say whether a template is just the attributes that users gave for a token."""
+    """Return whether a template consists of the given attributes of a token alone."""
     (column, offset), *others = template.parts
     here = not others and offset == 0 and template.place == "token" and not template.order
     return here and isinstance(column, AttributesColumn)

@@ -1,4 +1,4 @@
-"""Features whose weights go with a label history: the segment's own label and those before it."""
+"""Features with label-history weights: the segment's own label and those before it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["SegmentHistory", "history"]
 
 @dataclass(frozen=True, repr=False)
 class SegmentHistory(SegmentFeature):
-    """Fire where a feature of segments does, with weights that go with a label history.
+    """A segment feature whose weights depend on a label history.
 
     Parameters
     ----------
     feature : SegmentFeature
         What fires.
     order : int
-        How many labels before the segment's own count.
+        Number of preceding labels.
 
     Examples
     --------
@@ -47,25 +47,25 @@ class SegmentHistory(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """What its attributes begin with."""
+        """The prefix of its attribute names."""
         return f"history{self.order}:{self.feature.name}"
 
     @property
     def says(self) -> tuple[str, ...]:
-        """What follows its name."""
+        """The part of the name after the prefix."""
         return self.feature.says
 
     @property
     def learns(self) -> bool:
-        """Whether its feature learns from labelled documents."""
+        """Whether the feature learns from labelled documents."""
         return self.feature.learns
 
     def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> SegmentHistory:
-        """Return it with what its feature learns from labelled documents."""
+        """Return the feature fitted to labelled documents."""
         return replace(self, feature=self.feature.fit(batch, segments))
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         return self.feature.firings(batch)
 
     def __repr__(self) -> str:
@@ -73,7 +73,7 @@ class SegmentHistory(SegmentFeature):
 
 
 def history(feature: Any, order: int) -> Any:
-    """Return a feature whose weights go with the last labels, not with the segment's own alone.
+    """Make the weights of a feature depend on the last labels, not only on the segment's own.
 
     A weight of an attribute then belongs to ``order + 1`` labels: those of the ``order`` segments
     before, and the segment's own.  Only label histories of the training data have weights.
@@ -84,7 +84,7 @@ def history(feature: Any, order: int) -> Any:
         What fires, and where: at every token of the segment, at its first, at the boundary before
         it, for its length.
     order : int
-        How many labels before the segment's own count, 1 to 255.  ``edge(...)`` has 1 by itself.
+        Number of preceding labels, 1 to 255.  ``edge(...)`` has 1 by itself.
 
     Returns
     -------

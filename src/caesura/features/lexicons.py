@@ -20,7 +20,7 @@ _EDGES = re.compile(r"^\W+|\W+$")
 
 @lru_cache(maxsize=1 << 16)
 def bare(token: str) -> str:
-    """Return a token without the punctuation around it; nothing is left of punctuation.
+    """Return a token without surrounding punctuation; empty for punctuation.
 
     Examples
     --------
@@ -31,7 +31,7 @@ def bare(token: str) -> str:
 
 
 class Lexicon:
-    """Hold the entries of a dictionary under a name.
+    """A named dictionary of entries, each a sequence of tokens.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ class Lexicon:
 
 
 def _given(entry: object) -> tuple[str, ...]:
-    """Return an entry that is no text as its tokens, or raise."""
+    """Return an entry given as tokens, or raise."""
     if not isinstance(entry, Iterable):
         remedy = "give texts, or tuples of tokens"
         raise InvalidInput(message("entries", entry, "a text, or some tokens", remedy))
@@ -153,7 +153,7 @@ def _given(entry: object) -> tuple[str, ...]:
 
 
 def _cutter(tokenise: Tokenise) -> Callable[[str], Sequence[str]]:
-    """Return the function from a text to its tokens."""
+    """Return the function that splits a text into tokens."""
     if not isinstance(tokenise, Tokeniser | str | Mapping) and callable(tokenise):
         return tokenise
     try:

@@ -1,4 +1,4 @@
-"""Features that look back: at whole segments, and at the segments before them.
+"""Look-back features of whole segments and of the segments before them.
 
 ::
 
@@ -52,14 +52,14 @@ LOOKS = ("text", "length", "first", "last", "before", "after", "label")
 
 @dataclass(frozen=True, repr=False)
 class SegmentTemplate(SegmentFeature):
-    """Fire for what a segment and those before it say together.
+    """A feature of the combined values of a segment and its predecessors.
 
     `this`, `previous` and `earlier` make templates, and `&` joins them.
 
     Parameters
     ----------
     parts : tuple of (int, str, Column)
-        How many segments back, what is asked of that segment, and of which column.
+        Number of segments back, the property of that segment, and the column.
 
     Examples
     --------
@@ -85,21 +85,21 @@ class SegmentTemplate(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """What its attributes begin with."""
+        """The prefix of its attribute names."""
         return "&".join(_shown(*part, inner=part[2].name) for part in self.parts)
 
     @property
     def depth(self) -> int:
-        """How many segments it looks back."""
+        """The number of preceding segments used."""
         return max(role for role, _, _ in self.parts)
 
     @property
     def fires_at_end(self) -> bool:
-        """Whether it fires where `this` is the end of the sequence."""
+        """Whether the feature fires with `this` at the end of the sequence."""
         return len({min(role, 1) for role, _, _ in self.parts}) == 2
 
     def firings(self, batch: Batch) -> Firings:
-        """Raise: the kernels look for it span by span."""
+        """Raise, because the kernels evaluate this feature span by span."""
         raise NotImplementedError(f"{self!r} depends on other segments")
 
     def attribute(self, values: Sequence[str]) -> str:
@@ -119,21 +119,21 @@ class SegmentTemplate(SegmentFeature):
 
 
 def _shown(role: int, look: str, column: Column, inner: str) -> str:
-    """Return a part as it is written."""
+    """Return a part as text."""
     plain = column == word or look in ("length", "label")
     return f"{ROLES[role]}.{look}" if plain else f"{ROLES[role]}[{inner}].{look}"
 
 
 @dataclass(frozen=True, repr=False)
 class SegmentView:
-    """A segment of which templates say something; `this`, `previous` and `earlier` are such.
+    """A segment in a template; `this`, `previous` and `earlier` are instances.
 
     Parameters
     ----------
     role : int
-        How many segments back.
+        Number of segments back.
     column : Column
-        What is said of each token; the word itself unless ``this[column]`` names another.
+        The column of each token; the word itself unless ``this[column]`` names another.
 
     Examples
     --------
@@ -157,37 +157,37 @@ class SegmentView:
 
     @property
     def text(self) -> SegmentTemplate:
-        """All its tokens, in their order."""
+        """All tokens of the segment, in order."""
         return self._part("text")
 
     @property
     def length(self) -> SegmentTemplate:
-        """The number of its tokens."""
+        """The number of tokens of the segment."""
         return self._part("length")
 
     @property
     def first(self) -> SegmentTemplate:
-        """Its first token."""
+        """The first token of the segment."""
         return self._part("first")
 
     @property
     def last(self) -> SegmentTemplate:
-        """Its last token."""
+        """The last token of the segment."""
         return self._part("last")
 
     @property
     def before(self) -> SegmentTemplate:
-        """The token before it."""
+        """The token before the segment."""
         return self._part("before")
 
     @property
     def after(self) -> SegmentTemplate:
-        """The token after it."""
+        """The token after the segment."""
         return self._part("after")
 
     @property
     def label(self) -> SegmentTemplate:
-        """Its label; weights go with the label of `this` segment anyway."""
+        """The label of the segment; weights always depend on the label of `this`."""
         return self._part("label")
 
     def __repr__(self) -> str:
@@ -205,7 +205,7 @@ earlier = SegmentView(2)
 
 @dataclass(frozen=True)
 class Incremental(SegmentFeature):
-    """Fire as a user's function of all segments so far says.
+    """A user-defined function of all segments so far.
 
     Models with it need beam search, since nothing bounds how far it looks back.
 
@@ -253,7 +253,7 @@ class Incremental(SegmentFeature):
         before: Sequence[tuple[int, int, str]],
         segment: tuple[int, int, str],
     ) -> list[str]:
-        """Return the attributes of a segment after others."""
+        """Return the attributes of a segment, given the segments before it."""
         where = f"{self.name}(tokens, before, {segment})"
         call: Callable[..., Any] = self._call  # type: ignore[attr-defined]
         strings = {"expected": "a string, some strings, or None",
@@ -269,12 +269,12 @@ class Incremental(SegmentFeature):
         return [f"{self.name}={value}" for value in values]
 
     def firings(self, batch: Batch) -> Firings:
-        """Raise: the search asks it segment by segment."""
+        """Raise, because the search evaluates this feature segment by segment."""
         raise NotImplementedError(f"{self!r} depends on other segments")
 
 
 def looks_back(features: Iterable[Any]) -> bool:
-    """Say whether some features look at whole segments in their context.
+    """Return whether some features look back at whole segments.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def values_of_part(
     document: Document,
     segment: tuple[int, int, str] | None,
 ) -> str:
-    """Return what a part says, in plain Python; without a segment, what lies beyond the sequence.
+    """Return the values of a part in plain Python; without a segment, the padding value.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Ready lists of features for tasks.
+"""Presets: ready-made lists of features for common tasks.
 
 Each preset is a list of templates that a chain can use; with `segments=True` it goes on with what
 only a semi-CRF can: the ends of segments, what they contain, their length and text, and the
@@ -114,7 +114,7 @@ LENGTH = Length(exact=4, at_least=(6,))
 
 
 def _pairs(columns: Iterable[Column], first: int, last: int) -> list[Template]:
-    """Return neighbours together, from the offset `first` to the offset `last`."""
+    """Return templates of adjacent pairs, from offset `first` to `last`."""
     return [one[t] & one[t + 1] for one in columns for t in range(first, last)]
 
 
@@ -123,7 +123,7 @@ def _affixes(longest: int) -> list[Template]:
 
 
 def ends_of(columns: Iterable[Column], near: bool = True) -> Features:
-    """Return what stands at the ends of a segment; near: also beside them, on both sides."""
+    """Return templates of the end tokens of a segment, with `near` also their neighbours."""
     features: Features = [first(bias[0])]
     for one in columns:
         features += [first(one[0]), last(one[0])]
@@ -133,7 +133,7 @@ def ends_of(columns: Iterable[Column], near: bool = True) -> Features:
 
 
 def _of_segments(text: Column, others: Iterable[Column], length: Length = LENGTH) -> Features:
-    """Return what only a semi-CRF can use, for most tasks."""
+    """Return the segment features for most tasks."""
     return [
         *ends_of([text, *others]),
         within(text[0] & text[1]),
@@ -147,7 +147,7 @@ def _of_segments(text: Column, others: Iterable[Column], length: Length = LENGTH
 
 
 def _gazetteers(lexicons: Iterable[Lexicon], segments: bool) -> Features:
-    """Return the matches of lexicons, at tokens and of whole segments."""
+    """Return lexicon features of tokens and of whole segments."""
     features: Features = []
     for lexicon in lexicons:
         check_lexicon(lexicon)
@@ -159,7 +159,7 @@ def _gazetteers(lexicons: Iterable[Lexicon], segments: bool) -> Features:
 
 
 def _small(name: str, words: str) -> Column:
-    """Return membership in a short list of words, with or without a full stop or a comma."""
+    """Return membership in a short word list, with or without a final full stop or comma."""
     return lowered(matches(f"({'|'.join(words.split())})[.,]*", name))
 
 

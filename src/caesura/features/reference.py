@@ -1,4 +1,4 @@
-"""Which rows a template fires on: the definition, in plain Python.
+"""Firings of templates: the definition in plain Python.
 
 A history changes what weights go with, not where a template fires; names of attributes show it.
 """
@@ -33,7 +33,7 @@ _BY_PLACE: dict[str, tuple[tuple[int, float], ...]] = {
 
 
 class Row(NamedTuple):
-    """One firing. An empty span is the inner boundary before token `start`, for the place edge."""
+    """One firing; an empty span is the inner boundary before token `start` (position "edge")."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Row(NamedTuple):
 
 
 def applies(row: Row, start: int, end: int) -> bool:
-    """Say whether a row counts for the segment [start, end).
+    """Return whether a row applies to the segment [start, end).
 
     Examples
     --------
@@ -57,7 +57,7 @@ def applies(row: Row, start: int, end: int) -> bool:
 
 
 def cores(template: Template, t: int, length: int) -> list[tuple[int, int, int, float]]:
-    """Return (start, end, flags, value) of a template anchored at token t; none if out of range.
+    """Return (start, end, flags, value) of a template anchored at token t; empty if out of range.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def cores(template: Template, t: int, length: int) -> list[tuple[int, int, int, 
 
 
 def rows(document: Document, templates: Iterable[Template]) -> list[Row]:
-    """Return all rows on which templates fire in a document.
+    """Return all firings of templates in a document.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def rows(document: Document, templates: Iterable[Template]) -> list[Row]:
 
 
 def _weighted(values: Iterable[str] | Mapping[str, float]) -> dict[str, float]:
-    """Return values with their numbers; a string counts as often as it is there."""
+    """Return values with weights; repeated strings count multiply."""
     if isinstance(values, Mapping):
         return dict(values)
     counts: dict[str, float] = {}
@@ -119,7 +119,7 @@ def _weighted(values: Iterable[str] | Mapping[str, float]) -> dict[str, float]:
 def _combinations(
     template: Template, t: int, columns: Mapping[Column, list[dict[str, float]]]
 ) -> Iterator[tuple[str, float]]:
-    """Yield the attributes at anchor t, with the product of the parts' numbers."""
+    """Yield the attributes at anchor t, with the product of the weights of their parts."""
     parts: list[dict[str, float]] = []
     for column, offset in template.parts:
         values = columns[column]
@@ -135,7 +135,7 @@ def path_attributes(
     segments: Sequence[tuple[int, int, str]],
     templates: Iterable[Template | SegmentFeature],
 ) -> dict[tuple[str, str], float]:
-    """Return what templates say of a segmentation: how often each attribute goes with each label.
+    """Count each attribute with each label in a segmentation.
 
     The weight of an attribute at the end of the sequence goes with the label "".
 

@@ -1,4 +1,4 @@
-"""Features of whole segments: length, shape, tokens at a place, patterns, a user's own function.
+"""Segment features: length, shape, tokens by position, patterns and user functions.
 
 Tokens inside, at the ends of and around a segment are templates, not features of this file:
 "contains" is `within(word[0])`, "contains the pair" `within(word[0] & word[1])`, "the token before"
@@ -43,7 +43,7 @@ LONGEST = 2**31 - 2  # tokens of a segment, as the kernels count them
 
 @dataclass(frozen=True)
 class Length(SegmentFeature):
-    """Fire for the number of tokens of a segment.
+    """Fires for the number of tokens of a segment.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ class Length(SegmentFeature):
     def __post_init__(self) -> None:
         if isinstance(self.exact, int) and self.exact > MOST_LENGTHS:
             expected = f"at most {MOST_LENGTHS} lengths"
-            remedy = "give a list, or at_least= for what is longer"
+            remedy = "give a list, or at_least= for longer segments"
             raise InvalidInput(message("exact", self.exact, expected, remedy))
         exact = range(1, self.exact + 1) if isinstance(self.exact, int) else self.exact
         object.__setattr__(self, "exact", _numbers("exact", exact, "write 3 or [2, 3]"))
@@ -95,12 +95,12 @@ class Length(SegmentFeature):
 
     @property
     def says(self) -> tuple[str, ...]:
-        """The lengths, which follow its name."""
+        """The lengths, appended to the feature name."""
         exact, at_least = (f"={n}" for n in self.exact), (f">={n}" for n in self.at_least)
         return (*exact, *at_least, *(f"={low}..{high}" for low, high in self.ranges))
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         room, fired = rooms(batch), Fired()
         for length, flags, name, value in length_rules(self):
             starts = np.flatnonzero(room >= length)
@@ -109,7 +109,7 @@ class Length(SegmentFeature):
 
 
 def length_rules(feature: Length) -> list[tuple[int, int, str, float]]:
-    """Return what fires on spans: their length, flags, attribute and value."""
+    """Return the lengths, flags, attributes and values that fire on spans."""
     rules = [(n, 0, f"={n}", 1.0) for n in feature.exact]
     rules += [(n, OPEN_END, f">={n}", 1.0) for n in feature.at_least]
     for low, high in feature.ranges:
@@ -119,7 +119,7 @@ def length_rules(feature: Length) -> list[tuple[int, int, str, float]]:
 
 
 def _numbers(argument: str, given: Any, remedy: str) -> tuple[int, ...]:
-    """Return a whole number, or some, as a tuple, or raise."""
+    """Return one or several integers as a tuple, or raise."""
     try:
         return tuple(map(operator.index, given if isinstance(given, Iterable) else [given]))
     except TypeError:
@@ -128,7 +128,7 @@ def _numbers(argument: str, given: Any, remedy: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class TokenAt(SegmentFeature):
-    """Fire if one of some tokens of a segment, counted from an end, has a value.
+    """Fires if a token at one of some positions, counted from an end, has a value.
 
     Parameters
     ----------
@@ -167,17 +167,17 @@ class TokenAt(SegmentFeature):
         if not isinstance(self.column, Column):
             raise InvalidInput(message("column", self.column, "a column", "pass word"))
         if not isinstance(self.value, str | None):
-            remedy = "pass what the column says, or nothing for each of its values"
+            remedy = "pass a value of the column, or None for each of its values"
             raise InvalidInput(message("value", self.value, "a string", remedy))
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like at2,3:word, with the value in brackets if there is one."""
+        """The name, such as at2,3:word, with the value in brackets if there is one."""
         value = "" if self.value is None else f"({self.value})"
         return f"at{','.join(map(str, self.positions))}:{self.column.name}{value}"
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         fired = Fired()
         from_start = self.positions[0] >= 0
         flags = OPEN_END if from_start else OPEN_START
@@ -199,13 +199,13 @@ class TokenAt(SegmentFeature):
         return fired.done()
 
     def _looked_for(self, values: Iterable[str]) -> Iterable[str]:
-        """Return the values that count, each once."""
+        """Return the distinct values to match."""
         return dict.fromkeys(v for v in values if self.value is None or v == self.value)
 
 
 @dataclass(frozen=True)
 class SegmentShape(SegmentFeature):
-    """Fire for the short shapes of all tokens of a segment, as Xx Xx d.
+    """Fires for the short shapes of all tokens of a segment, such as Xx Xx d.
 
     Parameters
     ----------
@@ -236,11 +236,11 @@ class SegmentShape(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like segment_short_shape."""
+        """The name, such as segment_short_shape."""
         return f"segment_{self.column.name}{'+' if self.collapse else ''}"
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         fired, room = Fired(), rooms(batch)
         said, numbers = batch.words.said(self.column, batch)
         present, tokens = np.unique(numbers, return_inverse=True)
@@ -261,7 +261,7 @@ class SegmentShape(SegmentFeature):
         return fired.done()
 
     def _shown(self, shapes: Iterable[str]) -> str:
-        """Return the attribute of some shapes."""
+        """Return the attribute name of some shapes."""
         if not self.collapse:
             return "=" + " ".join(shapes)
         runs = ((shape, len(list(run))) for shape, run in groupby(shapes))
@@ -270,7 +270,7 @@ class SegmentShape(SegmentFeature):
 
 @dataclass(frozen=True)
 class Pattern(SegmentFeature):
-    r"""Fire if a regular expression matches the whole text of a segment.
+    r"""Fires if a regular expression matches the whole text of a segment.
 
     Parameters
     ----------
@@ -281,7 +281,7 @@ class Pattern(SegmentFeature):
     name : str
         Shown in attributes; the pattern if not given.
     joiner : str
-        What stands between tokens: a space, or nothing for characters.
+        The string between tokens: a space, or nothing for characters.
 
     Examples
     --------
@@ -300,7 +300,7 @@ class Pattern(SegmentFeature):
         object.__setattr__(self, "name", self.name or f"pattern({self.pattern})")
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         fired, compiled = Fired(), re.compile(self.pattern)
         alone = _CONTEXT.search(self.pattern) is None
         for document, low in zip(batch.documents, batch.offsets.tolist(), strict=False):
@@ -323,7 +323,7 @@ _CONTEXT = re.compile(r"(?<!\[)\^|\$|\\[bBAZ]|\(\?[=!<>(]|\(\?[a-zA-Z-]+[:)]|[+*
 
 @dataclass(frozen=True)
 class SegmentFunction(SegmentFeature):
-    """Fire as a user's function of a document and a span says.
+    """Fires as a user-defined function of a document and a span decides.
 
     Parameters
     ----------
@@ -359,7 +359,7 @@ class SegmentFunction(SegmentFeature):
         object.__setattr__(self, "name", self.name or str(own))
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         fired, low = Fired(), batch.offsets.tolist()
         for i, start, end in spans(batch, self.max_length):
             where = f"{self.name}(document, {start}, {end}) of {batch.name}[{batch.first + i}]"

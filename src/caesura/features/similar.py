@@ -1,4 +1,4 @@
-"""The best similarity of a segment to an entry of a lexicon, without looking at all pairs."""
+"""Best similarity of a segment to a lexicon entry, without comparing all pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class _Index(Protocol):
 
 
 class _TokenSort:
-    """The token sort ratio (sorted tokens, compared as texts) to entries that share a token.
+    """The token sort ratio (sorted tokens compared as texts) to entries that share a token.
 
     The ratio of texts of n and m characters is 2 c / (n + m), where c is the length of their
     longest common subsequence. So it is at most 2 min(n, m) / (n + m), and at most what the
@@ -68,7 +68,7 @@ class _TokenSort:
         return best
 
     def _sharing(self, tokens: Iterable[int]) -> Iterator[npt.NDArray[np.int64]]:
-        """Yield the entries that have one of some tokens, those of rare tokens first.
+        """Yield the entries that contain one of some tokens, rare tokens first.
 
         So the best is high before the many are looked at; those of common tokens come together.
         """
@@ -100,7 +100,7 @@ class _TokenSort:
     def _bounded(
         self, text: str, entries: npt.NDArray[np.int64], least: float
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Return the entries whose ratio may be `least`, with bounds of it, the highest first."""
+        """Return the entries that may reach `least`, with upper bounds, highest first."""
         sizes = self._sizes[entries]
         widest = (2 - least) / max(least, _ROUNDING)
         ends = [len(text) / widest - _ROUNDING, len(text) * widest + _ROUNDING]
@@ -126,14 +126,14 @@ def _buckets(text: str) -> npt.NDArray[np.uint32]:
 
 
 def _character_counts(texts: Sequence[str], sizes: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return how many characters of each bucket texts have, of shape (buckets, texts)."""
+    """Count the characters of each bucket in texts, of shape (buckets, texts)."""
     places = np.repeat(np.arange(len(texts)), sizes) + _buckets("".join(texts)) * len(texts)
     counts = np.bincount(places, minlength=_BUCKETS * len(texts)).reshape(_BUCKETS, len(texts))
     return counts.astype(np.min_scalar_type(counts.max(initial=0)))
 
 
 class _Cosine:
-    """The cosine of counts of character n-grams, summed over the entries that share one."""
+    """The cosine of character n-gram counts, summed over entries that share an n-gram."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self._size = len(lexicon)
@@ -160,7 +160,7 @@ class _Cosine:
 
 
 def _vector(tokens: tuple[str, ...]) -> dict[str, float]:
-    """Return the counts of character n-grams of a text, divided by their norm."""
+    """Return the normalised n-gram counts of a text."""
     text = f" {' '.join(tokens)} "
     counts = Counter(text[i : i + _NGRAM] for i in range(len(text) - _NGRAM + 1))
     norm = math.sqrt(sum(count * count for count in counts.values()))
@@ -174,7 +174,7 @@ _INDEXES: dict[str, type[_TokenSort] | type[_Cosine]] = {
 
 
 class _Remembering:
-    """An index that keeps the answers for texts it has seen."""
+    """An index with a cache of results."""
 
     def __init__(self, index: _Index, at_least: float) -> None:
         self._index, self._at_least = index, at_least
@@ -196,7 +196,7 @@ def _index(lexicon: Lexicon, measure: str, at_least: float) -> _Remembering:
 
 @dataclass(frozen=True)
 class Similar(SegmentFeature):
-    """Fire for each threshold that the best similarity to an entry of a lexicon reaches.
+    """Fires for each threshold that the best similarity to a lexicon entry reaches.
 
     Upper and lower case are the same.
 
@@ -253,16 +253,16 @@ class Similar(SegmentFeature):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Like similar(journals), or cosine(journals)."""
+        """The name, such as similar(journals) or cosine(journals)."""
         return f"{'cosine' if self.measure == 'cosine' else 'similar'}({self.lexicon.name})"
 
     @property
     def says(self) -> tuple[str, ...]:
-        """The thresholds, which follow its name."""
+        """The thresholds, appended to the feature name."""
         return tuple(f">={threshold:g}" for threshold in self.thresholds)
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         fired, low = Fired(), batch.offsets.tolist()
         index = _index(self.lexicon, self.measure, self.thresholds[0] - _ROUNDING)
         folded = [tuple(t.casefold() for t in document.tokens) for document in batch.documents]

@@ -1,4 +1,4 @@
-"""Features for characters, made of features for words.
+"""Character features derived from word features.
 
 A template for words becomes one that sees the parts of words around characters.  What it says of
 each token of a segment, it says once for each part, at its first character.  What it says of the
@@ -24,7 +24,7 @@ _VIEWS = {"token": "first", "within": "first", "first": "before", "edge": "befor
 
 
 def for_characters(features: Iterable[Feature], segments: bool) -> list[Feature]:
-    """Return features for documents that are cut into characters.
+    """Adapt word features to documents whose tokens are characters.
 
     Lengths and shapes of segments count words, so they are left out, as are features that cannot
     be said of parts of words.
@@ -53,7 +53,7 @@ def for_characters(features: Iterable[Feature], segments: bool) -> list[Feature]
 
 
 def _around_parts(template: Template) -> Template | None:
-    """Return a template that sees the parts around characters; None if there is none."""
+    """Return a template over the word parts that contain characters; None if there is none."""
     view, parts = _VIEWS.get(template.place), template.parts
     if any(isinstance(column, MatchedColumn) for column, _ in parts):
         return template if all(offset == 0 for _, offset in parts) else None
@@ -72,7 +72,7 @@ def _around_parts(template: Template) -> Template | None:
 
 
 def _of_characters(segments: bool) -> list[Feature]:
-    """Return what characters say, and where in words they lie."""
+    """Return templates over characters and their positions in words."""
     c, gaps = lower, [place_in(by) for by in ("parts", "words", "whitespace")]
     features: list[Feature] = [
         bias[0],

@@ -1,4 +1,4 @@
-"""What features of whole segments have in common."""
+"""Base classes of segment features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Fired", "SegmentFeature", "check_max_length", "rooms", "spans"]
 
 
 class SegmentFeature:
-    """Say something about segments: where in a batch which attributes fire.
+    """Base class of segment features, which return their firings in a batch.
 
     Examples
     --------
@@ -34,16 +34,16 @@ class SegmentFeature:
 
     @property
     def says(self) -> tuple[str, ...]:
-        """What follows its name, if another feature of that name may say something else."""
+        """The suffix that distinguishes features of the same name."""
         return ("",)
 
     @property
     def learns(self) -> bool:
-        """Whether it learns from labelled documents."""
+        """Whether the feature learns from labelled documents."""
         return type(self).fit is not SegmentFeature.fit
 
     def fit(self, batch: Batch, segments: Sequence[Sequence[Segment]]) -> SegmentFeature:
-        """Return the feature with what it learns from labelled documents; itself if nothing.
+        """Return the feature fitted to labelled documents.
 
         Parameters
         ----------
@@ -55,12 +55,12 @@ class SegmentFeature:
         return self
 
     def firings(self, batch: Batch) -> Firings:
-        """Return where its attributes fire."""
+        """Return the firings of the feature in a batch."""
         raise NotImplementedError
 
 
 class Fired:
-    """Collect firings."""
+    """A collector of firings."""
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
@@ -81,7 +81,7 @@ class Fired:
         which: npt.NDArray[Any] | None = None,
         value: float = 1.0,
     ) -> None:
-        """Add firings of one attribute, or of those that `which` picks of several."""
+        """Add firings of one attribute, or of several selected by `which`."""
         each = [names] if isinstance(names, str) else names
         ids = np.array([self._names.setdefault(n, len(self._names)) for n in each], np.int32)
         picked = np.zeros(len(starts), np.int32) if which is None else which
@@ -89,7 +89,7 @@ class Fired:
         self._arrays.append((starts, ends, same[0], ids[picked] if len(ids) else picked, same[1]))
 
     def done(self) -> Firings:
-        """Return all of them."""
+        """Return all firings."""
         if self._rows:
             table = np.array(self._rows, np.float64)
             self._arrays.append(tuple(table.T))
@@ -113,7 +113,7 @@ def rooms(batch: Batch) -> npt.NDArray[np.int64]:
 
 
 def spans(batch: Batch, max_length: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (document, start, end) of all spans of up to max_length tokens, in its own tokens."""
+    """Yield (document, start, end) of all spans of up to max_length tokens, by document."""
     for i, document in enumerate(batch.documents):
         length = len(document)
         for start in range(length):
@@ -122,7 +122,7 @@ def spans(batch: Batch, max_length: int) -> Iterator[tuple[int, int, int]]:
 
 
 def check_max_length(max_length: object) -> None:
-    """Raise if a number of tokens is none."""
+    """Raise unless max_length is a positive number of tokens."""
     if not isinstance(max_length, int) or isinstance(max_length, bool) or max_length < 1:
         remedy = "give the longest segment that the feature looks at"
         raise InvalidInput(message("max_length", max_length, "a whole number, 1 or more", remedy))

@@ -1,4 +1,4 @@
-"""Features as plain data, for model files, and back.
+"""Serialisation of features for model files.
 
 A feature is written as its type and its fields: {"type": "Length", "exact": [1, 2], ...}. A lexicon
 is written as {"lexicon": name}, for its entries are kept apart, and a function as {"function":
@@ -51,12 +51,12 @@ _TYPES: dict[str, type] = {
 
 
 def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
-    """Return features as a list, or raise if one is none.
+    """Return features as a list, or raise if an item is not a feature.
 
     Parameters
     ----------
     features : iterable of Template, SegmentFeature or Column
-        A column alone stands for its offset 0.
+        A bare column has offset 0.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
     >>> declared(["word"])
     Traceback (most recent call last):
     caesura.errors.InvalidInput: features[0]: got 'word', expected a template or a feature of
-    segments; write word[0] or Length(exact=3), or take a preset
+    segments; write word[0] or Length(exact=3), or use a preset
     """
     if isinstance(features, str) or not isinstance(features, Iterable):
         remedy = "pass a list like [word[0], word[-1]]"
@@ -78,13 +78,13 @@ def declared(features: Iterable[Any]) -> list[Template | SegmentFeature]:
 
 
 def _checked(features: Iterable[Any]) -> list[Template | SegmentFeature]:
-    """Return features as a list, or raise if one is none, or there twice."""
+    """Return features as a list, or raise if an item is not a feature or occurs twice."""
     checked: dict[Template | SegmentFeature, int] = {}
     columns: dict[str, Column] = {}
     for i, given in enumerate(features):
         one = given[0] if isinstance(given, Column) else given
         if not isinstance(one, Template | SegmentFeature):
-            remedy = "write word[0] or Length(exact=3), or take a preset"
+            remedy = "write word[0] or Length(exact=3), or use a preset"
             expected = "a template or a feature of segments"
             raise InvalidInput(message(f"features[{i}]", given, expected, remedy))
         if one in checked:
@@ -100,7 +100,7 @@ def _checked(features: Iterable[Any]) -> list[Template | SegmentFeature]:
 
 
 def _columns_of(feature: Template | SegmentFeature) -> list[Column]:
-    """Return the columns that a template looks at."""
+    """Return the columns used by a template."""
     if isinstance(feature, Template):
         return [column for column, _ in feature.parts]
     return [part[2] for part in feature.parts] if isinstance(feature, SegmentTemplate) else []
@@ -120,14 +120,14 @@ def _check_names(features: Sequence[Template | SegmentFeature]) -> None:
             if both:
                 plain = _plain(one)
                 own = isinstance(plain, Pattern | SegmentFunction) or type(plain) not in known
-                remedy = "give one another name" if own else "leave out what both say"
+                remedy = "give one another name" if own else "leave out one of the two"
                 expected = f"other names than {name}{both[0]}, which features[{other}] has too"
                 raise InvalidInput(message(f"features[{i}]", one, expected, remedy))
         called[name].append((i, says))
 
 
 def _check_lexicons(features: Sequence[Template | SegmentFeature]) -> None:
-    """Raise if two lexicons have one name, also with those that will be learnt."""
+    """Raise if two lexicons share a name, including those to be learnt."""
     known = lexicons_of(features)
     for i, one in enumerate(map(_plain, features)):
         if isinstance(one, Text) and known.get(one.learnt, one.lexicon) != one.lexicon:
@@ -136,12 +136,12 @@ def _check_lexicons(features: Sequence[Template | SegmentFeature]) -> None:
 
 
 def _plain(feature: Template | SegmentFeature) -> Template | SegmentFeature:
-    """Return a feature without its history."""
+    """Return a feature without its label history."""
     return feature.feature if isinstance(feature, SegmentHistory) else feature
 
 
 def to_spec(features: Iterable[Template | SegmentFeature]) -> list[Any]:
-    """Return features as lists, dicts, strings and numbers, which JSON can hold.
+    """Return features as data for JSON.
 
     Raises
     ------
@@ -164,7 +164,7 @@ def to_spec(features: Iterable[Template | SegmentFeature]) -> list[Any]:
 def from_spec(
     spec: Iterable[Any], lexicons: Mapping[str, Lexicon] | None = None, trust: bool = False
 ) -> list[Template | SegmentFeature]:
-    """Return the features that `to_spec` wrote.
+    """Return features from the output of `to_spec`.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def lexicons_of(features: Iterable[Any]) -> dict[str, Lexicon]:
 
 
 def _lexicons(value: Any) -> Iterator[Lexicon]:
-    """Yield the lexicons in a feature, however deep."""
+    """Yield the lexicons in a feature, recursively."""
     if isinstance(value, Lexicon):
         yield value
         return
@@ -221,12 +221,12 @@ def _lexicons(value: Any) -> Iterator[Lexicon]:
 
 
 def _fields(value: Any) -> list[Any]:
-    """Return the fields of a dataclass; none of anything else."""
+    """Return the fields of a dataclass; empty for other objects."""
     return [getattr(value, name) for name in getattr(value, "__dataclass_fields__", ())]
 
 
 def _written(value: Any) -> Any:
-    """Return a feature, or a field of one, as plain data."""
+    """Return a feature or one of its fields as data for JSON."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -247,12 +247,12 @@ def _written(value: Any) -> Any:
 
 
 def _arguments(kind: Any) -> list[str]:
-    """Return the names of the arguments that make a feature of a type."""
+    """Return the argument names of a feature type."""
     return [field.name for field in fields(kind) if field.init]
 
 
 def function_name(function: Callable[..., Any]) -> str:
-    """Return "module:name" of a function, or raise if that does not lead back to it."""
+    """Return "module:name" of a function, or raise if it cannot be imported by that name."""
     module = getattr(function, "__module__", None)
     name = getattr(function, "__qualname__", None)
     full = f"{module}:{name}"
@@ -264,7 +264,7 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def _resolved(full: str) -> Any:
-    """Return what an import name stands for; None if nothing."""
+    """Return the object with an import name; None if there is none."""
     module, _, name = full.partition(":")
     try:
         return reduce(getattr, name.split("."), importlib.import_module(module))
@@ -273,7 +273,7 @@ def _resolved(full: str) -> Any:
 
 
 def _read(value: Any, lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
-    """Return what plain data stands for."""
+    """Return the object that serialised data describes."""
     if isinstance(value, list):
         return tuple(_read(one, lexicons, trust) for one in value)
     if not isinstance(value, Mapping):
@@ -292,7 +292,7 @@ def _read(value: Any, lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Say whether a value is of a field's type."""
+    """Return whether a value has the type of a field."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
@@ -311,7 +311,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def named_function(full: str, trust: bool) -> Any:
-    """Return the function of an import name, if that is its own: not one that a module imports."""
+    """Return the function with an import name, if the module defines it."""
     used, module = remembered(full), full.partition(":")[0]
     if used is not None:
         return used
@@ -329,7 +329,7 @@ def named_function(full: str, trust: bool) -> Any:
 
 
 def _made(value: Mapping[str, Any], lexicons: Mapping[str, Lexicon], trust: bool) -> Any:
-    """Return a feature or a column of its type and fields."""
+    """Construct a feature or a column from its type and fields."""
     kind = _TYPES.get(str(value["type"]))
     if kind is None:
         remedy = "a newer version may have written it: update the library"

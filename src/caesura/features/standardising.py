@@ -1,4 +1,4 @@
-"""Dense numbers by their columns: in the order of the training data, and standardised."""
+"""Dense columns: order by name, and standardisation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def dense_names(document: Document) -> list[str]:
-    """Return the names of the columns of a document's numbers; x0, x1, ... where it has none.
+    """Return the names of a document's dense columns; x0, x1, ... by default.
 
     Examples
     --------
@@ -43,7 +43,7 @@ def dense_names(document: Document) -> list[str]:
 
 
 def arranged(document: Document, names: Sequence[str], where: str) -> Floats:
-    """Return a document's numbers in the order of names, or raise if it has other columns.
+    """Return a document's dense values in the order of names, or raise if columns differ.
 
     Columns without names are taken as they come.
     """
@@ -70,7 +70,7 @@ def arranged(document: Document, names: Sequence[str], where: str) -> Floats:
 
 
 def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> list[Feature]:
-    """Return features that see each dense column with mean 0 and standard deviation 1.
+    """Return features that scale each dense column to mean 0 and standard deviation 1.
 
     Mean and deviation are those of the documents, over all tokens; a constant column becomes 0.
 
@@ -101,17 +101,17 @@ def standardised(features: Sequence[Feature], documents: Iterable[Document]) -> 
 
 
 def plain_dense(feature: Feature) -> Feature:
-    """Return a feature without what `standardised` has learnt."""
+    """Return a feature without its standardisation."""
     return _with_dense(feature, DenseColumn())
 
 
 def has_dense(features: Iterable[Feature]) -> bool:
-    """Say whether features look at dense numbers."""
+    """Return whether features use dense columns."""
     return any(_dense_columns(one) for one in features)
 
 
 def is_standardised(features: Iterable[Feature]) -> bool:
-    """Say whether features were standardised."""
+    """Return whether features are standardised."""
     return any(column.mean for one in features for column in _dense_columns(one))
 
 
@@ -121,7 +121,7 @@ def _dense_columns(feature: Feature) -> list[DenseColumn]:
 
 
 def _with_dense(feature: Feature, column: DenseColumn) -> Feature:
-    """Return a feature that looks at dense numbers as another column does."""
+    """Return a feature with its dense column replaced."""
     if not isinstance(feature, Template) or not _dense_columns(feature):
         return feature
     parts = [(column if isinstance(one, DenseColumn) else one, n) for one, n in feature.parts]

@@ -1,4 +1,4 @@
-"""Templates: what the tokens around a place say, as one attribute for each combination of values.
+"""Templates: attributes from combinations of values at tokens around an anchor.
 
 ::
 
@@ -61,7 +61,7 @@ PLACES: tuple[str, ...] = (
 
 
 class Column:
-    """Say something about each token: no string, one or several.
+    """A column, which assigns each token zero, one or several strings.
 
     A column of words (`per_word`) has `of_word` and depends on nothing but the word, so that it
     is computed once for each distinct word; the others have `of_document`.
@@ -87,7 +87,7 @@ class Column:
     def of_document(
         self, document: Document
     ) -> Sequence[tuple[str, ...]] | Sequence[Mapping[str, float]]:
-        """Return the values of each token; a mapping gives each value a number."""
+        """Return the values of each token; a mapping assigns a number to each value."""
         return [self.of_word(word) for word in document.tokens]
 
     def __getitem__(self, offset: int) -> Template:
@@ -104,7 +104,7 @@ class Column:
 
 @dataclass(frozen=True, repr=False)
 class Template:
-    """Fire for each combination of values of some columns, at offsets from an anchor.
+    """A feature of the combined values of columns at offsets from an anchor.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Template:
     place : str
         Where in a segment the anchor is, one of `PLACES`; `first(...)` and the like set it.
     order : int
-        How many labels before the segment's own its weights go with; `history(...)` sets it.
+        Number of preceding labels that its weights depend on; set by `history(...)`.
         0 at an edge is 1: its weights go with both labels around it anyway.
 
     Examples
@@ -140,14 +140,14 @@ class Template:
 
     @property
     def prefix(self) -> str:
-        """What its attributes begin with; the values follow, with `|` between them."""
+        """The prefix of its attribute names, before the values joined by `|`."""
         place = "" if self.place == "token" else f"{self.place}:"
         place = f"history{self.order}:{place}" if self.order else place
         return place + "&".join(f"{column.name}[{offset}]" for column, offset in self.parts) + "="
 
     @property
     def reach(self) -> tuple[int, int]:
-        """The smallest and the largest offset, 0 included."""
+        """The smallest and the largest offset, including 0."""
         offsets = [0, *(offset for _, offset in self.parts)]
         return min(offsets), max(offsets)
 
@@ -180,7 +180,7 @@ class Template:
 
 
 def _placed(template: Template | Column, place: str) -> Template:
-    """Return a template at another place; a column alone stands for its offset 0."""
+    """Return a template with another position; a bare column has offset 0."""
     if isinstance(template, Column):
         template = template[0]
     if not isinstance(template, Template):
@@ -190,7 +190,7 @@ def _placed(template: Template | Column, place: str) -> Template:
 
 
 def token(template: Template) -> Template:
-    """Anchor at every token of a segment: what templates do unless told otherwise.
+    """Anchor a template at every token of a segment, which is the default.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def token(template: Template) -> Template:
 
 
 def within(template: Template) -> Template:
-    """Anchor at every token such that all tokens looked at lie in the segment: "contains".
+    """Anchor a template at every token for which all offsets lie in the segment.
 
     It counts occurrences. `within(word[0] & word[1])` is the pair of neighbours inside a segment.
 
@@ -216,7 +216,7 @@ def within(template: Template) -> Template:
 
 
 def first(template: Template) -> Template:
-    """Anchor at the first token of a segment; offset -1 is the token before the segment.
+    """Anchor a template at the first token of a segment; offset -1 is the token before it.
 
     The segment must be long enough for the largest offset.
 
@@ -230,7 +230,7 @@ def first(template: Template) -> Template:
 
 
 def last(template: Template) -> Template:
-    """Anchor at the last token of a segment; offset 1 is the token after the segment.
+    """Anchor a template at the last token of a segment; offset 1 is the token after it.
 
     The segment must be long enough for the smallest offset.
 
@@ -244,7 +244,7 @@ def last(template: Template) -> Template:
 
 
 def single(template: Template) -> Template:
-    """Anchor at the only token of a segment of length 1.
+    """Anchor a template at the only token of a segment of length 1.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def single(template: Template) -> Template:
 
 
 def begin(template: Template) -> Template:
-    """Anchor at the first token of a segment of length 2 or more.
+    """Anchor a template at the first token of a segment of length 2 or more.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def begin(template: Template) -> Template:
 
 
 def inside(template: Template) -> Template:
-    """Anchor at each token of a segment that is neither its first nor its last.
+    """Anchor a template at each token of a segment that is neither its first nor its last.
 
     Examples
     --------
@@ -280,7 +280,7 @@ def inside(template: Template) -> Template:
 
 
 def end(template: Template) -> Template:
-    """Anchor at the last token of a segment of length 2 or more.
+    """Anchor a template at the last token of a segment of length 2 or more.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def end(template: Template) -> Template:
 
 
 def edge(template: Template) -> Template:
-    """Anchor at the first token after an inner boundary, with both labels around it.
+    """Anchor a template at the first token after an inner boundary, with both labels.
 
     Examples
     --------
@@ -306,7 +306,7 @@ def edge(template: Template) -> Template:
 def window(
     columns: Column | Iterable[Column], first: int, last: int, place: str = "token"
 ) -> list[Template]:
-    """Return one template for each column and each offset from `first` to `last`, both included.
+    """Return one template for each column and each offset from `first` to `last`, inclusive.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A trie over integers, that finds all its entries in many documents: the plain twin."""
+"""A trie of integer sequences: the Python counterpart of the kernel."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Trie"]
 
 
 class Trie:
-    """Hold sequences of keys, each with payloads, and find where they occur.
+    """A trie of key sequences with payloads.
 
     Examples
     --------
@@ -31,7 +31,7 @@ class Trie:
         self._root: dict[int | None, Any] = {}
 
     def add(self, ids: npt.ArrayLike, payload: int) -> None:
-        """Add a sequence of one key or more, each 0 or more."""
+        """Add a non-empty sequence of non-negative keys."""
         keys = np.asarray(ids).tolist()
         if not keys or min(keys) < 0:
             remedy = "negative keys stand for words that no entry has"
@@ -44,7 +44,7 @@ class Trie:
     def scan(
         self, keys: npt.ArrayLike, offsets: npt.ArrayLike
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """Find all entries inside each document, by start and then by end.
+        """Find all entries in each document, sorted by start and then by end.
 
         Parameters
         ----------

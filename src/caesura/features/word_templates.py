@@ -1,4 +1,4 @@
-"""Features of word-based segmentation: words, pairs of words, characters at places in words."""
+"""Templates of word-based segmentation: words, word pairs, characters by position."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def word_templates(column: Column = word) -> list[Template | SegmentFeature]:
 
 
 def at_places(features: Iterable[Template | SegmentFeature]) -> list[Template]:
-    """Return templates at each of the four places in a word: begin, inside, end and single.
+    """Return templates at each of the four positions in a word: begin, inside, end and single.
 
     So a semi-CRF knows what a chain with the tags B, M, E and S does.
 

@@ -1,4 +1,4 @@
-"""What can be said about a word: functions from a word, and more arguments, to strings."""
+"""Functions from a word to strings, the values of word columns."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _ngrams_of(word: str, low: int, high: int) -> tuple[str, ...]:
 
 
 def bucket(number: int, bounds: tuple[int, ...]) -> str:
-    """Return the bucket of a number; the bounds are where buckets begin."""
+    """Return the bucket of a number; buckets start at the bounds."""
     low = max((bound for bound in bounds if bound <= number), default=0)
     above = [bound for bound in bounds if bound > number]
     if not above:
@@ -65,7 +65,7 @@ def bucket(number: int, bounds: tuple[int, ...]) -> str:
 
 @lru_cache(maxsize=64)
 def known_words(lexicon: Lexicon, casefold: bool, part: bool) -> frozenset[str]:
-    """Return the words that are an entry, or a token of one."""
+    """Return the words that are lexicon entries or tokens of entries."""
     entries = (entry for entry in lexicon.entries if part or len(entry) == 1)
     return frozenset(w.casefold() if casefold else w for entry in entries for w in entry)
 

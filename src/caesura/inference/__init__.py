@@ -1,4 +1,4 @@
-"""The door to the kernels: every question that can be asked of `Potentials`.
+"""Exact inference over `Potentials`.
 
 Each function takes one `Potentials` or many (a list gives a list), and
 
@@ -7,7 +7,7 @@ method : {"auto", "overlapping", "bounded", "reference"}
     their length; "bounded" sums over each length (max_length, or T where there is none);
     "reference" is plain Python, for small inputs.  "auto" is "overlapping".
 n_threads : int, optional
-    Threads for many sequences; all cores where not given.  Results do not depend on it.
+    Number of threads, all cores by default.  Results do not depend on it.
 """
 
 from caesura.inference.distribution import (

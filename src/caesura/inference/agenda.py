@@ -1,4 +1,4 @@
-"""Beam search in plain Python: the definition that the kernels are compared with."""
+"""Beam search in plain Python: the definition for tests of the kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Path = tuple[Labelled, ...]
 
 
 def segmentations(length: int, bounds: Sequence[int]) -> list[Path]:
-    """Return all labelled segmentations whose segments keep the bound of their label.
+    """Return all labelled segmentations within the length bounds.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def beam_search(
     k: int | None,
     depth: int | None,
 ) -> list[list[tuple[float, Path]]]:
-    """Return the agenda of each boundary, the best candidates first.
+    """Return the agenda of each boundary, best candidates first.
 
     Parameters
     ----------
@@ -82,6 +82,6 @@ def beam_search(
 
 
 def _rank(candidate: tuple[float, Path]) -> tuple[float, list[tuple[int, int]]]:
-    """Return what sorts candidates that end at one boundary."""
+    """Return the sort key of candidates that end at one boundary."""
     score, path = candidate
     return -score, [(label, -start) for start, _, label in reversed(path)]

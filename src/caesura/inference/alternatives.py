@@ -1,4 +1,4 @@
-"""Answers beside the best one that depend on how states are read as segments."""
+"""Alternatives to the best segmentation, where several paths may encode the same segments."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Indexed = tuple[int, int, int]  # start, end, and the number of a label
 
 
 class Detour(NamedTuple):
-    """How one segmentation differs from another, which has the same first and last segments."""
+    """The difference between two segmentations with common first and last segments."""
 
     same_first: int  # segments at the start that are the same
     segments: list[Segment]  # what is between them
     same_last: int  # segments at the end that are the same
 
     def applied_to(self, path: Sequence[Segment]) -> list[Segment]:
-        """Return the one segmentation, given the other.
+        """Return the other segmentation, given this one.
 
         Examples
         --------
@@ -52,7 +52,7 @@ def best_without(
     segments : list of (start, end, label number)
         Sorted and disjoint, as the reading says them.
     reading : Reading
-        What states say about segments.
+        The decoding of states into segments.
     """
     return detours(problem_of(p), p.labels, as_indices(p, path), segments, reading)
 
@@ -64,7 +64,7 @@ def detours(
     segments: Sequence[Indexed],
     reading: _kernels.Reading,
 ) -> list[Detour | None]:
-    """Return the same for a problem of the kernels, whose labels are given."""
+    """Compute `best_without` for a compiled problem with given labels."""
     if not segments:
         return []
     found = called(_kernels.best_without, problem, 0, reading, path, list(segments))
@@ -79,7 +79,7 @@ def detours(
 def n_best_spelled(
     listed: Sequence[Potentials], reading: _kernels.Reading, n: int, n_threads: int | None
 ) -> list[list[tuple[list[Indexed], float]]]:
-    """Return the n best segmentations of each chain, with the logs of their weights.
+    """Return the n best segmentations of each chain, with their log-weights.
 
     The weight of a segmentation is the sum over all sequences of tags that spell it.
 
@@ -88,9 +88,9 @@ def n_best_spelled(
     listed : list of Potentials
         Of chains: all segments have the length 1, and labels are tags.
     reading : Reading
-        What tags say about segments; the labels of answers are its numbers.
+        The decoding of tags into segments; the labels of answers are its numbers.
     n : int
-        How many; there may be fewer.
+        The maximum number.
     n_threads : int, optional
         All cores if not given.
     """

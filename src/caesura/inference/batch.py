@@ -1,4 +1,4 @@
-"""Questions about a whole batch of sequences whose scores come from outside (NumPy, torch).
+"""Batched inference with scores from outside (NumPy, torch).
 
 A `Batch` holds arrays of scores for many sequences, padded or ragged, and the functions of this
 module answer for all of them at once: no Python object is made for a sequence, float32 and float64
@@ -55,7 +55,7 @@ class BatchPosterior(NamedTuple):
 
 
 class BatchPaths(NamedTuple):
-    """Segmentations of all sequences of a batch, one after the other.
+    """The concatenated segmentations of all sequences of a batch.
 
     Path i has the segments ``offsets[i]:offsets[i + 1]``, and sequence b has the paths
     ``sequences[b]:sequences[b + 1]``.
@@ -100,7 +100,7 @@ def batch_log_partition(batch: Batch, *, n_threads: int | None = None) -> Array:
     batch : Batch
         The scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def batch_posterior(
         Factors of the sequences' counts.  With the gradient of a loss with respect to each ln Z,
         the counts are the gradient of the loss with respect to the scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def batch_entropy(batch: Batch, *, n_threads: int | None = None) -> Array:
     batch : Batch
         The scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -246,7 +246,7 @@ def batch_best(batch: Batch, *, n_threads: int | None = None) -> BatchPaths:
     batch : Batch
         The scores.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -281,7 +281,7 @@ def batch_n_best(batch: Batch, n: int, *, n_threads: int | None = None) -> Batch
     n : int
         Number of segmentations; a sequence has fewer where fewer are possible.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def batch_sample(
     seed : int
         Seed of the random number generator; sequence b uses ``seed + b``, as `caesura.sample` does.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The scores of a batch of sequences, checked: see `caesura.inference.batch`."""
+"""Checked scores of a batch of sequences; see `caesura.inference.batch`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_INDEX = int(np.iinfo(np.int32).max)
 
 
 class Batch:
-    """Scores of a batch of sequences.
+    """The scores of a batch of sequences.
 
     Give `tokens`, `segments` or both; everything else is optional.  A linear chain is ``tokens``
     with ``max_length=1``; a semi-Markov model is `segments`; a model with segments of any length
@@ -31,7 +31,7 @@ class Batch:
     tokens : array of shape (B, T, Y) or (sum of lengths, Y), optional
         Score of token t lying inside a segment labelled y.
     lengths : array of shape (B,), optional
-        Number of tokens of each sequence, at most T; all T where not given.  Ragged arrays need it.
+        Number of tokens of each sequence, T by default.  Ragged arrays need it.
     segments : array of shape (B, T, L, Y) or (sum of lengths, L, Y), optional
         ``segments[b, t, l, y]`` is the score of the segment ``[t, t + l + 1)`` with label y.  No
         segment is then longer than L tokens.
@@ -165,7 +165,7 @@ class Batch:
     def _layout(
         self, main: Array, has_tokens: bool, lengths: npt.ArrayLike | None
     ) -> tuple[tuple[int, ...], int]:
-        """Set the lengths and first rows; return the shape of what is by token, and Y."""
+        """Set the lengths and first rows; return the shape of token arrays, and Y."""
         name = "tokens" if has_tokens else "segments"
         padded = main.ndim == (3 if has_tokens else 4)
         if not padded and main.ndim != (2 if has_tokens else 3):
@@ -217,7 +217,7 @@ class Batch:
     def _span_index(
         self, spans: npt.ArrayLike | None, has_scores: bool, Y: int
     ) -> npt.NDArray[np.int32] | None:
-        """Check the places of the single segments."""
+        """Check the positions of single segments."""
         if (spans is not None) != has_scores:
             raise InvalidInput("spans, span_scores: got one without the other; give both, or none")
         if spans is None:
@@ -265,7 +265,7 @@ def _histories(
 
 
 def _main_array(tokens: npt.ArrayLike | None, segments: npt.ArrayLike | None) -> Array:
-    """Return the array that decides about the shape and the dtype."""
+    """Return the array that determines the shape and the dtype."""
     if tokens is None and segments is None:
         raise InvalidInput("tokens, segments: got neither; give one of them, or both")
     if tokens is not None:
@@ -289,7 +289,7 @@ def float_array(name: str, value: Any, dtype: np.dtype[Any] | None = None) -> Ar
 
 
 def with_shape(name: str, array: Array, *shapes: tuple[int, ...]) -> Array:
-    """Return the array if it has one of the shapes."""
+    """Return the array, or raise unless it has one of the shapes."""
     if array.shape not in shapes:
         expected = "the shape " + " or ".join(str(shape) for shape in shapes)
         raise InvalidInput(message(name, array.shape, expected, "reshape the array"))
@@ -307,7 +307,7 @@ def _whole_numbers(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def _marks(name: str, value: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
-    """Return marks of tokens: booleans as uint8, or whole numbers by their sign as int8."""
+    """Return token marks: booleans as uint8, integers by their sign as int8."""
     array = with_shape(name, np.asarray(value), shape)
     kinds, expected = ("b", "booleans") if name == "allowed" else ("iub", "whole numbers")
     if array.dtype.kind not in kinds:

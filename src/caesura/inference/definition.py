@@ -1,4 +1,4 @@
-"""What is scored and what is allowed: the definition that every algorithm must agree with.
+"""The definition of scores and constraints that every algorithm must agree with.
 
 A segmentation is a list of segments ``[start, end)`` with labels ``y``.  Its score is the sum, over
 its segments, of what a segment earns given the labels up to and with its own
@@ -42,7 +42,7 @@ class Potential(NamedTuple):
     open_end: bool
 
     def applies(self, history: History, start: int, end: int) -> bool:
-        """Whether it applies to the segment [start, end) after, and with, these labels."""
+        """Return whether it applies to the segment [start, end) with this label history."""
         return (
             _ends_with(history, self.labels)
             and (start == self.start or (self.open_start and start <= self.start))
@@ -59,7 +59,7 @@ class Edge(NamedTuple):
     score: float
 
     def applies(self, history: History, start: int, end: int) -> bool:
-        """Whether it applies to the segment [start, end) after, and with, these labels."""
+        """Return whether it applies to the segment [start, end) with this label history."""
         return start == self.position and _ends_with(history, (self.previous, self.label))
 
 
@@ -72,7 +72,7 @@ class Pattern(NamedTuple):
     end: int | None
 
     def applies(self, history: History, start: int, end: int) -> bool:
-        """Whether it applies to the segment [start, end) after, and with, these labels."""
+        """Return whether it applies to the segment [start, end) with this label history."""
         return (
             _ends_with(history, self.labels)
             and (self.start is None or self.start == start)
@@ -81,7 +81,7 @@ class Pattern(NamedTuple):
 
 
 class Model:
-    """The contents of `Potentials` in plain Python, and what they say about one segmentation.
+    """The contents of `Potentials` in plain Python, with the score of a segmentation.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Model:
     histories : set of History
         The labels that they look at.
     depth : int
-        How many labels, its own included, a segment's score can depend on; at least 2.
+        Number of labels, including its own, that a segment's score can depend on; at least 2.
     """
 
     def __init__(self, p: Potentials) -> None:
@@ -129,7 +129,7 @@ class Model:
 
     @cached_property
     def choices(self) -> list[list[tuple[int, int]]]:
-        """For each start, the (end, label) of the segments that no rule forbids by themselves."""
+        """For each start, the (end, label) pairs of segments allowed on their own."""
         T, Y = self.length, self.n_labels
         if T * (T + 1) // 2 * Y > SEGMENT_LIMIT:
             raise TooLarge(
@@ -149,7 +149,7 @@ class Model:
     # -- rules -------------------------------------------------------------------------------
 
     def allows_segment(self, start: int, end: int, y: int) -> bool:
-        """Whether the segment [start, end) labelled y keeps every rule about single segments."""
+        """Return whether the segment [start, end) labelled y satisfies all segment constraints."""
         held, bound = self.parts.constraints, self.parts.bounds[y]
         return bool(
             (bound == 0 or end - start <= bound)
@@ -160,11 +160,11 @@ class Model:
         )
 
     def allows_pair(self, previous: int, y: int) -> bool:
-        """Whether two adjacent segments may carry these labels."""
+        """Return whether two adjacent segments may have these labels."""
         return self.p.same_label_adjacent or previous != y
 
     def allows_labels(self, labels: Sequence[int]) -> bool:
-        """Whether the labels of all segments, in order, keep every rule about labels."""
+        """Return whether the sequence of labels satisfies all label constraints."""
         if not all(self.allows_pair(*pair) for pair in pairwise(labels)):
             return False
         for y, must_occur in self.parts.constraints.once.items():
@@ -180,7 +180,7 @@ class Model:
     # -- scores ------------------------------------------------------------------------------
 
     def segment_score(self, history: History, start: int, end: int) -> float:
-        """What the segment [start, end) earns; its label is the last of `history`.
+        """Return the score of the segment [start, end), whose label is the last of `history`.
 
         `history` may leave out labels that lie further back than `depth`, but not all of them: one
         label alone is the label of the first segment.
@@ -207,7 +207,7 @@ class Model:
         return float(total)
 
     def score(self, segments: Sequence[tuple[int, int, int]]) -> float:
-        """The score of a segmentation; ``-inf`` if it breaks a rule."""
+        """Return the score of a segmentation; ``-inf`` if it violates a constraint."""
         labels = tuple(y for _, _, y in segments)
         if not self.allows_labels(labels):
             return -np.inf
@@ -231,18 +231,18 @@ class Model:
         return read
 
     def named(self, segments: Iterable[tuple[int, int, int]]) -> list[Segment]:
-        """Return the segments with their labels' names."""
+        """Return the segments with label names."""
         names = self.p.labels
         return [Segment(start, end, names[y]) for start, end, y in segments]
 
 
 class ReferenceMarginals:
-    """Probabilities and expected counts, each a plain sum over segments with their histories.
+    """Probabilities and expected counts as plain sums over segments with their histories.
 
     Parameters
     ----------
     model : Model
-        What was asked about.
+        The potentials.
     log_partition : float
         Log of the sum of ``exp(score)`` over all segmentations.
     counts : mapping from (start, end, history) to float
@@ -316,7 +316,7 @@ class ReferenceMarginals:
         )
 
     def segments(self, min_probability: float = 0.01) -> list[tuple[Segment, float]]:
-        """Return the segments at least as probable as this, most probable first."""
+        """Return the segments of at least this probability, most probable first."""
         total: dict[tuple[int, int, int], float] = {}
         for (start, end, history), probability in self._counts.items():
             key = (start, end, history[-1])
@@ -338,7 +338,7 @@ class ReferenceMarginals:
 
 
 def log_sum(scores: npt.ArrayLike) -> float:
-    """Return ``log(sum(exp(scores)))``; ``-inf`` of nothing.
+    """Return ``log(sum(exp(scores)))``; ``-inf`` for an empty list.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Questions about the distribution over all segmentations: sums, probabilities, expectations."""
+"""Inference on the distribution over segmentations: sums, probabilities, expectations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def score(
     method: str = "auto",
     n_threads: int | None = None,
 ) -> Any:
-    """Return the sum of all potentials of a segmentation; -inf where a constraint is broken.
+    """Return the score of a segmentation; -inf if it violates a constraint.
 
     Examples
     --------

@@ -46,13 +46,13 @@ def kl_divergence(p: Potentials, q: Potentials, method: int) -> float:
 
 
 def _expected_difference(count: Floats, score_p: Floats, score_q: Floats) -> float:
-    """Return the sum of count * (score_p - score_q) over what can occur."""
+    """Return the sum of count * (score_p - score_q) over all that can occur."""
     here = (count > 0) & ~np.isneginf(score_p) & ~np.isneginf(score_q)
     return float(np.sum(count[here] * (score_p[here] - score_q[here])))
 
 
 def _uses_what_is_forbidden(both: Potentials, q: Potentials, method: int) -> bool:
-    """Return whether some segmentation that p allows has a part that q forbids.
+    """Return whether p allows a segmentation with a part that q forbids.
 
     Every such part scores 1, all else that p allows 0: then the best one scores more than 0.
     """
@@ -85,7 +85,7 @@ def _uses_what_is_forbidden(both: Potentials, q: Potentials, method: int) -> boo
 
 
 def _breaks(p: Potentials, rule: Rule, method: int) -> bool:
-    """Return whether some segmentation that p allows breaks the rule."""
+    """Return whether p allows a segmentation that violates the constraint."""
     name, labels = rule
     if name == "ordered":
         return _possible(p, ("disordered", labels), method)
@@ -103,7 +103,7 @@ def _possible(p: Potentials, broken: Rule, method: int) -> bool:
 
 
 def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
-    """Return p with all that q scores or forbids, at the score 0."""
+    """Return p with all potentials and constraints of q added with score 0."""
     both, parts = p.copy(), q.parts
     names = {target: history for history, target in parts.histories.items()}
     for starts, ends, targets, _, flags in parts.added:
@@ -126,7 +126,7 @@ def _with_potentials_of(p: Potentials, q: Potentials) -> Potentials:
 
 
 def _forbidden_by(q: Potentials) -> Iterator[tuple[int, int, int, bool, bool]]:
-    """List what q's constraints and bounds forbid, as potentials: start, end, label, open ends."""
+    """List the constraints and bounds of q as potentials: start, end, label, open ends."""
     T, Y, held = q.length, len(q.labels), q.parts.constraints
     for start, end, y in held.forbidden:
         yield start, end, y, False, False
@@ -158,7 +158,7 @@ def _counts(both: Potentials, posterior: _kernels.Posterior) -> Iterator[Floats]
 
 
 def _scores(both: Potentials, q: Potentials) -> Iterator[tuple[Floats, Floats]]:
-    """List the scores of p and of q; in p + q, what p has comes first, then what q has."""
+    """List the scores of p and of q; in p + q, those of p come first."""
     transition = q.transition.copy()
     if not q.same_label_adjacent:
         np.fill_diagonal(transition, -np.inf)

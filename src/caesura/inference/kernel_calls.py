@@ -1,4 +1,4 @@
-"""The way to the kernels: checks, batches, threads, and errors that name the sequence."""
+"""Calls of the kernels: checks, batches, threads, and errors that name the sequence."""
 
 from __future__ import annotations
 
@@ -45,27 +45,27 @@ METHODS = {"auto": 0, "overlapping": 0, "bounded": 1, "reference": None}
 
 
 def kernel_number(method: str) -> int | None:
-    """Return the kernels' number of a method; None for the reference."""
+    """Return the kernel number of a method; None for the reference."""
     if method not in METHODS:
         raise InvalidInput(f"method: got {method!r}, expected one of {list(METHODS)}")
     return METHODS[method]
 
 
 def threads_of(n_threads: int | None) -> int:
-    """Return how many threads to use: all cores where not given."""
+    """Return the number of threads; all cores by default."""
     if n_threads is None:
         return os.cpu_count() or 1
     return whole("n_threads", n_threads, 1, MOST_THREADS)
 
 
 def check_count(name: str, value: object) -> None:
-    """Refuse what is not a whole number of at least 1."""
+    """Raise unless an argument is an integer of at least 1."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise InvalidInput(f"{name}: got {value!r}, expected a whole number, at least 1")
 
 
 def answer_count(value: Any) -> int:
-    """Return how many answers about each sequence are asked for, or say why that cannot be."""
+    """Return the checked number of requested answers per sequence."""
     check_count("n", value)
     if value > MOST_ANSWERS:
         raise TooLarge(
@@ -76,14 +76,14 @@ def answer_count(value: Any) -> int:
 
 
 def check_answers(count: int) -> None:
-    """Refuse so many answers about all sequences that they pass the limit even if all are empty."""
+    """Raise if the requested answers exceed the limit even for empty segmentations."""
     if count * SEGMENTS_PER_ANSWER > MOST_SEGMENTS:
         raise _too_many()
 
 
 def _too_many() -> TooLarge:
     return TooLarge(
-        f"n: got so many answers that they take the memory of more than {MOST_SEGMENTS:,} "
+        f"n: got a number of answers that needs the memory of more than {MOST_SEGMENTS:,} "
         "segments, expected fewer; ask for fewer, or for fewer sequences at a time"
     )
 
@@ -100,7 +100,7 @@ def as_list(p: Potentials | Sequence[Potentials], name: str = "p") -> list[Poten
 
 
 def called(function: Callable[..., T], *arguments: Any) -> T:
-    """Call a kernel; what it says about a bad score is bad input."""
+    """Call a kernel; its errors about scores become `InvalidInput`."""
     try:
         return function(*arguments)
     except CaesuraError:
@@ -112,7 +112,7 @@ def called(function: Callable[..., T], *arguments: Any) -> T:
 
 
 def on_threads(call: Callable[[S], T], items: Sequence[S], n_threads: int | None) -> list[T]:
-    """Answer a question of several kernel calls for each sequence; kernels release the GIL."""
+    """Run a function of several kernel calls for each sequence on threads."""
     from concurrent.futures import ThreadPoolExecutor  # 10 ms that few need
 
     with ThreadPoolExecutor(threads_of(n_threads)) as pool:
@@ -126,9 +126,9 @@ def each(
     kernel: Callable[[list[Potentials], int, int], list[Any]],
     plain: Callable[[Potentials], Any],
 ) -> Any:
-    """Ask the kernel about all sequences at once, or the reference about one after the other.
+    """Run the kernel for all sequences at once, or the reference one by one.
 
-    The kernel answers None where nothing is possible, which is an error.
+    The kernel returns None where no segmentation is possible, which is an error.
     """
     number, threads, listed = kernel_number(method), threads_of(n_threads), as_list(p)
     if number is None:
@@ -144,7 +144,7 @@ def each(
 def posteriors(
     listed: list[Potentials], number: int, threads: int, entropies: bool
 ) -> list[_kernels.Posterior | None]:
-    """Return ln Z and expected counts of each sequence; None where nothing is possible."""
+    """Return ln Z and expected counts of each sequence; None where no segmentation is possible."""
     problems = [problem_of(one) for one in listed]
     rows = _kernels.posterior(problems, number, threads, entropies)
     nothing = -math.inf
@@ -152,7 +152,7 @@ def posteriors(
 
 
 def require_possible(possible: bool, sequence: int | None = None, name: str = "p") -> None:
-    """Raise `Impossible` where nothing is possible."""
+    """Raise `Impossible` where no segmentation is possible."""
     if not possible:
         where = "" if sequence is None else f" of sequence {sequence}"
         raise Impossible(
@@ -164,17 +164,17 @@ def require_possible(possible: bool, sequence: int | None = None, name: str = "p
 def answer_path(
     p: Potentials, answer: tuple[list[tuple[int, int, int]], float] | None
 ) -> Path | None:
-    """Return the kernels' answer as a `Path`."""
+    """Return a kernel result as a `Path`."""
     return None if answer is None else Path.about(p, named(answer[0], p), answer[1])
 
 
 def label_lists(listed: Sequence[Potentials]) -> list[list[str]]:
-    """Return the names of the labels of each sequence, as the kernels take them."""
+    """Return the label names of each sequence in the form of the kernels."""
     return [list(p.labels) for p in listed]
 
 
 def as_indices(p: Potentials, segments: Iterable[Any]) -> list[tuple[int, int, int]]:
-    """Return a whole segmentation by label index, or say what is wrong with it."""
+    """Return a full segmentation by label index, or raise."""
     if not isinstance(segments, Iterable):
         raise InvalidInput(f"segments: got {segments!r}, expected a list of (start, end, label)")
     indexed = [p.segment_index(segment, f"segments[{i}]") for i, segment in enumerate(segments)]

@@ -1,4 +1,4 @@
-"""The overlapping algorithm as published (Sarawagi 2019, section 3), with its slips corrected.
+"""The overlapping algorithm as published (Sarawagi 2019, section 3), with errors corrected.
 
 A twin of the kernel for reading and for testing: first-order models without bounds or constraints.
 Positions are those of the paper, 1..n and inclusive, so that its figures can be checked: the
@@ -35,7 +35,7 @@ Plus = Callable[[Floats, Floats], Floats]
 
 
 class Overlapping:
-    """Forward, backward and marginals of a first-order model, open-ended.
+    """Forward, backward and marginals of a first-order model with open-ended potentials.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Overlapping:
         return edge
 
     def _get(self, start: int, end: int, open_start: bool, open_end: bool) -> Floats:
-        """Read the potentials of one kind with this core, and count them."""
+        """Return the potentials of one kind with this core, and count them."""
         items = self.psi.get((start, end, open_start, open_end), [])
         self.touched += len(items)
         total = np.zeros(self.Y)
@@ -207,7 +207,7 @@ class Overlapping:
 
     @cached_property
     def _carried(self) -> Floats:
-        """C_s = C_{s-1} b_{<s} + alphahat_s b_s: carried, never divided out."""
+        """C_s = C_{s-1} b_{<s} + alphahat_s b_s: accumulated, never divided out."""
         carried = np.full((self.n + 1, self.Y), -np.inf)
         for s in range(1, self.n + 1):
             carried[s] = self.plus(carried[s - 1] + self.b_before[s], self.alpha_hat[s] + self.b[s])

@@ -1,4 +1,4 @@
-"""From `Potentials` to the form that the kernels take."""
+"""Compilation of `Potentials` for the kernels."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Ints = npt.NDArray[np.int32]
 
 
 def problem_of(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem:
-    """Return the problem of some potentials, made anew only when they have changed.
+    """Return the compiled problem, rebuilt only after changes.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def _made(p: Potentials, broken: Collection[Rule] = ()) -> _kernels.Problem:
 
 
 def rules_of(p: Potentials) -> list[Rule]:
-    """Return the rules that p's constraints put on the label sequence."""
+    """Return the label-sequence constraints of p for the kernels."""
     held = p.parts.constraints
     rules: list[Rule] = [
         ("exactly once" if must else "at most once", (y,)) for y, must in sorted(held.once.items())
@@ -73,7 +73,7 @@ def rules_of(p: Potentials) -> list[Rule]:
 
 
 def structure_of(p: Potentials) -> Potentials:
-    """Return p with all scores 0, but for what is forbidden."""
+    """Return p with all finite scores set to 0."""
     bare = p.copy()
     parts = bare.parts
     for array in (bare.emission, bare.transition, bare.start, bare.end, parts.spans):
@@ -91,7 +91,7 @@ def structure_of(p: Potentials) -> Potentials:
 def _potentials(
     parts: Parts,
 ) -> tuple[Ints, Ints, Ints, npt.NDArray[np.float64], npt.NDArray[np.uint8]]:
-    """Return what was added, then the patterns at a place, then the forbidden segments."""
+    """Return the added potentials, then the positioned patterns, then the forbidden segments."""
     placed = [pattern for pattern in parts.patterns if pattern[2] >= 0 or pattern[3] >= 0]
     rows = [
         (
@@ -114,5 +114,5 @@ def _potentials(
 
 
 def automaton_of(order: tuple[int, ...]) -> _kernels.Automaton:
-    """Return the automaton of a first-order model without rules."""
+    """Return the automaton of a first-order model without label constraints."""
     return _kernels.Automaton(list(order))

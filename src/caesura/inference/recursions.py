@@ -59,7 +59,7 @@ def longest_suffix(history: History, states: set[History]) -> History:
 
 
 class State(NamedTuple):
-    """What the labels so far say about the labels to come."""
+    """The part of the label history that affects later labels."""
 
     history: History  # the longest suffix that some pattern may still need
     used: frozenset[int]  # the labels already used of those that may occur once
@@ -67,7 +67,7 @@ class State(NamedTuple):
 
 
 class Automaton:
-    """A deterministic automaton over labels for the histories and the label rules of some models.
+    """A deterministic automaton over labels for label histories and label constraints.
 
     Its states are those that labels can reach: the longest suffix that is a label, a prefix of a
     pattern or a whole one, times the subset of once-only labels used, times the place in each
@@ -96,7 +96,7 @@ class Automaton:
         self.initial = State((), frozenset(), (0,) * len(self.orders))
 
     def step(self, state: State, y: int) -> State | None:
-        """Return the state after one more segment labelled y, or None if a rule forbids it."""
+        """Return the state after a segment labelled y, or None if a constraint forbids it."""
         history, used, places = state
         if history and not self.model.allows_pair(history[-1], y):
             return None
@@ -114,7 +114,7 @@ class Automaton:
         )
 
     def accepts(self, state: State) -> bool:
-        """Whether a segmentation may end in this state: every label that must occur has."""
+        """Return whether a segmentation may end in this state: all required labels occurred."""
         return all(y in state.used for y, must_occur in self.once.items() if must_occur)
 
 
@@ -124,7 +124,7 @@ Node = tuple[int, State]
 
 
 class Arc(NamedTuple):
-    """A segment from one node to another."""
+    """A segment as an arc between two nodes."""
 
     source: Node
     target: Node
@@ -138,12 +138,12 @@ class Arc(NamedTuple):
 
 
 class Lattice:
-    """All segments with a finite score as arcs between (boundary, state), and sums over them.
+    """All segments of finite score as arcs between (boundary, state) nodes, and sums over them.
 
     Parameters
     ----------
     p : Potentials
-        What is asked about.
+        The potentials.
     others : Potentials
         More, whose label histories the states tell apart too, so that `expected` can score them.
     whole_patterns : bool
@@ -188,7 +188,7 @@ class Lattice:
         return arcs
 
     def _last(self, state: State) -> float:
-        """Score of ending in a state."""
+        """Return the score of ending in a state."""
         if not self.automaton.accepts(state):
             return -np.inf
         return float(self.model.p.end[state.history[-1]]) if state.history else 0.0
@@ -229,7 +229,7 @@ class Lattice:
         return ReferenceMarginals(self.model, self.log_partition, counts)
 
     def expected(self, segment_score: Callable[[History, int, int], float]) -> float:
-        """Return the expected sum of a score of segments; what cannot occur adds nothing."""
+        """Return the expected sum of a segment score; impossible segments add nothing."""
         total = 0.0
         for arc, probability in zip(self.arcs, self.probabilities(), strict=True):
             if self.beta[arc.target] > -np.inf:
@@ -261,7 +261,7 @@ class Lattice:
     def _best(
         self, scores: Sequence[float], last: Callable[[State], float], n: int
     ) -> list[tuple[list[Segment], float]]:
-        """Return the n best paths; a path is a score, its last arc and its rank before that."""
+        """Return the n best paths; a path is a score, its last arc and the rank of its prefix."""
         self._check()
         best: dict[Node, list[tuple[float, int, int]]] = {self.first: [(0.0, -1, -1)]}
         for i, arc in enumerate(self.arcs):
@@ -278,7 +278,7 @@ class Lattice:
     def _trace(
         self, best: dict[Node, list[tuple[float, int, int]]], i: int, k: int
     ) -> list[Segment]:
-        """Follow a path back to the first boundary."""
+        """Follow the back-pointers of a path."""
         path = []
         while i >= 0:
             path.append(self.arcs[i].segment)
@@ -286,7 +286,7 @@ class Lattice:
         return self.model.named(reversed(path))
 
     def sample(self, n: int, seed: int) -> list[list[Segment]]:
-        """Draw n segmentations: at each node an arc, by its share of beta."""
+        """Draw n segmentations, choosing arcs at each node in proportion to beta."""
         self._check()
         rng = np.random.default_rng(seed)
         leaving: dict[Node, list[Arc]] = {}

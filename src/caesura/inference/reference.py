@@ -1,4 +1,4 @@
-"""The reference: every answer by listing all segmentations.
+"""The reference: exact inference by enumeration of all segmentations.
 
 This is the executable form of the contract, and what the kernels are tested against.  A small model
 can be enumerated by hand: three labels, ten tokens, neighbours with different labels.
@@ -45,7 +45,7 @@ Indexed = tuple[int, int, int]  # start, end, label index
 
 
 def count_candidates(p: Potentials) -> int:
-    """Count the segmentations that keep the rules about single segments and about neighbours.
+    """Count the segmentations that satisfy the constraints on segments and neighbours.
 
     Label rules (at most once, exactly once, ordered) are left out, so this is the number to look at
     and not the number that is allowed.
@@ -59,7 +59,7 @@ def count_candidates(p: Potentials) -> int:
 
 
 def _completions(model: Model) -> dict[tuple[int, int], int]:
-    """Count the ways to go on from each boundary after each label; -1 is no label yet."""
+    """Count the completions from each boundary after each label; -1 is no label yet."""
     T, labels = model.length, range(model.n_labels)
     ways = {(T, previous): 1 for previous in [-1, *labels]}
     for t in reversed(range(T)):
@@ -73,7 +73,7 @@ def _completions(model: Model) -> dict[tuple[int, int], int]:
 
 
 def _listed(model: Model) -> Iterator[tuple[Indexed, ...]]:
-    """List every allowed segmentation: shorter segments first, then labels in order."""
+    """List all allowed segmentations: shorter segments first, then labels in order."""
     ways = _completions(model)
     unfinished: list[tuple[Indexed, ...]] = [()]
     while unfinished:
@@ -91,7 +91,7 @@ def _listed(model: Model) -> Iterator[tuple[Indexed, ...]]:
 
 
 def segmentations(p: Potentials) -> Iterator[list[Segment]]:
-    """Iterate over every segmentation that the rules of p allow, in a fixed order.
+    """Iterate over all segmentations that p allows, in a fixed order.
 
     The rules are the longest segments, same-label adjacency and the constraints.  Scores, also of
     ``-inf``, are not looked at.
@@ -106,7 +106,7 @@ def segmentations(p: Potentials) -> Iterator[list[Segment]]:
 
 
 class Enumeration:
-    """All segmentations of p with their scores, and every answer read off them.
+    """All segmentations of p with their scores, from which all answers are computed.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ class Enumeration:
         return np.exp(self.scores - self.log_partition)
 
     def marginals(self) -> ReferenceMarginals:
-        """Sum the probability of each segment, told apart by the labels that scores may look at."""
+        """Sum the probability of each segment with its label history."""
         counts: dict[tuple[int, int, History], float] = {}
         for path, probability in zip(self.paths, self.probabilities.tolist(), strict=True):
             labels = tuple(y for _, _, y in path)
@@ -142,7 +142,7 @@ class Enumeration:
         return ReferenceMarginals(self.model, self.log_partition, counts)
 
     def n_best(self, n: int) -> list[tuple[list[Segment], float]]:
-        """Sort by score, and equal ones by their last segment: by label, then the latest start.
+        """Sort by score; ties by the last segment: its label, then the latest start.
 
         Where last segments are equal too, those before them decide.
         """
@@ -156,19 +156,19 @@ class Enumeration:
         return [(self.model.named(self.paths[i]), float(self.scores[i])) for i in best]
 
     def sample(self, n: int, seed: int) -> list[list[Segment]]:
-        """Draw n of the segmentations by their probabilities."""
+        """Draw n segmentations by probability."""
         shares = self.probabilities / self.probabilities.sum()
         drawn = np.random.default_rng(seed).choice(len(self.paths), size=n, p=shares)
         return [self.model.named(self.paths[i]) for i in drawn.tolist()]
 
     def entropy(self) -> float:
-        """Sum ``-p log p``."""
+        """Compute the sum of ``-p log p``."""
         probability, possible = self.probabilities, self.scores > -np.inf
         log_probability = (self.scores - self.log_partition)[possible]
         return float(-(probability[possible] * log_probability).sum())
 
     def minimum_risk(self, outside: Label | None = "O") -> tuple[list[Segment], float]:
-        """Maximise the sum of the segments' probabilities over the possible segmentations."""
+        """Maximise the sum of segment probabilities over all segmentations."""
         gain: dict[Indexed, float] = {}
         for path, probability in zip(self.paths, self.probabilities.tolist(), strict=True):
             for segment in path:
@@ -186,7 +186,7 @@ class Enumeration:
 
 
 def solve(p: Potentials) -> Enumeration | Lattice:
-    """List all segmentations, or build the graph for the recursions where there are too many."""
+    """Enumerate all segmentations, or build the lattice if there are too many."""
     return Enumeration(p) if count_candidates(p) <= LIMIT else Lattice(p)
 
 
@@ -196,7 +196,7 @@ def log_partition(p: Potentials) -> float:
 
 
 def score(p: Potentials, segments: Iterable[tuple[int, int, Label]]) -> float:
-    """Return the score of one segmentation; ``-inf`` if it breaks a rule."""
+    """Return the score of one segmentation; ``-inf`` if it violates a constraint."""
     model = Model(p)
     return model.score(model.read(segments))
 
@@ -220,7 +220,7 @@ def viterbi(p: Potentials) -> tuple[list[Segment], float]:
 
 
 def n_best(p: Potentials, n: int) -> list[tuple[list[Segment], float]]:
-    """Return the n best segmentations with their scores, best first; fewer if there are fewer."""
+    """Return up to n best segmentations with their scores, best first."""
     return solve(p).n_best(n)
 
 
@@ -256,7 +256,7 @@ def kl_divergence(p: Potentials, q: Potentials) -> float:
 
 
 def _expected_score(p: Enumeration, q: Model) -> float:
-    """Sum p's probability times q's score over all that is possible under p."""
+    """Sum the probability under p times the score under q over all segmentations."""
     possible = np.flatnonzero(p.scores > -np.inf)
     scores = np.array([q.score(p.paths[i]) for i in possible])
     if (scores == -np.inf).any():

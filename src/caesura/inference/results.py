@@ -1,4 +1,4 @@
-"""What inference answers: paths and marginals."""
+"""Results of inference: paths and marginals."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Path(_Scored):
 
     @classmethod
     def about(cls, p: Potentials, segments: list[Segment], score: float) -> Path:
-        """Return the path of an answer about p."""
+        """Return the path of a result for p."""
         path = cls(segments, score)
         path._origin = p, problem_of(p)
         return path
 
     def _shown(self) -> render.Shown:
-        """Return what is shown; with probabilities unless the potentials have changed since."""
+        """Return the displayed segments, with probabilities unless the potentials have changed."""
         if self._origin is None:
             return render.Shown(self.segments)
         p, problem = self._origin
@@ -85,7 +85,7 @@ class Path(_Scored):
 
 
 class _Layout(NamedTuple):
-    """How the expected counts of some potentials are laid out."""
+    """The layout of the expected counts of potentials."""
 
     added: int  # potentials that were added
     placed: tuple[bool, ...]  # of each pattern, whether it holds at one place only
@@ -108,7 +108,7 @@ class Marginals:
     """Probabilities and expected counts under the distribution of some potentials.
 
     The expected counts are the derivatives of ln Z by the scores.  Counts are there at once;
-    `segment`, `segments` and `transition` sweep over the potentials again when first asked.
+    `segment`, `segments` and `transition` run the recursions again on first use.
 
     Attributes
     ----------
@@ -285,7 +285,7 @@ class Marginals:
         return self._rows().transition(position, *pair)
 
     def _rows(self) -> _kernels.Lookup:
-        """Return the rows of both sweeps, made when first needed."""
+        """Return the arrays of both sweeps, computed on first use."""
         if self._lookup is None:
             lookup = _kernels.Lookup(problem_of(self._potentials.copy()), self._method)
             before, now = self.log_partition, lookup.log_partition
@@ -310,5 +310,5 @@ class Marginals:
 
 
 def named(segments: Sequence[tuple[int, int, int]], p: Potentials) -> list[Segment]:
-    """Return segments with the names of their labels."""
+    """Return segments with label names."""
     return [Segment(start, end, p.labels[y]) for start, end, y in segments]

@@ -1,4 +1,4 @@
-"""Decoding for the most expected correct segments."""
+"""Decoding of the segmentation with the most expected correct segments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions whose answers are segmentations: the best, the n best, samples."""
+"""Inference of segmentations: best, n best and samples."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def require(good: Any, text: Callable[[int], str]) -> None:
-    """Raise an error for the first item that is not good."""
+    """Raise for the first invalid item."""
     for i in np.flatnonzero(~good)[:1].tolist():
         raise InvalidInput(text(i))
 
@@ -25,7 +25,7 @@ def require(good: Any, text: Callable[[int], str]) -> None:
 def checked_indices(
     name: str, value: npt.ArrayLike, shape: tuple[int, ...]
 ) -> npt.NDArray[np.int64]:
-    """Return whole numbers of a shape."""
+    """Return an integer array of a given shape, or raise."""
     array = np.asarray(value)
     if array.size and array.dtype.kind not in "iu":
         raise InvalidInput(
@@ -39,7 +39,7 @@ def checked_indices(
 
 
 def checked_scores(name: str, value: npt.ArrayLike | None, shape: tuple[int, ...]) -> Floats:
-    """Return scores of a shape; 0 where none are given."""
+    """Return scores of a given shape; 0 by default."""
     if value is None:
         return zeros(name, *shape)
     try:

@@ -359,6 +359,6 @@ def _impossible() -> Impossible:
 
 
 def _pairs(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Return whole numbers of shape (n, 2)."""
+    """Return integers of shape (n, 2)."""
     array = np.asarray(value)
     return checked_indices(name, array, (len(array) if array.ndim else 0, 2))

@@ -1,4 +1,4 @@
-"""The span graphs of a batch of sequences, asked with one call of the kernels for all of them.
+"""The span graphs of a batch of sequences, processed in one kernel call.
 
 Each graph is one of `caesura.inference.span_graph`; labels, their scores and the arc rule are those
 of the whole batch.
@@ -60,7 +60,7 @@ class SpanGraphs:
     rule : {"adjacent", "filtered"}
         Which span may follow which, see `caesura.inference.span_graph`.
     n_threads : int, optional
-        Number of threads; all cores where not given.  Results do not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class SpanGraphs:
         return f"SpanGraphs({n} spans of {B} sequences, n_labels={self.n_labels})"
 
     def arcs(self) -> Ints:
-        """Return how many arcs the rule implies in each graph, (B,); they are never listed.
+        """Return the number of implied arcs of each graph, (B,); they are never listed.
 
         Examples
         --------
@@ -253,7 +253,7 @@ class SpanGraphs:
 
 
 def _check(rows: Ints, sizes: Ints, Y: int) -> None:
-    """Raise for the first span that is not one of its sequence."""
+    """Raise for the first span outside its sequence."""
     B = len(sizes)
     require(
         (sizes >= 0) & (sizes <= MOST_INDEX),

@@ -1,4 +1,4 @@
-"""Optimisers: of the likelihood, of margins, and the loop that runs them.
+"""Optimisers for likelihood and margin objectives, and the training loop.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The averaged perceptron over features that are known by keys, which come as they are needed."""
+"""The averaged perceptron over features identified by keys, added as needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Keys = npt.NDArray[np.uint64]
 
 
 class AgendaState(NamedTuple):
-    """Hold a run of `AgendaPerceptron` between two passes.
+    """The state of `AgendaPerceptron` between two passes.
 
     Examples
     --------
@@ -43,13 +43,13 @@ class AgendaState(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights to use, by the rows of the keys."""
+        """The current weights for prediction."""
         average: Floats = self.w - self.sums / self.date
         return average
 
 
 class AgendaObjective(Protocol):
-    """An objective that takes the steps of a pass by itself.
+    """An objective that performs the updates of a pass itself.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class AgendaObjective(Protocol):
     def __len__(self) -> int: ...
 
     def search(self, state: AgendaState, order: npt.NDArray[np.int64]) -> AgendaState:
-        """Return the state after a step for each of these sequences; `state` is not changed."""
+        """Return the state after an update for each of these sequences; `state` is not changed."""
 
 
 class AgendaPerceptron:
-    """Make passes over sequences whose best segmentations an agenda finds.
+    """The averaged perceptron with beam search, one update per sequence.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class AgendaPerceptron:
         self.seed = whole("seed", seed, 0)
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         return {"optimiser": self.name, "sequences": len(self.objective), "seed": self.seed}
 
     def start(self, w0: npt.ArrayLike) -> AgendaState:
@@ -104,7 +104,7 @@ class AgendaPerceptron:
         )
 
     def step(self, state: AgendaState) -> AgendaState:
-        """Return the state after one pass; a state that has ended is returned as it is."""
+        """Return the state after one pass; a finished state is returned unchanged."""
         if state.status:
             return state
         random = np.random.default_rng()
@@ -121,6 +121,6 @@ class AgendaPerceptron:
         )
 
     def reopened(self, state: AgendaState) -> AgendaState:
-        """Return a state that ended only because it was asked to, so that it goes on."""
+        """Return a state that ended only by request, ready to continue."""
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state

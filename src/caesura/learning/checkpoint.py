@@ -1,4 +1,4 @@
-"""Training that was interrupted, in one file.
+"""Checkpoints of interrupted training, in one file.
 
 A run is a tuple of tuples, arrays and numbers; it is written by `caesura.persistence` as arrays
 and a header that says where each belongs.  Every float comes back with the bits that it had.
@@ -36,7 +36,7 @@ Path = str | os.PathLike[str]
 
 
 class OtherRun(InvalidInput):
-    """The checkpoint is of a run with other data or settings."""
+    """Raised for the checkpoint of a run with other data or settings."""
 
     setting: str  # the first that differs
     was: Any
@@ -44,7 +44,7 @@ class OtherRun(InvalidInput):
 
 
 def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
-    """Write a run, and the settings that it depends on, in place of the file or not at all.
+    """Write a run and its settings atomically.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def write(path: Path, run: Mapping[str, Any], settings: Mapping[str, Any]) -> No
 
 
 def check_room(path: Path, state: Any, memory: int = 0) -> None:
-    """Raise an error of the system, which names the file, if a checkpoint cannot be written.
+    """Raise an OSError that names the file if a checkpoint cannot be written.
 
     Parameters
     ----------
@@ -106,14 +106,14 @@ def check_room(path: Path, state: Any, memory: int = 0) -> None:
 
 
 def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the run in a file, if it was made with these settings.
+    """Return the run in a file, or raise if its settings differ.
 
     Parameters
     ----------
     path : path
         As written by `write`.
     settings : mapping
-        What the run is to go on with.
+        The settings of the run to resume.
 
     Returns
     -------
@@ -132,12 +132,12 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
         header, arrays = persistence.read(path, KIND)
     except InvalidInput as error:
         said = str(error).removeprefix(f"{path}: ").removesuffix("; copy or save it again")
-        remedy = "give the path of a checkpoint, or remove the file to start anew"
+        remedy = "give the path of a checkpoint, or remove the file to start again"
         raise InvalidInput(f"checkpoint: {said}; {remedy}") from None
     expected, found = _digests(settings), header["settings"]
     for name in expected | found:
         if expected.get(name) != found.get(name):
-            remedy = "go on with the same data and settings, or remove the file to start anew"
+            remedy = "continue with the same data and settings, or remove the file to start again"
             if name == "weights":
                 remedy = f"the data or the features are others: {remedy}"
             if name == "penalty" and found.get("optimiser") == expected.get("optimiser"):
@@ -146,7 +146,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
                         "checkpoint",
                         "a run of adagrad by an earlier version",
                         "one whose penalty is proximal",
-                        "finish it with the version that wrote it, or remove it to start anew",
+                        "finish it with the version that wrote it, or remove it to start again",
                     )
                 )
             came = f"a run with {name} {found.get(name)}"
@@ -158,7 +158,7 @@ def read(path: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings, numbers exactly and arrays by their checksums."""
+    """Return the settings with exact numbers, and checksums for arrays."""
     found: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, np.ndarray) and value.size > 1:
@@ -172,7 +172,7 @@ def _digests(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pack(name: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Return what the header says about a value; arrays go where they are kept."""
+    """Return the header entry of a value; arrays are stored separately."""
     if isinstance(value, np.ndarray):
         arrays[name] = value
         return {"array": name}
@@ -187,7 +187,7 @@ def _pack(name: str, value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any
 
 
 def _unpack(packed: Any, arrays: Mapping[str, np.ndarray[Any, Any]]) -> Any:
-    """Return the value that `_pack` was given."""
+    """Return the value from a header entry; the inverse of `_pack`."""
     if "array" in packed:
         return np.array(arrays[packed["array"]])
     if "tuple" in packed:

@@ -49,7 +49,7 @@ class HingeObjective(Protocol):
 
 
 class CutState(NamedTuple):
-    """Hold a run of `CuttingPlane` between two iterations.
+    """The state of `CuttingPlane` between two iterations.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class CutState(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights to use."""
+        """The current weights for prediction."""
         return self.best
 
 
@@ -131,11 +131,11 @@ class CuttingPlane:
         self._c2: Floats | None = None
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         return {"optimiser": self.name, "sequences": len(self.objective), "c2": self._penalty(n)}
 
     def start(self, w0: npt.ArrayLike) -> CutState:
-        """Return the state before the first iteration; the first plane is that of `w0`."""
+        """Return the state before the first iteration; the first plane is that at `w0`."""
         w = weights(w0)
         return CutState(
             w,
@@ -155,7 +155,7 @@ class CuttingPlane:
         )
 
     def step(self, state: CutState) -> CutState:
-        """Return the state after one iteration; a state that has ended is returned as it is."""
+        """Return the state after one iteration; a finished state is returned unchanged."""
         if state.status:
             return state
         n = len(state.w)
@@ -185,7 +185,7 @@ class CuttingPlane:
         )
 
     def reopened(self, state: CutState) -> CutState:
-        """Return a state that ended only because it was asked to, so that it goes on."""
+        """Return a state that ended only by request, ready to continue."""
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state
 
@@ -206,7 +206,7 @@ class CuttingPlane:
         )
 
     def _cleared(self, state: CutState, shares: Floats) -> CutState:
-        """Return the state without planes that have not been needed for long."""
+        """Return the state without planes that have long been inactive."""
         idle = np.where(shares > 0.0, 0, state.idle + 1)
         kept = np.flatnonzero(idle <= IDLE)
         return state._replace(
@@ -218,7 +218,7 @@ class CuttingPlane:
 
 
 def _solver() -> Any:
-    """Return what finds the shares of planes, or raise where the package is not installed."""
+    """Return the solver of the dual, or raise if its package is not installed."""
     try:
         import quadprog
     except ImportError:

@@ -1,4 +1,4 @@
-"""Exponentiated gradient: learning in the dual, from expectations (Collins et al. 2008)."""
+"""Exponentiated gradient: optimisation in the dual, from expectations (Collins et al. 2008)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RECENT = 4  # weights of pass k have this share over k + RECENT - 1 of their ave
 
 
 class DualRule(NamedTuple):
-    """Describe the steps to an objective that takes them by itself.
+    """The update rule, for an objective that performs the updates itself.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class DualRule(NamedTuple):
 
 
 class DualState(NamedTuple):
-    """Hold a run of `ExponentiatedGradient` between two passes.
+    """The state of `ExponentiatedGradient` between two passes.
 
     Examples
     --------
@@ -65,12 +65,12 @@ class DualState(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights to use."""
+        """The current weights for prediction."""
         return self.best
 
 
 class DualObjective(Protocol):
-    """An objective that takes the steps of a pass by itself.
+    """An objective that performs the updates of a pass itself.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class DualObjective(Protocol):
         """Return the sum of hinge losses and a subgradient."""
 
     def descend(self, rule: DualRule, state: DualState, order: npt.NDArray[np.int64]) -> DualState:
-        """Return the state after a step for each of these sequences; `state` is not changed.
+        """Return the state after an update for each of these sequences; `state` is not changed.
 
         What it changes are the weights, the dual, its sum of entropies and the highest value of it.
         """
@@ -155,7 +155,7 @@ class ExponentiatedGradient:
         return DualRule(self.log, self._c2, 0.5)
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         found = {"optimiser": self.name, "sequences": len(self.objective), "seed": self.seed}
         return {**found, "log": self.log, "c2": self._rule(n).c2}
 
@@ -171,7 +171,7 @@ class ExponentiatedGradient:
         )
 
     def step(self, state: DualState) -> DualState:
-        """Return the state after one pass; a state that has ended is returned as it is."""
+        """Return the state after one pass; a finished state is returned unchanged."""
         if state.status:
             return state
         random = np.random.default_rng()
@@ -198,7 +198,7 @@ class ExponentiatedGradient:
         )
 
     def _measured(self, rule: DualRule, state: DualState) -> DualState:
-        """Return a state with the best of its weights, of their average and of those before."""
+        """Return a state with the best of its weights, their average and the earlier best."""
         found = [state.w]
         if not self.log:
             share = RECENT / (state.iteration + RECENT - 1)
@@ -213,6 +213,6 @@ class ExponentiatedGradient:
         return state._replace(gap=max(state.objective - state.bound, 0.0))
 
     def reopened(self, state: DualState) -> DualState:
-        """Return a state that ended only because it was asked to, so that it goes on."""
+        """Return a state that ended only by request, ready to continue."""
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state

@@ -1,4 +1,4 @@
-"""Frank-Wolfe for the structured SVM, which takes the steps of a perceptron in the dual."""
+"""Frank-Wolfe for the structured SVM, with perceptron-like updates in the dual."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FrankWolfe(Perceptron):
     """Block-coordinate Frank-Wolfe for the structured SVM (Lacoste-Julien et al. 2013).
 
     Minimises ``c2 |w|^2 + sum of hinge losses`` through its dual, whose value bounds the objective
-    from below: the gap between both says how far the weights are from the best.
+    from below: the gap between both bounds the distance to the optimum.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class FrankWolfe(Perceptron):
         self._c2: Floats | None = None
 
     def rule(self, n: int) -> PathRule:
-        """Return the steps that it takes over n weights."""
+        """Return the update rule for n weights."""
         if self._c2 is None:
             self._c2 = dual_penalty(self.c2, n)
         return PathRule(self.name, c2=self._c2)
@@ -81,7 +81,7 @@ class FrankWolfe(Perceptron):
 
 
 def dual_penalty(c2: npt.ArrayLike, n: int) -> Floats:
-    """Return c2 as the kernels take it, or raise where the dual does not exist.
+    """Return c2 for the kernels, or raise where the dual does not exist.
 
     Examples
     --------

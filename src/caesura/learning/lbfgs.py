@@ -1,4 +1,4 @@
-"""L-BFGS, and OWL-QN where there is an L1 penalty: one recursion, one path.
+"""L-BFGS, and OWL-QN with an L1 penalty.
 
 ::
 
@@ -41,7 +41,7 @@ DRAFT_NOISE = 2e-8
 
 
 class State(NamedTuple):
-    """Hold all that the next step needs.
+    """The state of the optimiser between two iterations.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class State(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights to use."""
+        """The current weights for prediction."""
         return self.w
 
 
@@ -89,17 +89,17 @@ class LBFGS:
     period, delta : int, float
         Stop when the objective has fallen by less than `delta`, relatively, in `period` iterations.
     max_iterations : int, optional
-        Stop after so many; without end where not given.
+        Stop after this many; no limit by default.
     max_search : int
         Evaluations in one search.
     n_threads : int, optional
-        For the vectors; all cores where not given.  The result does not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
     draft : callable, optional
         A cheaper objective to begin with: the same in single precision.
     draft_delta : float
         The draft is left for the objective itself when one iteration lowers it by less than this,
         relatively, or by less than single precision can resolve, or when it converges or fails.
-        The weights and the pairs are kept; what has converged is judged anew.
+        The weights and the pairs are kept; convergence is checked again.
 
     Examples
     --------
@@ -145,14 +145,14 @@ class LBFGS:
     # -- for those who keep states -----------------------------------------------------------------
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         c1, c2 = self._of_size(n)
         return {"optimiser": "lbfgs", "memory": self.memory, "c1": c1, "c2": c2}
 
     # -- the steps ---------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> State:
-        """Return the state at the weights to start from; evaluates the objective once."""
+        """Return the state at the initial weights; evaluates the objective once."""
         w = weights(w0)
         drafting = self.draft is not None
         point = self._evaluate(w, drafting)
@@ -166,7 +166,7 @@ class LBFGS:
         return self._judged(state, state)
 
     def step(self, state: State) -> State:
-        """Return the state after one iteration; a state that has ended is returned as it is."""
+        """Return the state after one iteration; a finished state is returned unchanged."""
         if state.status:
             return state
         point, tried = self._search(state, state.s, state.y, state.rho)
@@ -184,14 +184,14 @@ class LBFGS:
         return self._judged(_moved_to(point, after), state)
 
     def reopened(self, state: State) -> State:
-        """Return a state that ended only because it was asked to, so that it goes on."""
+        """Return a state that ended only by request, ready to continue."""
         asked = state.status == "max_iterations" and state.iteration < self._most()
         return state._replace(status="") if asked or state.status == "callback" else state
 
     def _search(
         self, state: State, s: Sequence[Floats], y: Sequence[Floats], rho: Floats
     ) -> tuple[Point | None, int]:
-        """Return the next point, or None, and how often the objective was evaluated."""
+        """Return the next point, or None, and the number of evaluations."""
         c1, _ = self._of_size(len(state.w))
         gradient, threads = state.gradient, self.n_threads
         if c1.size:
@@ -217,7 +217,7 @@ class LBFGS:
         return search(at, state.objective, slope, first, self.max_search), tried
 
     def _evaluate(self, w: Floats, drafting: bool) -> Point:
-        """Return the point at the weights, with the penalty."""
+        """Return the point at the weights, with the penalty included."""
         objective = self.draft if drafting and self.draft is not None else self.objective
         c1, c2 = self._of_size(len(w))
         value, plain = evaluate(objective(w), len(w))
@@ -230,7 +230,7 @@ class LBFGS:
         )
 
     def _remember(self, state: State, point: Point) -> State:
-        """Return the state with the pair from it to the point, unless the pair tells nothing."""
+        """Return the state with the new correction pair, unless its curvature is too small."""
         s, y = np.empty_like(state.w), np.empty_like(state.w)
         ss = _kernels.subtract(point.w, state.w, self.n_threads, s)
         yy = _kernels.subtract(point.gradient, state.gradient, self.n_threads, y)
@@ -244,7 +244,7 @@ class LBFGS:
     # -- the end -----------------------------------------------------------------------------------
 
     def _judged(self, state: State, before: State) -> State:
-        """Return the state with the objective noted, and the status if it is the last one."""
+        """Return the state with the objective recorded, and the status if converged."""
         recent = state.recent[-self.period :]
         status = ""
         if state.gradient_norm <= self.epsilon * max(1.0, state.w_norm):
@@ -269,13 +269,13 @@ class LBFGS:
         return (before - state.objective) / max(abs(state.objective), 1e-300)
 
     def _undraft(self, state: State) -> State:
-        """Return the state under the objective itself, at the same weights, with the same pairs."""
+        """Return the state under the full-precision objective, with the same weights and pairs."""
         point = self._evaluate(state.w, drafting=False)
         after = _moved_to(point, state._replace(drafting=False, recent=np.empty(0)))
         return self._judged(after._replace(evaluations=state.evaluations + 1), after)
 
     def _of_size(self, n: int) -> tuple[Floats, Floats]:
-        """Return c1 and c2 as the kernels take them."""
+        """Return c1 and c2 in the form of the kernels."""
         if self._penalties is None:
             self._penalties = penalty("c1", self.c1, n), penalty("c2", self.c2, n)
         return self._penalties

@@ -1,4 +1,4 @@
-"""The learners that models offer: the only place where they are listed.
+"""The list of learners that models offer.
 
 A new learner is an entry here and its optimiser in `caesura.models.training`.
 """
@@ -18,7 +18,7 @@ __all__ = ["LEARNERS", "Learner", "is_probabilistic", "learners_with"]
 
 
 class Learner(NamedTuple):
-    """Describe one way to find weights.
+    """The properties of a learner.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def learners_with(field: str) -> list[str]:
 
 
 def is_probabilistic(learner: str, loss: str | None) -> bool:
-    """Return whether the scores of a model that was learnt so are logarithms of probabilities.
+    """Return whether a learner yields scores that are log-probabilities up to a constant.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The loop around an optimiser: callbacks, early stopping, checkpoints."""
+"""The training loop: callbacks, early stopping, checkpoints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ S = TypeVar("S")
 
 
 class Optimiser(Protocol[S]):
-    """What `LBFGS`, `SGD` and `AdaGrad` have in common.
+    """The interface shared by `LBFGS`, `SGD`, `AdaGrad` and the other optimisers.
 
     Examples
     --------
@@ -40,14 +40,14 @@ class Optimiser(Protocol[S]):
         """Return the next state."""
 
     def reopened(self, state: S) -> S:
-        """Return a state that can go on where another end is asked for."""
+        """Return a finished state that can continue under other stopping criteria."""
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on."""
+        """Return the settings that a state depends on."""
 
 
 class Result(NamedTuple):
-    """Hold the weights that were found, and how.
+    """The result of an optimisation: weights and history.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Result(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What a checkpoint holds."""
+    """The content of a checkpoint."""
 
     state: Any
     history: tuple[Progress, ...]
@@ -90,7 +90,7 @@ def minimise(
     about: Mapping[str, Any] | None = None,
     keep_interrupted: bool = False,
 ) -> Result:
-    """Run an optimiser to its end.
+    """Run an optimiser until it stops.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def minimise(
     patience : int, optional
         Iterations without a better score before the run ends; as many as there are if not given.
     checkpoint : path, optional
-        File to go on from if it is there, and to write every `save_every` iterations, at the end,
+        File to resume from if it exists, and to write every `save_every` iterations, at the end,
         and when interrupted from the keyboard.
     save_every : int
         Iterations between two writings.
@@ -119,12 +119,12 @@ def minimise(
     keep_interrupted : bool
         Whether an interruption from the keyboard ends the run with the weights so far, and a
         warning. It is raised nevertheless before the end of the first iteration, and if there is a
-        checkpoint to go on from.
+        checkpoint to resume from.
 
     Returns
     -------
     Result
-        The status ``"search"`` says that no lower point was found along the last direction, which
+        The status ``"search"`` means that no lower point was found along the last direction, which
         is mostly the end of what the precision allows; the weights are the lowest seen.
 
     Examples
@@ -169,11 +169,11 @@ def minimise(
 
 
 def warn_interrupted(iteration: int, best: bool) -> None:
-    """Say that a run was interrupted, and which weights are kept."""
+    """Warn that a run was interrupted, and which weights are kept."""
     kept = "best weights on the development data so far" if best else "weights so far"
     warnings.warn(
         f"fit was interrupted after iteration {iteration}; the {kept} are kept, and the model can "
-        "be used. Pass checkpoint='...' to go on later",
+        "be used. Pass checkpoint='...' to continue later",
         stacklevel=3,
     )
 
@@ -184,7 +184,7 @@ def _started(
     checkpoint: str | os.PathLike[str] | None,
     settings: Mapping[str, Any],
 ) -> _Run:
-    """Return the run in the checkpoint, ready to go on, or a new one."""
+    """Return the run to resume from the checkpoint, or a new one."""
     if checkpoint is None or not Path(checkpoint).exists():
         return _Run(optimiser.start(w0), (), np.empty(0), -np.inf, 0)
     run = _Run(**files.read(checkpoint, settings))
@@ -212,7 +212,7 @@ def _stepped(
 
 
 def _chosen(run: _Run, standard_error: Callable[[float], float] | None) -> _Run:
-    """Return the run with the weights to keep: the last of those that are as good as the best.
+    """Return the run with the weights to keep: the latest of the equally good best ones.
 
     A small set of development data ranks iterations by chance.  Later weights are nearer to the
     minimum of the objective, which does not depend on that set, and have better probabilities.
@@ -228,7 +228,7 @@ def _chosen(run: _Run, standard_error: Callable[[float], float] | None) -> _Run:
 
 
 def _ended(run: _Run, patience: int | None, stop: bool) -> Any:
-    """Return the state, with its end if it was asked for."""
+    """Return the state, marked as ended if requested."""
     waited = run.state.iteration - run.best_iteration
     if patience is not None and run.best.size and waited >= patience:
         return run.state._replace(status="patience")

@@ -1,4 +1,4 @@
-"""What the optimisers are given, and what they tell while they run.
+"""Interfaces between objectives and optimisers, and progress reports.
 
 An objective is called with the weights and returns its value and its gradient, both without the
 penalty ``c1 * |w|_1 + c2 * |w|_2^2``, which the optimisers add.  They never write into a gradient
@@ -34,7 +34,7 @@ Objective = Callable[[Floats], tuple[float, Floats]]
 
 
 class BatchObjective(Protocol):
-    """An objective that is a sum over sequences, and can be asked about some of them.
+    """An objective that is a sum over sequences and can be evaluated on some of them.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class BatchObjective(Protocol):
 
 
 class OnlineRule(NamedTuple):
-    """Describe one epoch of `SGD` or `AdaGrad` to an objective that runs it by itself.
+    """The update rule of `SGD` or `AdaGrad`, for an objective that runs epochs itself.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class OnlineRule(NamedTuple):
 
 
 class OnlineState(NamedTuple):
-    """Hold what an online optimiser keeps for each weight, and how far it has come.
+    """The per-weight state of an online optimiser, and its progress.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class OnlineState(NamedTuple):
 
 
 class OnlineObjective(BatchObjective, Protocol):
-    """An objective that updates only the weights that a batch touches.
+    """An objective that updates only the weights used by a batch.
 
     `SGD` and `AdaGrad` use `epoch` where an objective has it.  The result is the one that their own
     updates of whole vectors would give, up to rounding.
@@ -108,11 +108,11 @@ class OnlineObjective(BatchObjective, Protocol):
     def epoch(
         self, rule: OnlineRule, state: OnlineState, order: npt.NDArray[np.int64]
     ) -> OnlineState:
-        """Return the state after batches of these sequences; `state` is not changed."""
+        """Return the state after mini-batches of these sequences; `state` is not changed."""
 
 
 class Progress(NamedTuple):
-    """Tell how far an optimiser has come.
+    """The progress of an optimiser.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Progress(NamedTuple):
 
 
 def order_of(objective: Any, random: np.random.Generator) -> Any:
-    """Return the sequences of a pass in a random order.
+    """Return the sequences of a pass in random order.
 
     An objective whose sequences come in blocks (``streams``) draws an order for each block as it
     comes, and is given the generator.
@@ -149,7 +149,7 @@ def order_of(objective: Any, random: np.random.Generator) -> Any:
 
 
 def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:
-    """Return a penalty as the kernels take it: no value for none, one for all, or n.
+    """Return a penalty in the form of the kernels: empty, one value for all, or n values.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def penalty(name: str, value: npt.ArrayLike, n: int) -> Floats:
 def penalty_kinds(
     c1: Floats, c2: Floats, n: int
 ) -> tuple[npt.NDArray[np.uint8], Floats, Floats] | None:
-    """Return the pairs of penalties that occur, and which of them each weight has.
+    """Return the distinct pairs of penalties, and the pair of each weight.
 
     None if there are more than 254 pairs.
 
@@ -191,17 +191,17 @@ def penalty_kinds(
 
 
 def weights(w: npt.ArrayLike) -> Floats:
-    """Return a copy of the weights to start from, checked."""
+    """Return a checked copy of the initial weights."""
     found = np.array(w, np.float64, order="C")
     if found.ndim != 1 or not np.isfinite(found).all():
         came = f"shape {found.shape}" if found.ndim != 1 else "NaN or infinity"
-        remedy = "start from zeros where there is nothing better"
+        remedy = "start from zeros"
         raise InvalidInput(message("w0", came, "a vector of finite weights", remedy))
     return found
 
 
 def evaluate(answer: tuple[float, Floats], n: int) -> tuple[float, Floats]:
-    """Return an objective's answer, or say what is wrong with its gradient."""
+    """Evaluate an objective, or raise if its gradient is invalid."""
     value, gradient = answer
     if np.shape(gradient) != (n,):
         remedy = "return the value and a gradient with one entry for each weight"

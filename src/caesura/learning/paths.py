@@ -1,4 +1,4 @@
-"""Learners that look at best paths: the perceptron and its relatives.
+"""Learners based on best paths: the perceptron and its relatives.
 
 Each takes a step for one sequence after the other, in a random order that is new for each pass.
 The objective runs a whole pass by itself, and touches only the weights that a step changes.
@@ -33,7 +33,7 @@ NONE = np.empty(0)
 
 
 class PathRule(NamedTuple):
-    """Describe the steps of a learner to an objective that takes them by itself.
+    """The update rule of a learner, for an objective that performs the updates itself.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class PathRule(NamedTuple):
 
 
 class PathState(NamedTuple):
-    """Hold a run of these learners between two passes.
+    """The state of these learners between two passes.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class PathState(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights to use."""
+        """The current weights for prediction."""
         if not self.sums.size or not self.steps:
             return self.w
         average: Floats = self.w - self.sums / self.steps
@@ -90,7 +90,7 @@ class PathState(NamedTuple):
 
 
 class PathObjective(Protocol):
-    """An objective that takes the steps of a pass by itself.
+    """An objective that performs the updates of a pass itself.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class PathObjective(Protocol):
     def __len__(self) -> int: ...
 
     def follow(self, rule: PathRule, state: PathState, order: npt.NDArray[np.int64]) -> PathState:
-        """Return the state after a step for each of these sequences; `state` is not changed."""
+        """Return the state after an update for each of these sequences; `state` is not changed."""
 
 
 class Perceptron:
@@ -171,11 +171,11 @@ class Perceptron:
             raise InvalidInput(message("objective", "no sequences", "at least one", "give data"))
 
     def rule(self, n: int) -> PathRule:
-        """Return the steps that it takes over n weights."""
+        """Return the update rule for n weights."""
         return PathRule(self.name)
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         found = {"optimiser": self.name, "sequences": len(self.objective), "seed": self.seed}
         if not self.average and self._averages:
             found["average"] = False
@@ -203,7 +203,7 @@ class Perceptron:
         return np.empty(0)
 
     def step(self, state: PathState) -> PathState:
-        """Return the state after one pass; a state that has ended is returned as it is."""
+        """Return the state after one pass; a finished state is returned unchanged."""
         if state.status:
             return state
         random = np.random.default_rng()
@@ -219,7 +219,7 @@ class Perceptron:
         return self._judged(after)
 
     def reopened(self, state: PathState) -> PathState:
-        """Return a state that ended only because it was asked to, so that it goes on."""
+        """Return a state that ended only by request, ready to continue."""
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state
 
@@ -241,7 +241,7 @@ class PassiveAggressive(Perceptron):
     """Passive-aggressive learning (Crammer et al. 2006), averaged.
 
     A step is as long as it must be for the gold path to be better than the best one by a margin:
-    the loss, or ``sqrt(wrong tokens)`` where none is asked for, as in CRFsuite.
+    the loss, or ``sqrt(wrong tokens)`` by default, as in CRFsuite.
 
     Parameters
     ----------
@@ -279,14 +279,14 @@ class PassiveAggressive(Perceptron):
         self.pa_type, self.c = whole("pa_type", pa_type, 0, 2), positive("c", c)
 
     def rule(self, n: int) -> PathRule:
-        """Return the steps that it takes over n weights."""
+        """Return the update rule for n weights."""
         return PathRule(self.name, pa_type=self.pa_type, c=self.c, by_errors=self.error_sensitive)
 
 
 class AROW(Perceptron):
     """Adaptive regularisation of weights (Crammer et al. 2009), with a variance for each weight.
 
-    The margin is the loss, or the number of wrong tokens where none is asked for, as in CRFsuite.
+    The margin is the loss, or by default the number of wrong tokens, as in CRFsuite.
     Weights are not averaged.
 
     Parameters
@@ -317,11 +317,11 @@ class AROW(Perceptron):
         self.variance, self.r = positive("variance", variance), positive("r", r)
 
     def rule(self, n: int) -> PathRule:
-        """Return the steps that it takes over n weights."""
+        """Return the update rule for n weights."""
         return PathRule(self.name, r=self.r)
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         return {**super().settings(n), "variance": self.variance}
 
     def _variances(self, n: int) -> Floats:

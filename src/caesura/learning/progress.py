@@ -1,4 +1,4 @@
-"""A line on the terminal that tells how far a long work is; `rich` is imported when it is shown."""
+"""Progress lines on the terminal; `rich` is imported on first use."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ PROGRAM: contextvars.ContextVar[Literal["library", "program", "quiet"]] = contex
 
 
 def in_library() -> bool:
-    """Say whether this is not inside a command, which would go on after an interruption."""
+    """Return whether the code runs outside a command, which handles interruptions itself."""
     return PROGRAM.get() == "library"
 
 
 class StatusLine:
-    """Show a line on stderr in place of the last; off a terminal, lines below each other.
+    """A line on stderr that is updated in place; without a terminal, one line per update.
 
     Off a terminal there is a line every few seconds, the first after two, and the last one at the
     end.
@@ -80,14 +80,14 @@ class StatusLine:
 
     @property
     def width(self) -> int | None:
-        """The characters that there is room for; None off a terminal."""
+        """The available width in characters; None without a terminal."""
         if not self._terminal:
             return None
         self._start()
         return int(self._live.console.width)
 
     def update(self, text: str) -> None:
-        """Show this in place of the last."""
+        """Update the line."""
         if not self.show:
             return
         self._text, now = text, time.monotonic()
@@ -98,7 +98,7 @@ class StatusLine:
             self._put(now)
 
     def _put(self, now: float) -> None:
-        """Show the text of now."""
+        """Print the current text."""
         self._last, self._shown = now, self._text
         if not self._terminal:
             sys.stderr.write(f"{self._text}\n")
@@ -119,7 +119,7 @@ class StatusLine:
             self._live.start()
 
     def close(self) -> None:
-        """Show the last text, if it is to stay."""
+        """Print the last text, if it is to stay."""
         late = self._shown or self._at_least_one or time.monotonic() - self._began >= FIRST
         if self.show and self._text != self._shown and (self._terminal or late):
             self._put(time.monotonic())
@@ -130,7 +130,7 @@ class StatusLine:
 
 
 class Stage(StatusLine):
-    """Show which stage a work is in, how much is done of it, and how long it will take.
+    """A progress line for one stage: share done and time left.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ class Stage(StatusLine):
         self.name, self.total, self.what = name, total, what
 
     def done(self, count: int, more: str = "", share: float | None = None) -> None:
-        """Show how many are done; their share follows from the total where it is not given."""
+        """Show the number done; the share follows from the total unless given."""
         if self.show:
             self.update(self.line(count, more, share))
 
@@ -185,7 +185,7 @@ class Stage(StatusLine):
 
 
 class ProgressLine:
-    """Show iteration, objective, score, time left and gradient norm, as a callback.
+    """A callback that shows iteration, objective, score, time left and gradient norm.
 
     Parameters
     ----------
@@ -232,7 +232,7 @@ class ProgressLine:
         self._status.close()
 
     def __call__(self, progress: Progress) -> None:
-        """Show this progress in place of the last."""
+        """Update the display."""
         if not self.show:
             return
         self._history.append(progress)
@@ -240,20 +240,20 @@ class ProgressLine:
         self._update()
 
     def begin(self) -> None:
-        """Show that the first iteration has begun."""
+        """Show the start of the first iteration."""
         if self.show and not self._history:
             self._part = "learning: first iteration"
             self._update()
 
     def part(self, done: int, total: int) -> None:
-        """Show how much of the sequences the iteration of now has seen."""
+        """Show the share of sequences processed in the current iteration."""
         if self.show:
             iteration = self._history[-1].iteration + 1 if self._history else 1
             self._part = f"pass {iteration}: {done / max(total, 1):.0%} of {total:,} sequences"
             self._update()
 
     def reading(self, done: int) -> None:
-        """Show how many sequences have been read before the first iteration."""
+        """Show the number of sequences read before the first iteration."""
         if self.show:
             self._part = f"reading: {done:,} sequences"
             self._update()
@@ -262,7 +262,7 @@ class ProgressLine:
         self._status.update(self.line(self._status.width))
 
     def line(self, width: int | None = None) -> str:
-        """Return the line for the last progress, without its last parts where they do not fit.
+        """Return the line for the latest progress, shortened to fit.
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class ProgressLine:
 def seconds_left(
     history: Sequence[Progress], period: int, delta: float, max_iterations: int | None = None
 ) -> float | None:
-    """Guess how long an optimiser will go on, or return None where nothing can be said yet.
+    """Estimate the remaining time of an optimiser, or return None if that is not possible yet.
 
     The relative decrease over a period is taken to go on falling as it does now, until it is below
     `delta`.
@@ -335,7 +335,7 @@ def seconds_left(
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people.
+    """Format a duration.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The search along a direction: a step that is neither too long nor too short."""
+"""Line search under the weak Wolfe conditions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CURVATURE = 0.9  # of the slope, the most that may be left
 
 
 class Point(NamedTuple):
-    """A point on the line, and all that was computed there."""
+    """A point on the search line with its value and gradient."""
 
     step: float
     objective: float  # with the penalty
@@ -33,7 +33,7 @@ class Point(NamedTuple):
 def search(
     at: Callable[[float], Point], objective: float, slope: float, step: float, most: int
 ) -> Point | None:
-    """Return a point that fulfils the weak Wolfe conditions, or None if none is lower.
+    """Return a point that satisfies the weak Wolfe conditions, or None if none is lower.
 
     ::
 
@@ -76,14 +76,14 @@ def search(
 
 
 def _longer(low: tuple[float, float, float], slope: float) -> float:
-    """Return a longer step: where the slope would be 0 if it went on changing as it did."""
+    """Return a longer step by extrapolation of the slope to 0."""
     t, _, slope_here = low
     guess = t * slope / (slope - slope_here) if slope_here > slope else math.inf
     return min(max(guess, 2.0 * t), 10.0 * t)
 
 
 def _between(low: tuple[float, float, float], high: tuple[float, float, float]) -> float:
-    """Return a step between two: the minimum of the cubic through both, or of a parabola."""
+    """Return a step between two: the minimum of the interpolating cubic or parabola."""
     (a, f_a, slope_a), (b, f_b, slope_b) = low, high
     width = b - a
     guess = math.nan

@@ -46,7 +46,7 @@ CANDIDATES = 12  # learning rates that are tried, at most
 
 
 class EpochState(NamedTuple):
-    """Hold all that the next epoch needs.
+    """The state of the optimiser between two epochs.
 
     Examples
     --------
@@ -72,7 +72,7 @@ class EpochState(NamedTuple):
 
     @property
     def weights(self) -> Floats:
-        """The weights to use."""
+        """The current weights for prediction."""
         return self.average if self.averaged else self.w
 
 
@@ -89,7 +89,7 @@ class SGD:
     c2 : float or array-like
         Penalty, for all parameters or for each.
     rate : float, optional
-        Learning rate; where not given, the best of several on a sample of 1000 sequences.
+        Learning rate; by default the best of several on a sample of 1000 sequences.
     batch_size : int
         Sequences in a batch.
     average : bool
@@ -101,7 +101,7 @@ class SGD:
     seed : int
         Of the order of sequences.
     n_threads : int, optional
-        For the vectors; all cores where not given.  The result does not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
     total : int, optional
         The N of the penalties: sequences in all, where the objective has only some of them.
 
@@ -156,7 +156,7 @@ class SGD:
             raise InvalidInput(message("objective", "no sequences", "at least one", "give data"))
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         c1, c2 = self._of_size(n)
         return {
             "optimiser": self.name,
@@ -171,7 +171,7 @@ class SGD:
     # -- the steps ---------------------------------------------------------------------------------
 
     def start(self, w0: npt.ArrayLike) -> EpochState:
-        """Return the state before the first epoch; finds the learning rate if there is none."""
+        """Return the initial state; calibrates the learning rate if none is given."""
         w = weights(w0)
         random = np.random.default_rng(self.seed)
         state = EpochState(
@@ -187,7 +187,7 @@ class SGD:
         return state._replace(status="" if self.max_iterations else "max_iterations")
 
     def step(self, state: EpochState) -> EpochState:
-        """Return the state after one epoch; a state that has ended is returned as it is."""
+        """Return the state after one epoch; a finished state is returned unchanged."""
         if state.status:
             return state
         random = np.random.default_rng()
@@ -207,7 +207,7 @@ class SGD:
         return self._judged(after)
 
     def _epoch(self, state: EpochState, order: Any) -> tuple[EpochState, float]:
-        """Return the state after these sequences in batches, and the sum of the values seen."""
+        """Return the state after mini-batches of these sequences, and the summed values."""
         before = OnlineState(state.w, state.average, state.squares, state.batches, state.rate, 0.0)
         kinds = penalty_kinds(*self._of_size(len(state.w)), len(state.w))
         if kinds is None and getattr(self.objective, "streams", False):
@@ -225,7 +225,7 @@ class SGD:
         return moved, value
 
     def _dense_epoch(self, state: OnlineState, order: npt.NDArray[np.int64]) -> OnlineState:
-        """Return the same by updates of whole vectors."""
+        """Return the same, computed with updates of whole vectors."""
         w, average, squares = state.w.copy(), state.average.copy(), state.squares.copy()
         batches, rate, step, total = state.batches, state.step, state.step, 0.0
         slowing, power = self._slowing(len(w))
@@ -242,7 +242,7 @@ class SGD:
         return OnlineState(w, average, squares, batches, step, total)
 
     def reopened(self, state: EpochState) -> EpochState:
-        """Return a state that ended only because it was asked to, so that it goes on."""
+        """Return a state that ended only by request, ready to continue."""
         asked = state.status == "max_iterations" and state.iteration < self.max_iterations
         return state._replace(status="") if asked or state.status == "callback" else state
 
@@ -257,7 +257,7 @@ class SGD:
         return slowing, 0.75 if self.average else 1.0
 
     def _update(self, w: Floats, squares: Floats, gradient: Floats, step: float, size: int) -> None:
-        """Change the weights in place, by the gradient summed over a batch of this size."""
+        """Update the weights in place by the gradient summed over a batch of this size."""
         _, c2 = self._of_size(len(w))
         if c2.size:
             w -= 2.0 * step / self._total * c2 * w
@@ -266,7 +266,7 @@ class SGD:
     # -- the learning rate -------------------------------------------------------------------------
 
     def _calibrated(self, state: EpochState, random: np.random.Generator) -> EpochState:
-        """Return the state with the rate that lowers the objective most in one epoch over a sample.
+        """Return the state with the rate that lowers the objective most in one epoch on a sample.
 
         Rates are doubled as long as that helps; if the first one did not help, they are halved.
         """
@@ -313,14 +313,14 @@ class SGD:
         return state._replace(status=status, recent=np.append(recent, state.objective))
 
     def _of_size(self, n: int) -> tuple[Floats, Floats]:
-        """Return c1 and c2 as the kernels take them."""
+        """Return c1 and c2 in the form of the kernels."""
         if self._penalties is None:
             self._penalties = penalty("c1", self.c1, n), penalty("c2", self.c2, n)
         return self._penalties
 
 
 class AdaGrad(SGD):
-    """Minimise a sum over sequences by AdaGrad: each weight has a learning rate of its own.
+    """Minimise a sum over sequences by AdaGrad, with one learning rate per weight.
 
     Parameters
     ----------
@@ -335,7 +335,7 @@ class AdaGrad(SGD):
     rate : float, optional
         What the first step moves a weight by; None: the best of several, as for `SGD`.
     average : bool, optional
-        As for `SGD`; where not given, only without `c1`, since an average is hardly ever zero.
+        As for `SGD`; by default only without `c1`, since an average is hardly ever zero.
     **settings
         As for `SGD`.
 
@@ -375,7 +375,7 @@ class AdaGrad(SGD):
         self.c1 = c1
 
     def settings(self, n: int) -> dict[str, Any]:
-        """Return what a state depends on, to be compared before going on from one."""
+        """Return the settings that a state depends on, for comparison before resuming."""
         return {**super().settings(n), "penalty": "proximal"}
 
     def _slowing(self, n: int) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Checks of what `fit` is given besides X and y."""
+"""Checks of the arguments of `fit` other than X and y."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["checked_run"]
 def checked_run(
     X_dev: Any, y_dev: Any, checkpoint: Any, callbacks: Any
 ) -> tuple[Callable[[Progress], bool | None], ...]:
-    """Return the callbacks, or raise if fitting would fail only after it has begun."""
+    """Return the callbacks, or raise early for arguments that would fail during fitting."""
     if X_dev is None and y_dev is not None:
         raise InvalidInput("X_dev: got None with y_dev, expected the sequences too; give X_dev")
     if checkpoint is not None:
@@ -24,7 +24,7 @@ def checked_run(
         path = Path(checkpoint).absolute() if named else None
         if path is None or path.is_dir() or not path.parent.is_dir():
             expected = "the path of a file in a folder that exists"
-            remedy = "correct the path, or make the folder"
+            remedy = "check the path, or create the folder"
             raise InvalidInput(message("checkpoint", checkpoint, expected, remedy))
     listed = tuple(callbacks) if isinstance(callbacks, Iterable) else (callbacks,)
     for one in listed if isinstance(callbacks, Iterable) else (None,):

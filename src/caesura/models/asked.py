@@ -1,4 +1,4 @@
-"""Sequences of which something is asked: their potentials, under constraints."""
+"""Inference on the constrained potentials of sequences."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ MOST_TOKENS = 10_000  # whose potentials are there at a time
 
 
 class Asked(NamedTuple):
-    """Some sequences of which something is asked."""
+    """The constrained potentials of some sequences."""
 
     first: int  # the index of the first in X
     potentials: list[Potentials]  # constrained
     rules: list[Rules]
 
     def of(self, question: Callable[..., Any], *arguments: Any, **options: Any) -> list[Any]:
-        """Return the answers to a question of the engine."""
+        """Apply an inference function to all potentials."""
         try:
             answers: list[Any] = question(self.potentials, *arguments, **options)
             return answers
@@ -40,7 +40,7 @@ class Asked(NamedTuple):
             raise
 
     def log_partitions(self, n_threads: int | None) -> list[float]:
-        """Return ln Z of each, or raise where nothing is possible."""
+        """Return ln Z of each sequence, or raise where no segmentation is possible."""
         found = self.of(inference.log_partition, n_threads=n_threads)
         if -np.inf in found:
             raise impossible(self.first + found.index(-np.inf))
@@ -54,7 +54,7 @@ def constrained(
     labels: tuple[Sequence[str], str],
     constrain: Callable[[Potentials, Rules, str], None],
 ) -> Iterator[Asked]:
-    """Yield potentials under the constraints of their sequences, some at a time.
+    """Yield constrained potentials in batches.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: of predicted segments, how many are exactly right."""
+"""Calibration of probabilities to the observed share of exactly correct segments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Confident(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """A rising function from the model's probabilities to shares of right segments."""
+    """An increasing function from model probabilities to observed accuracy."""
 
     method: str
     knots: Floats  # (K,) the model's probabilities, rising
@@ -42,7 +42,7 @@ class Calibration(NamedTuple):
         return np.interp(probabilities, self.knots, self.values)
 
     def threshold_for(self, precision: float) -> float:
-        """Return the smallest threshold above which this share of held-out segments is right."""
+        """Return the smallest threshold above which this share of held-out segments is correct."""
         if not isinstance(precision, Real) or not 0 <= precision <= 1:
             raise InvalidInput(message("precision", precision, "a share from 0 to 1", "correct it"))
         order = np.argsort(-self.seen, kind="stable")
@@ -63,12 +63,12 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
     >>> fitted(np.array([0.9, 0.4])).round(2).tolist()
     [0.67, 0.25]
 
-    Nothing is ever said to be certain. A step of the isotonic function over n held-out segments of
+    No probability is 0 or 1. A step of the isotonic function over n held-out segments of
     which k are right has the value (k + 1) / (n + 2), as if one more were right and one more wrong;
     with a temperature, n segments in all tell nothing beyond 1 / (n + 2) and (n + 1) / (n + 2).
     """
     if len(probabilities) == 0:
-        raise InvalidInput("X: got no predicted segments, expected some to learn from")
+        raise InvalidInput("X: got no predicted segments, expected at least one")
     probabilities = np.clip(probabilities, 0.0, 1.0)  # sums may be rounded to just above 1
     if method == "isotonic":
         knots, values = _isotonic(probabilities, right)
@@ -82,7 +82,7 @@ def calibrate(probabilities: Floats, right: npt.NDArray[np.bool_], method: str) 
 
 
 def _isotonic(x: Floats, right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return a rising step function near the data, by pooling neighbours that fall.
+    """Fit an increasing step function by pooling adjacent violators.
 
     That gives the nearest one; its steps are pooled again once a right and a wrong segment are
     added to each, as shares of few segments then change more than those of many.
@@ -99,7 +99,7 @@ def _isotonic(x: Floats, right: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
 
 
 class _Block(NamedTuple):
-    """Held-out segments that lie next to each other."""
+    """A pool of adjacent held-out segments."""
 
     right: float
     all: int
@@ -107,12 +107,12 @@ class _Block(NamedTuple):
     last: float
 
     def share(self, added: int) -> float:
-        """Return how many are right, once as many right and wrong ones are added."""
+        """Return the accuracy of the pool, with `added` correct and wrong segments each."""
         return (self.right + added) / (self.all + 2 * added)
 
 
 def _pooled(blocks: Iterable[_Block], added: int) -> list[_Block]:
-    """Return blocks whose shares rise, neighbours that do not joined."""
+    """Return pools with increasing accuracy."""
     out: list[_Block] = []
     for block in blocks:
         while out and out[-1].share(added) >= block.share(added):
@@ -124,12 +124,12 @@ def _pooled(blocks: Iterable[_Block], added: int) -> list[_Block]:
 
 
 def _share(log_odds: Floats) -> Floats:
-    """Return probabilities."""
+    """Return probabilities from log-odds."""
     return 1.0 / (1.0 + np.exp(-np.clip(log_odds, -700.0, 700.0)))
 
 
 def _temperature(p: Floats, right: npt.NDArray[np.bool_]) -> float:
-    """Return what log-odds must be divided by to make the data most likely, by golden section.
+    """Return the temperature of log-odds with the highest likelihood, by golden section.
 
     The truth of n segments of a kind counts as (n + 1) / (n + 2), as Platt proposed: data that is
     right throughout says little about how sure to be.

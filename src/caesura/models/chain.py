@@ -1,4 +1,4 @@
-"""ChainCRF: a tag for each token."""
+"""ChainCRF: linear-chain conditional random fields."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ __all__ = ["ChainCRF"]
 
 
 class ChainCRF(Answers):
-    """A linear-chain CRF: it scores a tag for each token.
+    """A linear-chain CRF, which scores one tag for each token.
 
     Parameters
     ----------
     features : list, str, or None
-        Features of tokens (`caesura.features`), the name of a preset, or None: one that suits the
+        Token features (`caesura.features`), the name of a preset, or None to choose one by the
         data.
     order : int
-        How many tags before a token's own its score may depend on.
+        Number of preceding tags that the score of a tag may depend on.
     scheme : {"auto", None} or str
-        How segments become tags, as "BIO", "BIOES" or "BCEU".  "auto": tags stay as they are given,
-        and segments become BIO.  None: tags are labels and nothing more.
+        The tag scheme, such as "BIO", "BIOES" or "BCEU".  "auto" keeps given tags and encodes
+        segments as BIO.  None treats tags as plain labels.
     forbid_invalid : {"predict", "always", "never"}
-        Whether tags that the scheme never writes in a row are impossible: in prediction, also in
-        training, or not at all.
+        When transitions that the scheme does not allow are impossible: in prediction, also in
+        training, or never.
     outside_bias : float
-        Added in prediction to the score of each outside tag: raise it for precision, lower it for
-        recall.  It takes effect without fitting again.
+        Value added to the score of each outside tag in prediction: raise it for precision, lower
+        it for recall.  Changes take effect without refitting.
     outside, learner, c1, c2, ...
         As in `SemiCRF`.
     loss : {None, "hamming", "segments", "zero-one", "log"}
@@ -43,9 +43,9 @@ class ChainCRF(Answers):
     pa_type, pa_c, pa_error_sensitive, arow_variance, arow_r, average, stream, max_attributes
         As in `SemiCRF`.
     patterns : None, list of tag tuples, or "grow"
-        As in `SemiCRF`, of tags.
+        As in `SemiCRF`, over tags.
     constraints : dict, optional
-        As in `SemiCRF`, about the segments that tags spell.
+        As in `SemiCRF`, on the segments that the tags encode.
     beam, update
         As in `SemiCRF`; segments are tokens with their tags.
 
@@ -130,7 +130,7 @@ class ChainCRF(Answers):
 
     @property
     def coding(self) -> TagCoding:
-        """How segments become states: each tag is one."""
+        """The coding of segments as states of this model."""
         return TagCoding(self.outside, self.scheme, self.forbid_invalid)
 
     @property

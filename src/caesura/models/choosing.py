@@ -1,4 +1,4 @@
-"""Which tokeniser a model takes where none was given: the coarsest that no labelled span cuts."""
+"""Choice of the tokeniser of a model: the coarsest that fits all labelled spans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["choose", "look_at"]
 
 
 def choose(*given: Any) -> tuple[str, list[Any]]:
-    """Return the name of a tokeniser, and the data, of which nothing is lost.
+    """Return the name of a tokeniser, and the data without loss of items.
 
     Lists and corpora are looked at as a whole; of a generator, the first sequences decide.
 
@@ -29,14 +29,14 @@ def choose(*given: Any) -> tuple[str, list[Any]]:
         name = fitting.tokeniser
         warnings.warn(
             f"tokeniser: {name!r} was chosen, because {fitting.reason}; segments count these "
-            f"tokens. Pass tokeniser={name!r} to say so yourself",
+            f"tokens. Pass tokeniser={name!r} to choose it explicitly",
             stacklevel=5,
         )
     return fitting.tokeniser, data
 
 
 def look_at(X: Any, fitting: Fitting) -> Any:
-    """Look at all labelled spans; return the sequences."""
+    """Inspect all labelled spans; return the sequences."""
     if getattr(X, "automatic", False):  # a corpus
         for _ in X.fitted(fitting):
             pass

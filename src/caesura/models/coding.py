@@ -1,4 +1,4 @@
-"""How segments become states of the lattice, and how states are read as segments.
+"""Coding of segments as states of the lattice, and decoding of states.
 
 The states of a semi-CRF are the labels of segments (`SegmentCoding`), those of a chain are tags
 (`TagCoding`).  This is all in which the two kinds of model differ: fitting, prediction, files and
@@ -31,12 +31,12 @@ Features = list[Template | SegmentFeature]
 
 @dataclass(frozen=True)
 class Coding(ABC):
-    """How the segments of one kind of model become states, and back."""
+    """The interface of codings: segments to states and back."""
 
     outside: str  # the label of text outside segments
 
     def check_features(self, features: Features) -> None:
-        """Raise if a feature is of no use to this kind of model."""
+        """Raise if this kind of model cannot use a feature."""
         return
 
     # -- training: from labels to states -------------------------------------------------------
@@ -45,7 +45,7 @@ class Coding(ABC):
     def labelling(
         self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
     ) -> Labelling:
-        """Return the states of a model, by the labels of the training data."""
+        """Return the states of a model for the labels of the training data."""
 
     @abstractmethod
     def rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
@@ -53,30 +53,30 @@ class Coding(ABC):
 
     @abstractmethod
     def hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
-        """Return what is known of a sequence in terms of states."""
+        """Return partial labels in terms of states."""
 
     def in_training(self, structure: Structure) -> Structure:
-        """Return the structure in training, which may forbid less than in prediction."""
+        """Return the structure for training, which may forbid less than for prediction."""
         return structure
 
     # -- prediction: from states to segments ---------------------------------------------------
 
     @abstractmethod
     def reading(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
-        """Return the label of each state, None outside, and how states are read as segments."""
+        """Return the label of each state (None outside) and the decoding of states."""
 
     @abstractmethod
     def segments(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        """Return the segments of a path over states, without the text outside."""
+        """Return the segments of a path over states, without outside segments."""
 
     def named_segments(self, path: Sequence[Segment], fitted: Fitted) -> list[Segment]:
-        """Return the segments of a path over states that are given by name."""
+        """Return the segments of a path given by state names."""
         index = {state: k for k, state in enumerate(fitted.structure.states)}
         return self.segments([(s, e, index[state]) for s, e, state in path], fitted)
 
     @abstractmethod
     def labels_of(self, states: Sequence[str], scheme: str | None) -> list[str]:
-        """Return the label of each state, the outside label where it is outside."""
+        """Return the label of each state, including the outside label."""
 
     def outside_states(self, states: Sequence[str], scheme: str | None) -> list[int]:
         """Return the states that are outside segments."""
@@ -86,11 +86,11 @@ class Coding(ABC):
     # -- rules ---------------------------------------------------------------------------------
 
     def joined(self, states: Sequence[str], scheme: str | None) -> Bools | None:
-        """Return which state goes on with the segment of which, (Y, Y), where states are tags."""
+        """Return which state continues the segment of which, (Y, Y), where states are tags."""
         return None
 
     def rules_of(self, labelling: Labelling | Fitted, rules: Rules) -> StateRules:
-        """Return rules that hold for every sequence in terms of states."""
+        """Return constraints on all sequences in terms of states."""
         states, scheme = labelling.structure.states, labelling.scheme
         joined = self.joined(states, scheme)
         return state_rules(rules, self.labels_of(states, scheme), joined, "constraints")
@@ -98,7 +98,7 @@ class Coding(ABC):
     def with_rules(
         self, parameters: _kernels.Parameters, labelling: Labelling | Fitted, rules: Rules
     ) -> _kernels.Parameters:
-        """Return the same weights where every segmentation keeps rules."""
+        """Return the same weights under constraints on every segmentation."""
         if rules == Rules():
             return parameters
         asked = self.rules_of(labelling, rules)
@@ -106,4 +106,4 @@ class Coding(ABC):
 
     @abstractmethod
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
-        """Constrain potentials over states by rules about segments."""
+        """Constrain potentials over states by constraints on segments."""

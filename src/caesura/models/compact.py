@@ -1,4 +1,4 @@
-"""The weights of a model that are not zero, and what they belong to.
+"""Removal of zero weights.
 
 Files hold only these, and so does a fitted model: which attributes, patterns and states there are
 decides the order in which scores are summed, so a model and its file must agree on them to agree in
@@ -24,7 +24,7 @@ PAIRS = ("attribute", "label", "edge_attribute", "edge_pair", "transition", "sta
 
 
 def compacted(fitted: Fitted) -> Fitted:
-    """Return the model that a file with these weights would give."""
+    """Return the model as it would be after saving and loading."""
     if fitted.w.all():
         return fitted
     arrays, n_plain = nonzero(fitted)
@@ -52,7 +52,7 @@ def compacted(fitted: Fitted) -> Fitted:
 
 
 def nonzero(fitted: Fitted) -> tuple[Arrays, int]:
-    """Return the weights, what they belong to, and how many patterns have their own weight."""
+    """Return the non-zero weights, their keys, and the number of patterns with weights."""
     parameters, w = fitted.parameters, fitted.w
     blocks = blocks_of(parameters)
     kept, kept_edges = w[blocks.rows] != 0.0, w[blocks.edges] != 0.0
@@ -89,14 +89,14 @@ def nonzero(fitted: Fitted) -> tuple[Arrays, int]:
 
 
 class _Used:
-    """The patterns of a model that have weights other than zero, the plain ones first."""
+    """The patterns with non-zero weights; those with their own weight come first."""
 
     def __init__(self, parameters: _kernels.Parameters, weights: npt.NDArray[np.float64]) -> None:
         self.all, self.kept = parameters.patterns, np.flatnonzero(weights).tolist()
         self.n_plain = len(self.kept)
 
     def renumbered(self, codes: npt.NDArray[np.int32], first: int) -> npt.NDArray[np.int32]:
-        """Return codes with the new numbers of their patterns, which count from `first`."""
+        """Return codes with patterns renumbered from `first`."""
         known = set(self.kept)
         self.kept += [k for k in np.unique(codes - first).tolist() if k >= 0 and k not in known]
         places = np.zeros(len(self.all), np.int32)

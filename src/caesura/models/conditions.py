@@ -1,4 +1,4 @@
-"""The constraints of some sequences in the form that the kernels take."""
+"""Constraints of sequences in the form of the kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ConditionReader", "condition_of", "missing_rules", "too_many_rules"]
 
 
 def condition_of(p: Potentials, any_length: bool = False) -> _kernels.Condition:
-    """Return what potentials without scores forbid.
+    """Return the constraints of potentials without scores.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def condition_of(p: Potentials, any_length: bool = False) -> _kernels.Condition:
 
 
 class ConditionReader:
-    """Read the constraints of one sequence after the other.
+    """A reader of the constraints of consecutive sequences.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ class ConditionReader:
         self._free = condition_of(Potentials(0, 1))
 
     def read(self, lengths: list[int]) -> tuple[list[Rules], list[_kernels.Condition]]:
-        """Return the rules and the conditions of the next sequences, which have these lengths."""
+        """Return the label rules and conditions of the next sequences with these lengths."""
         if self._same is None:
             found = [self._next(length) for length in lengths]
         else:
@@ -104,18 +104,18 @@ class ConditionReader:
         return checked, condition_of(p, of_labels)
 
     def end(self) -> None:
-        """Raise if there are rules for more sequences than there are."""
+        """Raise if there are more constraints than sequences."""
         if self._same is None and next(self._rules, None) is not None:
             raise too_many_rules(self._count)
 
 
 def _about_labels(rules: Rules) -> bool:
-    """Say whether rules are about labels alone, whatever the length of a sequence."""
+    """Return whether constraints concern labels alone, independent of the length."""
     return rules == Rules(**{key: getattr(rules, key) for key in OF_LABELS})
 
 
 def missing_rules(count: int) -> InvalidInput:
-    """Return the error about fewer constraints than sequences."""
+    """Return the error for fewer constraints than sequences."""
     return InvalidInput(
         f"constraints: got {count} of them for more sequences, expected one dict, or one "
         "for each sequence"
@@ -123,7 +123,7 @@ def missing_rules(count: int) -> InvalidInput:
 
 
 def too_many_rules(count: int) -> InvalidInput:
-    """Return the error about more constraints than sequences."""
+    """Return the error for more constraints than sequences."""
     return InvalidInput(
         f"constraints: got more than {count} of them for {count} sequences, expected one "
         "dict, or one for each sequence"

@@ -1,4 +1,4 @@
-"""Features as they were declared, beside the data and beside those of a fit before."""
+"""Checks of declared features against the data and an earlier fit."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ Chunk = tuple[int, list[Document], list[Target]]
 
 
 def learns(features: Features) -> bool:
-    """Say whether a feature learns from labelled segments."""
+    """Return whether a feature learns from labelled segments."""
     return any(isinstance(one, SegmentFeature) and one.learns for one in features)
 
 
 def of_kinds(data: Iterable[Chunk], seen: Set[str]) -> Iterator[Chunk]:
-    """Yield sequences, or raise for one with what the features chosen by default do not look at."""
+    """Yield sequences, or raise for content that the default features ignore."""
     for first, documents, ys in data:
         for i, document in enumerate(documents, first):
             for kind in sorted(kinds_of([document]) - seen):
                 expected = f"only what the first {CHUNK} have, by which features were chosen"
-                remedy = f"give all sequences {kind} or none, or say which features to look at"
+                remedy = f"give all sequences {kind} or none, or set features"
                 raise InvalidInput(f"X[{i}]: got {kind}, expected {expected}; {remedy}")
         yield first, documents, ys
 
 
 def check_same(now: Features | None, before: Features) -> None:
-    """Raise if a model that goes on was given other features; None are those that it has."""
+    """Raise if a continued model has other features; None keeps them."""
     if now is None or (len(now) == len(before) and all(map(_same, now, before))):
         return
     came = [a for a in now if not any(_same(a, b) for b in before)] or now
-    expected = "those of the fit before, which warm_start goes on from"
-    remedy = "set features=model.features_ to go on, or warm_start=False to begin anew"
+    expected = "those of the previous fit, which warm_start continues"
+    remedy = "set features=model.features_ to continue, or warm_start=False to start again"
     raise InvalidInput(message("features", came, expected, remedy))
 
 
 def _same(now: Any, before: Any) -> bool:
-    """Say whether a feature is the one of an earlier fit, but for what that one has learnt."""
+    """Return whether a feature is that of an earlier fit, apart from learnt content."""
     if type(now) is not type(before):
         return False
     if isinstance(now, SegmentHistory):
@@ -61,9 +61,9 @@ def _same(now: Any, before: Any) -> bool:
 
 
 def check_standardise(standardise: bool, before: Features) -> None:
-    """Raise if a model that goes on is to see numbers in another way than in the fit before."""
+    """Raise if a continued model standardises dense columns differently."""
     was = is_standardised(before)
     if was != bool(standardise):
-        expected = f"{was}, as in the fit before, which warm_start goes on from"
-        remedy = "set it so to go on, or warm_start=False to begin anew"
+        expected = f"{was}, as in the previous fit, which warm_start continues"
+        remedy = "set it so to continue, or warm_start=False to start again"
         raise InvalidInput(message("standardise", standardise, expected, remedy))

@@ -1,4 +1,4 @@
-"""What a file keeps of a model beside its weights: columns, normalisers, and where it is from."""
+"""Metadata of model files: columns, normalisers and provenance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["describe", "description"]
 
 
 def description(model: Extractor) -> dict[str, Any]:
-    """Return what the header of a file keeps."""
+    """Return the metadata for the header of a file."""
     return {
         "columns": model.columns_,
         "normalisers": normalisers.written(model.normalisers_),
@@ -21,7 +21,7 @@ def description(model: Extractor) -> dict[str, Any]:
 
 
 def describe(model: Extractor, header: Mapping[str, Any], trust: bool) -> None:
-    """Give a model what the header of its file has; older files lack some of it."""
+    """Set the metadata of a model from the header of its file; older files lack some."""
     if "columns" in header:
         model.set_columns(header["columns"])
     if "normalisers" in header:

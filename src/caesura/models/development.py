@@ -1,4 +1,4 @@
-"""Development data: the score of weights on it, and what tells it from other data."""
+"""Development data: evaluation of weights, and a fingerprint of the data."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Development:
         return segment_counts(self._gold, found, model.outside).f1
 
     def standard_error(self, score: float) -> float:
-        """Return how far an F1 may be off by chance, as a share of the gold segments.
+        """Return the standard error of F1 as a fraction of the gold segments.
 
         Half a success and half a failure are added, so that a perfect score is not without error.
         """
@@ -79,7 +79,7 @@ class Development:
 
     @property
     def fingerprint(self) -> dict[str, Any]:
-        """What a run that is scored on this data depends on."""
+        """The identity of the data, on which a scored run depends."""
         crc = zlib.crc32(repr([[tuple(s) for s in segments] for segments in self._gold]).encode())
         for i in range(len(self._gold)):
             arrays = (*self._corpus.row_attributes(i), *self._corpus.edge_attributes(i))

@@ -1,4 +1,4 @@
-"""Some sequences as the kernels take them, and what is asked about all of them at once."""
+"""Encoded sequences, and batched kernel calls on them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Encoded(NamedTuple):
-    """Some sequences, ready for the kernels."""
+    """Sequences encoded for the kernels."""
 
     first: int  # the index of the first in X
     raw: list[Any]  # the sequences as they were given
@@ -42,26 +42,26 @@ class Encoded(NamedTuple):
 
     @property
     def has_sums(self) -> bool:
-        """Whether probabilities can be asked for, not only the best segments."""
+        """Whether probabilities are available, not only the best segments."""
         return True
 
     def best(self, reading: _kernels.Reading | None) -> _kernels.Paths:
-        """Return the best segments, or states where no reading is given."""
+        """Return the best segments, or states if no decoding is given."""
         return self.ask(self.scorer.best, reading, self.threads, self.conditions)
 
     def ask(self, question: Callable[..., T], *arguments: Any) -> T:
-        """Return the kernels' answers about them."""
+        """Run a kernel on the sequences."""
         return asked(self.first, question, self.design, *arguments)
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
-        """Return the potentials of one of them."""
+        """Return the potentials of one sequence."""
         [document] = documents_of([self.raw[i]], self.tokeniser, "X", self.first + i)
         return potentials_of(fitted, self.scorer, self.design, i, document)
 
     def marginals(
         self, potentials: Callable[[int], Potentials], states: Sequence[str]
     ) -> list[Any]:
-        """Return the marginals of each; its potentials are made where they are asked for."""
+        """Return the marginals of each sequence; potentials are created on demand."""
         rows = self.ask(self.scorer.posterior, False, self.threads, self.conditions)
         for i, row in enumerate(rows, self.first):
             if row.log_partition == -np.inf:
@@ -70,7 +70,7 @@ class Encoded(NamedTuple):
 
 
 class SpanEncoded(Encoded):
-    """Some sequences, ready for the kernels of features that look back."""
+    """Sequences encoded for the kernels of look-back features."""
 
     @property
     def has_sums(self) -> bool:
@@ -79,14 +79,14 @@ class SpanEncoded(Encoded):
         return bool(scorer.has_sums)
 
     def potentials(self, fitted: Fitted, i: int) -> Potentials:
-        """Raise: potentials see one segment and its label history, no more."""
+        """Raise, because look-back features cannot be expressed as potentials."""
         refuse(fitted, "constraints, potentials")
         raise AssertionError
 
     def marginals(
         self, potentials: Callable[[int], Potentials], states: Sequence[str]
     ) -> list[Any]:
-        """Return the marginals of each."""
+        """Return the marginals of each sequence."""
         rows = self.ask(self.scorer.posterior, False, self.threads)
         for i, row in enumerate(rows, self.first):
             if row.log_partition == -np.inf:
@@ -95,8 +95,7 @@ class SpanEncoded(Encoded):
 
 
 def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
-    """Return the kernels' answers about sequences from ``X[first]`` on, or raise an error that
-    names one of them.
+    """Run a kernel on the sequences from ``X[first]`` on; errors name the sequence.
 
     Probabilities of scores beyond 1e10 are refused.  The best path is answered for scores up to
     1e300, whose sums are finite.
@@ -108,5 +107,5 @@ def asked(first: int, question: Callable[..., T], *arguments: Any) -> T:
 
 
 def impossible(i: int) -> Impossible:
-    """Return the error about a sequence for which nothing is possible."""
-    return Impossible(f"X[{i}]: no segmentation is possible; relax what is forbidden")
+    """Return the error for a sequence without any possible segmentation."""
+    return Impossible(f"X[{i}]: no segmentation is possible; relax the constraints")

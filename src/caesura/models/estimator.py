@@ -1,4 +1,4 @@
-"""The parameters of an estimator, by scikit-learn's protocol, and what kinds of it differ in."""
+"""Estimator parameters in scikit-learn's protocol, and hooks for kinds of models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PRECISIONS = ("auto", "double", "mixed")
 
 
 class Estimator(Parameters):
-    """Parameters, and what fitting leaves behind."""
+    """The parameters and the fitted state of an estimator."""
 
     features: Any
     order: int
@@ -104,7 +104,7 @@ class Estimator(Parameters):
         return super()._weight_count() if self._fitted is None else len(self._fitted.w)
 
     def _keep(self, given: Mapping[str, Any]) -> None:
-        """Store the arguments of `__init__` as they are; `fit` checks them."""
+        """Store the arguments of `__init__` unchanged; `fit` checks them."""
         for name in self.parameter_names():
             setattr(self, name, given[name])
 
@@ -149,7 +149,7 @@ class Estimator(Parameters):
         self._check_threads()
 
     def _check_tokeniser(self) -> None:
-        """Raise if the tokeniser is wrong."""
+        """Raise if the tokeniser is invalid."""
         if self.tokeniser != AUTO:
             try:
                 Tokeniser.of(self.tokeniser)
@@ -158,17 +158,17 @@ class Estimator(Parameters):
                 raise error.changed(expected=expected) if expected else error from None
 
     def _check_beam(self) -> None:
-        """Raise if the size of the agenda, which may be set between two predictions, is wrong."""
+        """Raise if the beam size, which may change between predictions, is invalid."""
         if self.beam is not None:
             whole("beam", self.beam, 1, MOST_CANDIDATES)
 
     def _check_threads(self) -> None:
-        """Raise if the number of threads, which may be set at any time, is wrong."""
+        """Raise if the number of threads, which may change at any time, is invalid."""
         if self.n_threads is not None:
             whole("n_threads", self.n_threads, 1, MOST_THREADS)
 
     def _checked_bias(self) -> float:
-        """Return the bias towards text outside, which may be set between two predictions."""
+        """Return the outside bias, which may change between predictions."""
         bias = self.outside_bias
         if not is_number(bias) or not abs(bias) <= MOST_BIAS:  # NaN is not
             remedy = "raise it for precision, lower it for recall"
@@ -180,7 +180,7 @@ class Estimator(Parameters):
 
     @property
     def coding(self) -> Coding:
-        """How the segments of this kind of model become states, with the parameters of now."""
+        """The coding of segments as states, with the current parameters."""
         raise NotImplementedError
 
     # -- what fitting leaves behind ------------------------------------------------------------
@@ -198,7 +198,7 @@ class Estimator(Parameters):
 
     @contextmanager
     def _choosing(self, going_on: bool, *given: Any) -> Iterator[list[Any]]:
-        """Take the tokeniser that data to learn from needs; if learning fails, the one before.
+        """Use the tokeniser chosen for the training data; restore the old one if fitting fails.
 
         A model that goes on from an earlier fit keeps the one that it has.
         """
@@ -213,7 +213,7 @@ class Estimator(Parameters):
 
     @property
     def tokeniser_(self) -> Any:
-        """How texts become tokens: as the parameter says, or as `fit` has chosen."""
+        """The tokeniser: the parameter, or the one that `fit` has chosen."""
         return self._cutter if self.tokeniser == AUTO else self.tokeniser
 
     @property
@@ -225,7 +225,7 @@ class Estimator(Parameters):
         return self._known.w.copy()
 
     def _check_outside(self) -> None:
-        """Raise if the outside label is another than that of the fit before."""
+        """Raise if the outside label differs from that of the earlier fit."""
         if self._outside is not None and self.outside != self._outside:
             expected = f"{self._outside!r}, as in fit"
             raise InvalidInput(message("outside", self.outside, expected, "fit again to change it"))
@@ -233,7 +233,7 @@ class Estimator(Parameters):
     def _set_fitted(
         self, fitted: Fitted, calibration: Calibration | None = None, **learnt: Any
     ) -> None:
-        """Become a fitted model, all at once: another thread may be predicting."""
+        """Set the fitted state atomically, since another thread may be predicting."""
         self.__dict__.update(
             {
                 "_fitted": fitted,
@@ -251,17 +251,17 @@ class Estimator(Parameters):
 
 
 def fitted_of(model: Estimator) -> Fitted:
-    """Return what fitting has left behind in a model, or raise if it was not fitted."""
+    """Return the fitted state of a model, or raise if it is not fitted."""
     return model._known
 
 
 def set_fitted(
     model: Estimator, fitted: Fitted, calibration: Calibration | None = None, **learnt: Any
 ) -> None:
-    """Make a model a fitted one, all at once: another thread may be predicting."""
+    """Set the fitted state atomically, since another thread may be predicting."""
     model._set_fitted(fitted, calibration, **learnt)
 
 
 def is_number(value: object) -> bool:
-    """Say whether a value is a number, of Python or of numpy."""
+    """Return whether a value is a Python or numpy number."""
     return isinstance(value, Real) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""Labelled sequences as the learners take them, checked."""
+"""Labelled sequences, checked and encoded for training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from caesura import _kernels
 from caesura.documents import Partial
 from caesura.encoding import Encoder
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
 from caesura.models.fitted import Labelling, Structure
 from caesura.models.margin import check_targets
 from caesura.models.rules import StateRules, model_rules
@@ -37,7 +37,7 @@ def examples_of(
     weight: Floats,
     first: int = 0,
 ) -> Examples:
-    """Return encoded sequences with their labels; errors call the first of them ``y[first]``."""
+    """Return encoded sequences with their labels; errors call the first ``y[first]``."""
     lengths = corpus.lengths
     check_targets(model, targets, first)
     bars = model.coding.in_training(labelling.structure)
@@ -63,13 +63,13 @@ def examples_of(
 
 
 def check_rows(rows: Sequence[Rows], structure: Structure, first: int = 0) -> None:
-    """Raise if the labels of a sequence are not possible."""
+    """Raise if the labels of a sequence are impossible under the model."""
     flat = np.concatenate([np.zeros((0, 3), np.int32), *rows])
     owner = np.repeat(np.arange(len(rows)), [len(some) for some in rows])
     states, bounds = structure.states, structure.bounds[flat[:, 2]]
     for k in np.flatnonzero((bounds > 0) & (flat[:, 1] - flat[:, 0] > bounds))[:1].tolist():
         segment = (*flat[k, :2].tolist(), states[flat[k, 2]])
-        expected = f"a segment of {bounds[k]} tokens or fewer, as max_length says"
+        expected = f"at most {counted(int(bounds[k]), 'token')}, as max_length requires"
         remedy = "raise max_length or shorten the segment"
         raise InvalidInput(message(f"y[{first + owner[k]}]", segment, expected, remedy))
     adjacent = owner[1:] == owner[:-1]
@@ -84,7 +84,7 @@ def check_rows(rows: Sequence[Rows], structure: Structure, first: int = 0) -> No
 
 
 def _check_rules(gold: _kernels.Gold, rules: StateRules, first: int) -> None:
-    """Raise if the labels of a sequence break a constraint of the model."""
+    """Raise if the labels of a sequence violate a constraint of the model."""
     broken = gold.first_broken(rules.rules, rules.spelling)
     if broken is None:
         return
@@ -98,7 +98,7 @@ def _check_rules(gold: _kernels.Gold, rules: StateRules, first: int) -> None:
 
 
 def warn_of_many(states: int, tokens: int) -> None:
-    """Warn that training takes long: a pass over the data visits every pair of states per token."""
+    """Warn that training is slow because of the number of state pairs."""
     if states > MANY_STATES:
         warnings.warn(
             f"y: {states:,} labels or tags have {states**2:,} transitions, and each of {tokens:,} "

@@ -1,4 +1,4 @@
-"""Why a segment won: the features that speak for it, against the best answer without it."""
+"""Explanations: the features of a segment compared with the best alternative."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ Key = tuple[str, str]  # a feature, and a state, a pair of states or a pattern
 
 
 class Reason(NamedTuple):
-    """What one feature adds to the answer, and to the runner-up, where these differ.
+    """The contributions of one feature to the answer and to the runner-up, where they differ.
 
     Examples
     --------
@@ -57,12 +57,12 @@ class Reason(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """How much it speaks for the answer."""
+        """The contribution in favour of the answer."""
         return self.answer - self.runner_up
 
 
 class Explanation(NamedTuple):
-    """Why one segment won; ``print`` shows a table.
+    """The explanation of one predicted segment; ``print`` shows a table.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Explanation(NamedTuple):
         return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
-        """Show the features that speak for the segment and against it in a notebook."""
+        """Show the features for and against the segment in a notebook."""
         return card(self._shown()[0], table("", self._shown()[1]))
 
 
@@ -123,7 +123,7 @@ class TopFeature(NamedTuple):
 
 
 class Contest(NamedTuple):
-    """The best path of a sequence, and how the best ones without each of its segments differ."""
+    """The best path of a sequence, and its difference to the best path without each segment."""
 
     path: list[Segment]  # over states
     said: list[Segment]  # what it says, without the text outside
@@ -133,7 +133,7 @@ class Contest(NamedTuple):
 
 @contextmanager
 def of_one() -> Iterator[None]:
-    """Let errors about X speak of x, the only sequence."""
+    """Rename X to x in errors about a single sequence."""
     try:
         yield
     except CaesuraError as error:
@@ -159,7 +159,7 @@ def explanations(
     reasons_of : PathReasons
         What makes up the scores of paths.
     named : callable
-        From segments of states in a row to the segments that they say.
+        The decoding of segments of states into labelled segments.
     """
     out: list[Explanation] = Listed()
     starts = [segment.start for segment in contest.said]
@@ -179,7 +179,7 @@ def _new_segments(
     other: Detour,
     named: Callable[[Sequence[Segment]], list[Segment]],
 ) -> list[Segment]:
-    """Return the segments that another path says and the best one does not.
+    """Return the segments of another path that are not in the best one.
 
     Tags say segments together with their neighbours, so the best path's segments beside the
     difference are read again, and nothing beyond them.
@@ -202,7 +202,7 @@ def _new_segments(
 
 
 class PathReasons:
-    """What makes up the scores of paths through one sequence.
+    """The contributions to the scores of paths through one sequence.
 
     A score is a sum over the segments of a path, each with the labels just before it: what two
     paths have in common is not looked at.
@@ -218,7 +218,7 @@ class PathReasons:
         self._known: dict[tuple[Segment, ...], dict[Key, float]] = {}
 
     def __call__(self, answer: list[Segment], other: Detour) -> list[Reason]:
-        """Return what speaks for one path or the other, where they differ."""
+        """Return the contributions in which two paths differ."""
         last = len(answer) - other.same_last
         before = answer[max(other.same_first - self.depth, 0) : other.same_first]
         after = answer[last : last + self.depth]
@@ -238,7 +238,7 @@ class PathReasons:
         return sorted(found, key=lambda reason: -abs(reason.difference))
 
     def _of(self, segments: list[Segment], at: int) -> dict[Key, float]:
-        """Return what each feature adds to the score of a path for one of its segments."""
+        """Return the contribution of each feature to one segment of a path."""
         key = tuple(segments[max(at - self.depth, 0) : at + 1])
         if key not in self._known:
             found: dict[Key, float] = {}
@@ -249,12 +249,12 @@ class PathReasons:
         return self._known[key]
 
     def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
-        """Yield what is added for a segment: feature, states, value."""
+        """Yield the contributions to a segment: feature, states, value."""
         raise NotImplementedError
 
 
 class FeatureReasons(PathReasons):
-    """The features of paths through one sequence, with what each adds."""
+    """The contributions of features to paths through one sequence."""
 
     def __init__(self, model: Answers, document: Document) -> None:
         fitted = fitted_of(model)
@@ -286,7 +286,7 @@ class FeatureReasons(PathReasons):
         self.bias = {k: float(model.outside_bias) for k in outside}
 
     def _added(self, segments: Sequence[Segment], at: int) -> Iterator[tuple[str, str, float]]:
-        """Yield what is added for a segment: feature, states, value."""
+        """Yield the contributions to a segment: feature, states, value."""
         start, end, label = segment = segments[at]
         state, Y = self.states[label], len(self.states)
         ending = self._histories(segments, at)
@@ -313,7 +313,7 @@ class FeatureReasons(PathReasons):
                     yield self.names[a], shown, value * self.edges.get((a, code), 0.0)
 
     def _rows(self, segment: Segment) -> Iterator[int]:
-        """Yield the rows that count for a segment."""
+        """Yield the rows that apply to a segment."""
         for t in range(segment.start, segment.end):
             yield t
             for row, start, end, flags in self.sites.get(t, ()):
@@ -321,7 +321,7 @@ class FeatureReasons(PathReasons):
                     yield row
 
     def _histories(self, segments: Sequence[Segment], at: int) -> list[tuple[int, str]]:
-        """Return the patterns that end in a segment of a path, with their names."""
+        """Return the named patterns that end in a segment of a path."""
         out = []
         for size in self.sizes:
             last = segments[max(at + 1 - size, 0) : at + 1]
@@ -332,13 +332,13 @@ class FeatureReasons(PathReasons):
 
 
 def _applies(segment: Segment, start: int, end: int, flags: int) -> bool:
-    """Say whether a row that begins inside a segment counts for it."""
+    """Return whether a row that starts inside a segment applies to it."""
     starts = segment.start == start or bool(flags & OPEN_START)
     return starts and (segment.end == end or (bool(flags & OPEN_END) and segment.end >= end))
 
 
 def _by_key(a: Any, b: Any, w: Any, some: Any) -> dict[tuple[int, int], float]:
-    """Return the weights of some attributes."""
+    """Return the weights of some attributes by key."""
     kept = np.isin(a, some)
     pairs = zip(a[kept].tolist(), b[kept].tolist(), strict=True)
     return dict(zip(pairs, w[kept].tolist(), strict=True))
@@ -377,7 +377,7 @@ def top_features(model: Answers, label: str | None, n: int) -> list[TopFeature]:
 
 
 class _Codes:
-    """What weights go with: states, from Y on patterns, and after those pairs of states."""
+    """The targets of weights: states, then patterns, then pairs of states."""
 
     def __init__(self, states: Sequence[str], parameters: Any) -> None:
         self.states, self.patterns = states, parameters.patterns
@@ -393,7 +393,7 @@ class _Codes:
         self.attributes = np.concatenate([parameters.attribute, parameters.edge_attribute])
 
     def name(self, code: int) -> str:
-        """Return the name of one."""
+        """Return the name of a target."""
         Y = len(self.states)
         if code >= self.pairs:
             return named(divmod(code - self.pairs, Y), self.states)

@@ -1,4 +1,4 @@
-"""From texts to records: fields with their text, place, probability and normalised value."""
+"""Extraction of records: fields with text, position, probability and normalised value."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Extracted = tuple[int, list[Any], Iterable[Found]]
 
 
 class Extractor(Estimator):
-    """A model that makes records of texts."""
+    """A mixin of models that extract records from texts."""
 
     _normalisers: Mapping[str, str | Normaliser] = {}
     _order: Sequence[str] = ()  # labels as the training data has them
@@ -34,18 +34,18 @@ class Extractor(Estimator):
 
     @property
     def columns_(self) -> list[str]:
-        """The labels in the order of columns of tables: as the training data has them."""
+        """The labels in the order of table columns, as in the training data."""
         known = self._labels()
         first = [label for label in self._order if label in known]
         return [*first, *(label for label in known if label not in first)]
 
     def set_columns(self, labels: Iterable[str]) -> Self:
-        """Choose the order of labels in tables; files of the model keep it.
+        """Set the order of labels in tables; it is saved with the model.
 
         Parameters
         ----------
         labels : iterable of str
-            Labels of the model; those that are not named come after them.
+            Labels of the model; all others follow them.
 
         Returns
         -------
@@ -61,11 +61,11 @@ class Extractor(Estimator):
 
     @property
     def about_(self) -> dict[str, str]:
-        """What is known of the model, such as its origin, licence and scores; mostly nothing."""
+        """Metadata of the model, such as origin, licence and scores; usually empty."""
         return dict(self._about)
 
     def set_about(self, about: Mapping[str, str]) -> Self:
-        """Say where the model comes from; files of the model keep it until it is fitted again.
+        """Set the metadata of the model; it is saved until the model is fitted again.
 
         Parameters
         ----------
@@ -94,16 +94,15 @@ class Extractor(Estimator):
         }
 
     def set_normalisers(self, normalisers: Mapping[str, str | Normaliser]) -> Self:
-        """Choose how the text of fields is normalised in `extract`; files of the model keep it.
+        """Set how `extract` normalises field texts; it is saved with the model.
 
         Parameters
         ----------
         normalisers : dict
             For some labels the name of a normaliser (see `caesura.normalisers.NORMALISERS`), or a
-            function from the text of a segment to its value.  The other labels keep theirs, which
-            at first follow from their names (`caesura.normalisers.default_normaliser`).  A file of
-            the model keeps the import name of a function, and `load` imports it with
-            ``trust=True``.
+            function from the text of a segment to its value.  Other labels keep their normaliser,
+            by default the one for their name (`caesura.normalisers.default_normaliser`).  A model
+            file stores the import name of a function, which `load` imports with ``trust=True``.
 
         Returns
         -------
@@ -116,13 +115,13 @@ class Extractor(Estimator):
     def extract(
         self, texts: Iterable[Any], constraints: Any = None, text: str | None = None
     ) -> Records:
-        """Return a record for each text: the fields with text, place, probability and value.
+        """Extract a record from each text: fields with text, position, probability and value.
 
         Parameters
         ----------
         texts : iterable of str
-            Or of lists of tokens, or of documents; or a DataFrame of pandas or polars, or a table
-            of Arrow, whose other columns are carried along into the tables that records make.
+            Texts, lists of tokens or documents; or a pandas or polars DataFrame or an Arrow table,
+            whose other columns are carried over to the tables made from the records.
         constraints : optional
             As in `predict`.
         text : str, optional
@@ -131,10 +130,10 @@ class Extractor(Estimator):
         Returns
         -------
         Records
-            A list of `Record`, with `to_pandas`, `to_arrow` and `to_dicts`.  Probabilities of
-            fields are those of `predict_confident`, that of a record is the model's probability of
-            the whole segmentation, or None where a model does not give it: `ChainCRF` with
-            ``forbid_invalid="never"``, whose tags may say one segmentation in several ways.
+            A list of `Record` with `to_pandas`, `to_arrow` and `to_dicts`.  The probabilities of
+            fields are those of `predict_confident`.  The probability of a record is that of the
+            whole segmentation, or None for `ChainCRF` with ``forbid_invalid="never"``, where
+            several tag sequences may encode one segmentation.
         """
         labels = self.columns_
         functions = {
@@ -159,7 +158,7 @@ class Extractor(Estimator):
         return records
 
     def _first_seen(self, targets: Sequence[Target | Sequence[Segment]]) -> list[str]:
-        """Return the labels in the order in which the training data first has them."""
+        """Return the labels in order of first occurrence in the training data."""
         order = dict.fromkeys(label for label in self._order if label in self.labels_)
         rest = set(self.labels_) - set(order)
         for target in targets:
@@ -180,5 +179,5 @@ class Extractor(Estimator):
         return list(self.labels_)
 
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
-        """Yield some sequences at a time with what is found in them."""
+        """Yield sequences with their extracted fields, in batches."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Models as files: weights and all that prediction needs, in one file without code."""
+"""Model files: weights and all data for prediction, without code."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ BARS |= {"barred_start": np.uint8, "barred_end": np.uint8}
 
 
 def save(model: Answers, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; weights of zero are left out."""
+    """Write a fitted model, without zero weights."""
     persistence.write(path, "model", *_whole(model))
 
 
 def save_pruned(model: PrunedSemiCRF, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model and its first model."""
+    """Write a fitted model and its filter model."""
     model.check_parameters()
     persistence.write(path, "model", *pruned_content(model, _whole))
 
@@ -76,7 +76,7 @@ def _whole(model: Answers) -> tuple[dict[str, Any], Arrays]:
 
 
 def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
-    """Return what fitting left behind, but for the features, as plain data."""
+    """Return the fitted state without features as data for JSON and arrays."""
     fitted, calibration = fitted_of(model), model.calibration_
     structure = fitted.structure
     arrays, n_plain = (span_arrays(fitted), 0) if fitted.spans else nonzero(fitted)
@@ -102,7 +102,7 @@ def content(model: Answers) -> tuple[dict[str, Any], Arrays]:
 
 
 def _options(model: Answers) -> dict[str, Any]:
-    """Return the parameters as plain data; of features only the name of a preset."""
+    """Return the parameters for JSON; of features only the name of a preset."""
     options = {}
     for name, value in model.get_params().items():
         if name == "features":
@@ -119,7 +119,7 @@ def _options(model: Answers) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without types of NumPy."""
+    """Convert NumPy types to Python types."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):
@@ -201,7 +201,7 @@ def _built(header: dict[str, Any], arrays: Arrays, trust: bool) -> Any:
 
 
 def _check_tokeniser(spec: Any) -> None:
-    """Raise if a text could make the tokeniser of a file run for ever."""
+    """Raise if the tokeniser of a file may take exponential time."""
     regex = Tokeniser.of(spec).regex
     if regex is not None:
         check_trusted(regex, "tokeniser")
@@ -222,7 +222,7 @@ def _features(arrays: Arrays, trust: bool) -> Features:
 def _restored(
     model: Answers, header: Mapping[str, Any], arrays: Arrays, features: Features
 ) -> tuple[Fitted, Calibration | None]:
-    """Return what `content` wrote; kernels trust what they are given, so all is checked."""
+    """Return the checked fitted state from the output of `content`; kernels do not check."""
     bias = header.get("calibration_bias", model.outside_bias)  # older files do not say
     if "keys" in header:
         labelling = _structure(model, header, arrays)
@@ -263,7 +263,7 @@ def _restored(
 
 
 def _scale(header: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether scores are logarithms of probabilities, and what they were divided by."""
+    """Return whether scores are log-probabilities, and their temperature."""
     found = header.get("temperature")  # only models of a margin have one
     number = isinstance(found, float) and 0.0 < found < np.inf
     _require(found is None or number, "temperature: wrong")
@@ -293,7 +293,7 @@ def _structure(
 def _patterns(
     header: Mapping[str, Any], arrays: Arrays, structure: Structure
 ) -> tuple[list[list[int]], int]:
-    """Return the patterns, and how many of them have a weight by themselves.
+    """Return the patterns, and how many have their own weight.
 
     Version 1 has none.
     """
@@ -315,7 +315,7 @@ def _patterns(
 
 
 def _check_pairs(pairs: Arrays, Y: int, P: int) -> None:
-    """Raise if a weight is there twice, or where the kernels do not look for it."""
+    """Raise if a weight occurs twice, or at an invalid position."""
     wide = {name: array.astype(np.int64) for name, array in pairs.items()}
     _require(all(bool((array >= 0).all()) for array in wide.values()), "pairs: out of range")
     _require(len(wide["attribute"]) == len(wide["label"]), "label: wrong length")
@@ -333,7 +333,7 @@ def _check_pairs(pairs: Arrays, Y: int, P: int) -> None:
 
 
 def _check_histories(pairs: Arrays, encoder: Encoder, Y: int, patterns: list[list[int]]) -> None:
-    """Raise if an attribute has a weight with more or fewer labels than its feature looks at."""
+    """Raise if the label history of a weight does not match its feature."""
     sizes = [len(pattern) for pattern in patterns]
     orders = np.array([feature.order for feature in encoder.features], np.int64)
     rows = np.array([*[1] * Y, *sizes]), orders, ""
@@ -377,7 +377,7 @@ def _require(good: bool, problem: str) -> None:
 
 
 def pickled(model: Answers) -> dict[str, Any]:
-    """Return all of a model: its parameters, and what a file would hold."""
+    """Return the pickled state: parameters and the content of a file."""
     state: dict[str, Any] = {"params": model.get_params()}
     if model.__sklearn_is_fitted__():
         state["content"] = content(model)
@@ -389,7 +389,7 @@ def pickled(model: Answers) -> dict[str, Any]:
 
 
 def unpickle(model: Answers, state: Mapping[str, Any]) -> None:
-    """Make a model what it was."""
+    """Restore a model from its pickled state."""
     type(model).__init__(model, **state["params"])
     if "content" in state:
         header, arrays = state["content"]

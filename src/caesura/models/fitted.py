@@ -1,4 +1,4 @@
-"""The states of a model, what is possible between them, and what fitting leaves behind."""
+"""The states of a model, its structure, and the fitted state."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SHORT = 1000  # bounds up to here are kept as they are: tables of that size cost
 
 
 class Structure(NamedTuple):
-    """The states of a model and what is possible between them."""
+    """The states of a model, and the allowed transitions and lengths."""
 
     states: tuple[str, ...]  # labels of segments, or tags
     bounds: npt.NDArray[np.int32]  # (Y,) longest segment, 0 for none
@@ -42,13 +42,13 @@ class Structure(NamedTuple):
 
     @property
     def order(self) -> npt.NDArray[np.int32]:
-        """The states by their longest segment, as the kernels want them."""
+        """The states sorted by their longest segment, as the kernels expect."""
         longest = np.where(self.bounds == 0, np.iinfo(np.int32).max, self.bounds)
         return np.argsort(-longest.astype(np.int64), kind="stable").astype(np.int32)
 
 
 class Labelling(NamedTuple):
-    """What the labels of the training data say about the model."""
+    """The states derived from the labels of the training data."""
 
     structure: Structure
     labels: tuple[str, ...]  # of segments, without the outside label
@@ -57,7 +57,7 @@ class Labelling(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """What fitting leaves behind; a model file holds the same."""
+    """The fitted state of a model, equal to the content of a model file."""
 
     structure: Structure
     labels: tuple[str, ...]  # of segments, without the outside label
@@ -71,7 +71,7 @@ class Fitted(NamedTuple):
 
     @property
     def spans(self) -> bool:
-        """Whether its weights are those of features that look back, or of a beam."""
+        """Whether the weights are those of look-back features or beam search."""
         return isinstance(self.parameters, _kernels.SpanModel)
 
     @classmethod
@@ -83,7 +83,7 @@ class Fitted(NamedTuple):
         w: Floats,
         rules: Rules,
     ) -> Fitted:
-        """Return a model with these weights."""
+        """Return the fitted state with these weights."""
         structure, labels, scheme = labelling
         scorer = scorer_of(parameters, w, structure)
         words = encoder.word_rows(parameters, scorer)
@@ -91,7 +91,7 @@ class Fitted(NamedTuple):
 
 
 def unscaled(i: int) -> InvalidInput:
-    """Return the error about a sequence whose scores are too large."""
+    """Return the error for a sequence whose scores overflow."""
     return InvalidInput(
         f"X[{i}]: got values that score beyond 1e10, expected scores from -1e10 to 1e10, where "
         "sums are exact enough for probabilities, or to 1e300 for predict, where they are finite; "
@@ -100,7 +100,7 @@ def unscaled(i: int) -> InvalidInput:
 
 
 def check_learnt(w: Floats) -> None:
-    """Raise if weights have grown so large that `load` would refuse them."""
+    """Raise if weights are so large that `load` would reject them."""
     if not (np.abs(w) <= LARGEST_SCORE).all():  # NaN is not
         raise InvalidInput(
             f"X: got values with which weights grow to {np.abs(w).max():.3g}, expected weights "
@@ -110,7 +110,7 @@ def check_learnt(w: Floats) -> None:
 
 
 class Blocks(NamedTuple):
-    """Where in the vector of weights which ones are."""
+    """The positions of groups of weights in the weight vector."""
 
     rows: slice  # of attributes with a label or a pattern
     edges: slice  # of attributes with a pair of labels or a longer pattern
@@ -121,7 +121,7 @@ class Blocks(NamedTuple):
 
 
 def check_transitions(states: int) -> None:
-    """Raise if there are more labels or tags than the kernels take, before tables are made of them.
+    """Raise if there are too many labels or tags, before tables are allocated.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def check_transitions(states: int) -> None:
 
 
 def blocks_of(parameters: _kernels.Parameters) -> Blocks:
-    """Return where in the vector of weights which ones are."""
+    """Return the positions of groups of weights in the weight vector."""
     sizes = [
         len(parameters.attribute),
         len(parameters.edge_attribute),
@@ -152,7 +152,7 @@ def blocks_of(parameters: _kernels.Parameters) -> Blocks:
 
 
 def layout_bounds(bounds: Ints, longest: int) -> Ints:
-    """Return bounds for the kernels, whose tables are as long as the largest.
+    """Return length bounds for the kernels, whose tables have the size of the largest.
 
     A bound that no sequence is longer than is none, so large ones are dropped where that is so.
 
@@ -173,7 +173,7 @@ def scorer_of(
     outside: Sequence[int] = (),
     longest: int = 0,
 ) -> _kernels.Scorer:
-    """Return fixed weights, ready to answer about sequences up to a length.
+    """Compile fixed weights for prediction on sequences up to a length.
 
     The bias is added to the score of each segment of some states.
     """

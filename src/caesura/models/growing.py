@@ -1,4 +1,4 @@
-"""Patterns that are worth their weights: grown by gradient gain, pruned by a group penalty.
+"""Pattern selection: grown by gradient gain, pruned by a group penalty.
 
 Rounds, until none of the candidates gains::
 
@@ -58,7 +58,7 @@ PENALTY = 1.0  # lambda of a single weight where c1 is 0: an expected count is w
 def grown(
     model: Model, labelling: Labelling, examples: Examples, before: Fitted | None
 ) -> Training:
-    """Return everything that learning needs, with the patterns that are worth their weights.
+    """Select label patterns and return the compiled training data with them.
 
     Parameters
     ----------
@@ -92,13 +92,13 @@ class _Growth:
         self.now = self._compiled(self.active, before)  # with w0, the weights found so far
 
     def _earlier(self, before: Fitted) -> set[Pattern]:
-        """Return the patterns of an earlier model that can be selected."""
+        """Return the patterns of an earlier model that are candidates for selection."""
         states, earlier = self.bars.states, before.structure.states
         patterns = before.parameters.patterns[: before.parameters.n_plain]
         return {tuple(states.index(earlier[y]) for y in z) for z in patterns} & {*self.seen}
 
     def extend(self) -> bool:
-        """Take in the candidates that gain; say whether there are any."""
+        """Add the candidates with sufficient gain; return whether there are any."""
         tried = self.active | self.pruned
         candidates = [
             z for z in self.seen if z not in tried and (len(z) == SHORTEST or z[1:] in self.active)
@@ -118,7 +118,7 @@ class _Growth:
         return bool(new)
 
     def fit(self) -> None:
-        """Fit the active patterns with the group penalty, and prune; at first there are none."""
+        """Fit the active patterns with the group penalty, and prune; initially there are none."""
         groups = _Groups.of(self.model, self.now, self.active)
         objective, w = self._objective(self.now), self.now.w0
         c1, c2 = (np.broadcast_to(c, len(w)) for c in penalties(self.model, self.now))
@@ -151,7 +151,7 @@ class _Growth:
         return Corpora(training.objective, threads_of(self.model.n_threads))
 
     def _compiled(self, patterns: set[Pattern], last: Fitted | None) -> Training:
-        """Return the training of some patterns, with the weights found so far."""
+        """Compile the training data with some patterns and the current weights."""
         kept = _restricted(self.all, patterns, {*self.seen}, self.bars, self.examples)
         training = Training.of(self.model, self.labelling, self.examples, None, kept)
         if last is None:
@@ -161,7 +161,7 @@ class _Growth:
 
 
 class _Groups(NamedTuple):
-    """The weights of some patterns, as groups."""
+    """The weights of patterns as groups."""
 
     patterns: list[Pattern]
     member: npt.NDArray[np.int64]  # (n,) the group of each weight, -1 for none
@@ -186,13 +186,13 @@ class _Groups(NamedTuple):
         return cls(patterns, member, each * np.sqrt(sizes))
 
     def norms(self, values: Floats) -> Floats:
-        """Return the norm of the values of each group."""
+        """Return the norm of each group."""
         mine = self.member >= 0
         squares = np.bincount(self.member[mine], values[mine] ** 2, len(self.patterns))
         return np.sqrt(squares)
 
     def spread(self, values: npt.ArrayLike) -> Floats:
-        """Return the value of its group for each weight, 0 for those in none."""
+        """Return the group value for each weight, 0 for weights in no group."""
         return np.concatenate([np.asarray(values, np.float64), [0.0]])[self.member]
 
 
@@ -203,7 +203,7 @@ def _restricted(
     bars: Structure,
     examples: Examples,
 ) -> _kernels.Parameters:
-    """Return the weights without those of patterns that are selected from and not kept."""
+    """Return the weights without those of deselected patterns."""
     Y, listed = len(bars.states), [tuple(pattern) for pattern in parameters.patterns]
     stays = np.array([z in kept or z not in selected_from for z in listed], bool)
     if stays.all():

@@ -1,4 +1,4 @@
-"""Models whose lexicons have other entries than in training."""
+"""Replacement of lexicon entries in fitted models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["lexicons_in", "with_lexicons"]
 
 
 def lexicons_in(model: Any) -> dict[str, Lexicon]:
-    """Return the lexicons that the features of a fitted model use, by name.
+    """Return the lexicons of a fitted model by name.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def lexicons_in(model: Any) -> dict[str, Lexicon]:
 
 
 def with_lexicons(model: Any, lexicons: Mapping[str, Lexicon]) -> Any:
-    """Return a fitted model with the same weights and other entries in some of its lexicons.
+    """Return a fitted model with the same weights and new entries in some lexicons.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Models with features that look back at whole segments, and models with beam search.
+"""Models with look-back features, and models with beam search.
 
 ::
 
@@ -46,12 +46,12 @@ Own = Callable[[int, list[tuple[int, int, int]], tuple[int, int, int]], list[str
 
 
 def is_span_model(model: Model, features: Sequence[Any]) -> bool:
-    """Say whether a model is one of this module."""
+    """Return whether a model uses look-back features or beam search."""
     return model.beam is not None or looks_back(features)
 
 
 def refuse(fitted: Fitted, what: str) -> None:
-    """Raise for a question that these models do not answer."""
+    """Raise for an operation that these models do not support."""
     if fitted.spans:
         raise InvalidInput(
             f"{what}: not available for models with features that look back or with a beam; leave "
@@ -60,7 +60,7 @@ def refuse(fitted: Fitted, what: str) -> None:
 
 
 class SpanAnswers:
-    """A fitted model with what is possible, as prediction asks it.
+    """A fitted model with its constraints, for prediction.
 
     Its methods are those of `_kernels.Scorer`, without conditions: constraints are refused before.
     """
@@ -94,7 +94,7 @@ class SpanAnswers:
         n_threads: int,
         conditions: None = None,
     ) -> _kernels.Paths:
-        """Return the same with the probability of each segment."""
+        """Return the best segments with the probability of each."""
         self._check_sums("predict_confident")
         return self.kernel.confident(design, reading, n_threads)
 
@@ -121,7 +121,7 @@ class SpanAnswers:
 
     @property
     def has_sums(self) -> bool:
-        """Whether probabilities can be asked for, not only the best segments."""
+        """Whether probabilities are available, not only the best segments."""
         return self.kernel.depth <= 1 and self.own is None
 
     def _check_sums(self, what: str) -> None:
@@ -130,7 +130,7 @@ class SpanAnswers:
 
 
 def check_sums(fitted: Fitted, what: str) -> None:
-    """Raise if a model has features of which there are no probabilities."""
+    """Raise if probabilities are not available for the features of a model."""
     kernel, encoder = cast(_kernels.SpanModel, fitted.parameters), cast(SpanEncoder, fitted.encoder)
     if kernel.depth > 1 or encoder.own:
         raise _only_search(what)
@@ -139,12 +139,12 @@ def check_sums(fitted: Fitted, what: str) -> None:
 def _only_search(what: str) -> InvalidInput:
     return InvalidInput(
         f"{what}: not available for features that look back at two segments or more, for which "
-        "there is only search; ask predict, or leave these features out"
+        "there is only search; use predict, or leave these features out"
     )
 
 
 def unconstrained() -> InvalidInput:
-    """Return the error about constraints on these models."""
+    """Return the error for constraints on these models."""
     return InvalidInput(
         "constraints: got some for a model with features that look back or with a beam, expected "
         "none; leave them out"
@@ -156,7 +156,7 @@ def span_fitted(
     encoder: SpanEncoder,
     model: _kernels.SpanModel,
 ) -> Fitted:
-    """Return a fitted model; its weights are in a table of keys."""
+    """Return the fitted state, whose weights are in a key table."""
     structure, labels, scheme = labelling
     untyped: tuple[Any, Any, Any] = model, SpanAnswers(model, structure, None), None
     parameters, scorer, words = untyped
@@ -166,7 +166,7 @@ def span_fitted(
 
 
 def span_arrays(fitted: Fitted) -> dict[str, npt.NDArray[Any]]:
-    """Return keys, their weights, and what columns have said: all that a file needs."""
+    """Return the keys, weights and column values for a file."""
     kernel, encoder = cast(_kernels.SpanModel, fitted.parameters), cast(SpanEncoder, fitted.encoder)
     n_labels = len(fitted.structure.states)
     table = kernel.weights.reshape(-1, n_labels)
@@ -182,7 +182,7 @@ def restored_spans(
     arrays: Mapping[str, npt.NDArray[Any]],
     boundary_weights: bool,
 ) -> Fitted:
-    """Return what `span_arrays` wrote."""
+    """Return the fitted state from the output of `span_arrays`."""
     encoder, prefix = SpanEncoder(features), "encoder."
     encoder.restore_values(
         {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
@@ -195,7 +195,7 @@ def restored_spans(
 
 
 def own_features(encoder: SpanEncoder, states: Sequence[str], tokens: Any) -> Own | None:
-    """Return the user's own features as one function of the kernels; `tokens` has documents."""
+    """Return the user-defined features as one callback of the kernels."""
     features = encoder.own
     if not features:
         return None

@@ -1,4 +1,4 @@
-"""What does not go with features that look back, or with a beam."""
+"""Checks of parameters for look-back features and beam search."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SPANS = 1 << 24  # of one sequence
 
 
 def check_span_model(model: Model, features: Sequence[Any]) -> None:
-    """Raise if a parameter does not go with features that look back, or with a beam."""
+    """Raise if a parameter is incompatible with look-back features or beam search."""
     why = "a beam" if model.beam is not None else "features that look back"
     if model.beam is not None and model.learner != "perceptron":
         remedy = "pass learner='perceptron'"
@@ -61,14 +61,14 @@ def check_span_model(model: Model, features: Sequence[Any]) -> None:
 
 
 def _depth(feature: Any) -> int:
-    """Return how many segments a feature looks back; 3 stands for all."""
+    """Return the number of preceding segments that a feature uses; 3 stands for all."""
     if isinstance(feature, Template):
         return 0
     return int(getattr(feature, "depth", 3 if hasattr(feature, "said") else 0))
 
 
 def check_bounds(model: Model, structure: Structure) -> None:
-    """Raise where segments may have any length: there would be too many spans."""
+    """Raise if segment lengths are unbounded, since there would be too many spans."""
     for state, bound in zip(structure.states, structure.bounds.tolist(), strict=True):
         if bound == 0:
             why = "a beam" if model.beam is not None else "features that look back"
@@ -79,7 +79,7 @@ def check_bounds(model: Model, structure: Structure) -> None:
 
 
 def check_sizes(lengths: npt.NDArray[np.int64], structure: Structure, first: int = 0) -> None:
-    """Raise for a sequence with more spans than there is memory for."""
+    """Raise for a sequence with too many spans for the memory."""
     longest = np.minimum(lengths, int(structure.bounds.max()))
     for i in np.flatnonzero(lengths * longest > MOST_SPANS)[:1].tolist():
         raise TooLarge(
@@ -90,7 +90,7 @@ def check_sizes(lengths: npt.NDArray[np.int64], structure: Structure, first: int
 
 
 def check_targets(targets: Sequence[Any]) -> None:
-    """Raise for a sequence that is labelled only in part."""
+    """Raise for a partially labelled sequence."""
     for i, target in enumerate(targets):
         if isinstance(target, Partial):
             expected = "full labels with features that look back or a beam"

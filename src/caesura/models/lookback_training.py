@@ -1,4 +1,4 @@
-"""Learning with features that look back, or with a beam."""
+"""Training with look-back features or beam search."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SECONDS = 0.2  # that the kernels learn before Python can handle an interrupt
 
 
 class SpanTraining(NamedTuple):
-    """What learning needs."""
+    """The compiled training data."""
 
     labelling: Labelling
     bars: Structure  # in training
@@ -55,7 +55,7 @@ def fit_spans(
     checkpoint: Any,
     callbacks: Sequence[Callable[[Progress], bool | None]],
 ) -> tuple[_kernels.SpanModel, list[Progress], str]:
-    """Learn, and return the weights, what happened in each iteration, and why it ended."""
+    """Train; return the weights, the history and the stopping reason."""
     score = None if dev is None else _Score(model, training, *dev)
     learn = _perceptron if model.learner == "perceptron" else _lbfgs
     return learn(model, training, score, checkpoint, callbacks)
@@ -98,7 +98,7 @@ class _Score:
 
 
 class _Passes:
-    """The objective of the perceptron: passes with an agenda, or with exact search."""
+    """The objective of the perceptron: passes with beam search or exact search."""
 
     def __init__(self, model: Model, training: SpanTraining) -> None:
         self._training, self._beam = training, model.beam
@@ -112,7 +112,7 @@ class _Passes:
         return len(self._training.rows)
 
     def search(self, state: AgendaState, order: npt.NDArray[Any]) -> AgendaState:
-        """Return the state after a step for each of these sequences."""
+        """Return the state after an update for each of these sequences."""
         run, model = self._started(state)
         sequences, at = order.astype(np.int32), 0
         while at < len(sequences):  # in parts, between which Python hears of interrupts
@@ -128,12 +128,12 @@ class _Passes:
         return self._last
 
     def averaged(self) -> _kernels.SpanModel:
-        """Return the model of now, with averaged weights."""
+        """Return the current model with averaged weights."""
         assert self._run is not None
         return self._run.averaged()
 
     def restored(self, state: AgendaState, w: Floats) -> _kernels.SpanModel:
-        """Return a model with weights for the first rows of a state, without rows of zeros."""
+        """Return a model with the weights of a state, without zero rows."""
         n_labels = len(self._training.bars.states)
         table = w.reshape(-1, n_labels)
         kept = table.any(axis=1)
@@ -145,7 +145,7 @@ class _Passes:
         return model
 
     def _started(self, state: AgendaState) -> tuple[_kernels.SpanPerceptron, _kernels.SpanModel]:
-        """Return a run with this state: the last one, if it ended there."""
+        """Return a pass that starts at this state, reusing the last one if it ended there."""
         last = self._last
         if self._run is None or self._model is None or last is None or last.w is not state.w:
             training = self._training
@@ -169,7 +169,7 @@ def _perceptron(
     checkpoint: Any,
     callbacks: Sequence[Callable[[Progress], bool | None]],
 ) -> tuple[_kernels.SpanModel, list[Progress], str]:
-    """Pass over the data again and again; the weights are averages over all examples."""
+    """Train by the averaged perceptron."""
     passes = PASSES if model.max_iterations is None else model.max_iterations
     objective = _Passes(model, training)
     optimiser = AgendaPerceptron(objective, max_iterations=passes, seed=model.random_state)
@@ -188,7 +188,7 @@ def _perceptron(
 
 
 def _about(model: Model, training: SpanTraining, score: _Score | None) -> dict[str, Any]:
-    """Return what tells one run from another."""
+    """Return the settings that identify a run."""
     crc = zlib.crc32(np.ascontiguousarray(training.weight).tobytes())
     for row in training.rows:
         crc = zlib.crc32(np.ascontiguousarray(row).tobytes(), crc)
@@ -212,7 +212,7 @@ def _minimised(
     callbacks: Sequence[Callable[[Progress], bool | None]],
     about: dict[str, Any],
 ) -> Result:
-    """Run an optimiser to its end."""
+    """Run an optimiser until it stops."""
 
     def each(progress: Progress) -> bool:
         line(progress)

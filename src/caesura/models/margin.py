@@ -1,4 +1,4 @@
-"""Learners with a loss: what they take, and how a model sets them up."""
+"""Learners with a margin or loss: parameters and set-up."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ NUMBERS = ("pa_c", "arow_variance", "arow_r")
 
 
 def loss_of(model: Estimator) -> str | None:
-    """Return the loss that a model learns with; None: the likelihood, or a margin of its own."""
+    """Return the loss of a model; None for the likelihood or a margin of its own."""
     return model.loss or LEARNERS[model.learner].loss
 
 
 def check_loss(model: Estimator) -> None:
-    """Raise if the learner, its loss and the other parameters do not fit together."""
+    """Raise if the learner, its loss and the other parameters are incompatible."""
     learner, loss = LEARNERS[model.learner], model.loss
     if loss is not None and loss not in LOSSES:
         raise InvalidInput(
@@ -88,18 +88,18 @@ def _check_classes(model: Estimator) -> None:
 
 
 def check_targets(model: Estimator, targets: Sequence[Target], first: int = 0) -> None:
-    """Raise if a learner with a loss is given labels that are known in part."""
+    """Raise if a learner with a loss is given partial labels."""
     if not LEARNERS[model.learner].losses:
         return
     for i, target in enumerate(targets, first):
         if isinstance(target, Partial):
             expected = f"all labels of the sequence with the learner {model.learner}"
-            remedy = "label it in full, or take lbfgs, sgd or adagrad"
+            remedy = "label it in full, or use lbfgs, sgd or adagrad"
             raise InvalidInput(message(f"y[{i}]", target, expected, remedy))
 
 
 def set_loss(model: Model, training: Training) -> None:
-    """Tell the objective what a wrong segmentation costs."""
+    """Set the cost of wrong segmentations in the objective."""
     loss = loss_of(model)
     if not LEARNERS[model.learner].losses:
         return
@@ -110,7 +110,7 @@ def set_loss(model: Model, training: Training) -> None:
 
 
 def _token_weights(model: Model, labelling: Labelling) -> npt.NDArray[np.float64] | None:
-    """Return how much a wrong token costs, by the state that it should have."""
+    """Return the cost of a wrong token by its correct state."""
     if not isinstance(model.class_weight, Mapping):
         return None
     labels = model.coding.labels_of(labelling.structure.states, labelling.scheme)

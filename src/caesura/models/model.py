@@ -1,4 +1,4 @@
-"""What all estimators share: from X and y to a trained model, and from X to segments.
+"""Training of estimators: from X and y to a fitted model.
 
 ::
 
@@ -63,7 +63,7 @@ Chunk = tuple[int, list[Document], list[Target]]
 
 
 class _Read(NamedTuple):
-    """The training data, encoded."""
+    """The encoded training data."""
 
     encoder: Encoder
     corpus: _kernels.Corpus
@@ -72,7 +72,7 @@ class _Read(NamedTuple):
 
 
 class Model(Extractor):
-    """An estimator that learns."""
+    """A mixin of estimators with `fit`."""
 
     def fit(
         self,
@@ -84,32 +84,31 @@ class Model(Extractor):
         checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Progress], bool | None]] = (),
     ) -> Self:
-        """Learn from labelled sequences.
+        """Fit the model to labelled sequences.
 
         Parameters
         ----------
         X : iterable of sequences
-            Each a list of tokens, a text, a list with the attributes of each token, an array of
-            shape (T, D), a dict of these, or a `Document`.  A generator is encoded as it comes.
-            A dict may hold a text and ``spans`` of its characters; where no tokeniser was given,
-            the coarsest that no span cuts is taken, with a warning if that is not words.
-            With ``stream=True`` they are read again for each pass, and never all in memory.
+            Each is a list of tokens, a text, a list with the attributes of each token, an array of
+            shape (T, D), a dict of these, or a `Document`.  A generator is encoded incrementally.
+            A dict may hold a text and ``spans`` of its characters; if no tokeniser is given, the
+            coarsest one whose tokens no span cuts is chosen, with a warning unless it is words.
+            With ``stream=True`` X is read again on each pass, and never held in memory.
         y : iterable, optional
-            For each sequence its segments (gaps are text outside), a tag for each token, or
-            `Partial`.  Without it, X are documents with segments.
+            For each sequence its segments (gaps are outside), one tag for each token, or
+            `Partial`.  If omitted, X must be documents with segments.
         X_dev, y_dev : optional
-            Development data: of the weights whose segment F1 on it is the best, or within a
-            standard error of it, the last ones are kept.  Labels that the
-            training data does not have count as missed.
+            Development data.  The last weights whose segment F1 on it is within a standard error
+            of the best are kept.  Labels that are not in the training data count as missed.
         sample_weight : array of shape (n,), optional
-            How much each sequence counts.
+            The weight of each sequence in the objective.
         checkpoint : path, optional
-            Written every few iterations; if it is there, fitting goes on from it, which needs the
-            same data, also for development, and the same settings.  An interruption from the
-            keyboard is raised once it is written.  Without a checkpoint, fitting ends with the
+            File written every few iterations.  If it exists, fitting resumes from it, which needs
+            the same training and development data and the same settings.  KeyboardInterrupt is
+            raised after it is written.  Without a checkpoint, an interruption ends fitting with the
             best weights so far and a warning, and `status_` is "interrupted".
         callbacks : sequence of callables
-            Each is called after every iteration; True ends fitting.
+            Functions called after every iteration; fitting stops if one returns True.
 
         Returns
         -------
@@ -117,8 +116,8 @@ class Model(Extractor):
 
         Notes
         -----
-        With `Partial` labels the objective is not concave: what is found depends on where fitting
-        starts, which is at zero weights, or at those of the fit before with ``warm_start``.
+        With `Partial` labels the objective is not concave, so the result depends on the initial
+        weights: zero, or those of the previous fit with ``warm_start``.
         """
         self.check_parameters()
         callbacks = checked_run(X_dev, y_dev, checkpoint, callbacks)
@@ -139,7 +138,7 @@ class Model(Extractor):
         callbacks: Sequence[Callable[[Progress], bool | None]],
         before: Fitted | None,
     ) -> None:
-        """Learn from sequences and their labels, starting from an earlier fit if one is given."""
+        """Fit the model, starting from an earlier fit if one is given."""
         if self.stream:
             features, chunks = self._declared_for(self._paired(*data), before)
             if before is None:  # what features learn, they learn from the first block
@@ -155,7 +154,7 @@ class Model(Extractor):
             self._fit_spans(read, sample_weight, held_out, checkpoint, callbacks)
         else:
             with Stage(show=self.verbose) as stage:
-                stage.update("features: preparing to learn")
+                stage.update("features: preparing to train")
                 training = self._training(read, sample_weight, before)
             self._fit(training, None, dev, checkpoint, callbacks, sample_weight)
         self._order = () if before is None else self._order
@@ -176,7 +175,7 @@ class Model(Extractor):
         callbacks: Sequence[Callable[[Progress], bool | None]],
         weight: npt.ArrayLike | None,
     ) -> Self:
-        """Learn weights; the objective is that of the training where none is given."""
+        """Learn weights with the given objective, by default that of the training data."""
         development = None
         if dev[0] is not None:
             development = Development(self, training, *self._gold(*dev, ("X_dev", "y_dev")))
@@ -195,7 +194,7 @@ class Model(Extractor):
 
     @property
     def _before(self) -> Fitted | None:
-        """What an earlier fit has left behind, with the scores that it learnt."""
+        """The earlier fitted state, with scores as learnt."""
         if self._fitted is None:
             return None
         before = self._known
@@ -211,7 +210,7 @@ class Model(Extractor):
         checkpoint: str | os.PathLike[str] | None,
         callbacks: Sequence[Callable[[Progress], bool | None]],
     ) -> Self:
-        """Learn with features that look back, or with a beam."""
+        """Fit with look-back features or beam search."""
         lengths = read.corpus.lengths.tolist()
         lookback_checks.check_targets(read.targets)
         labelling = self.coding.labelling(read.targets, lengths, None)
@@ -272,7 +271,7 @@ class Model(Extractor):
     def _declared_for(
         self, pairs: Iterator[tuple[Any, Any]], before: Fitted | None
     ) -> tuple[Features, Iterator[Chunk]]:
-        """Return the features, chosen by the first sequences where none are given, and the data."""
+        """Return the features, chosen from the first sequences by default, and the data."""
         features, seen = self._declared(), None
         if before is not None:
             check_same(features, before.encoder.features)
@@ -290,14 +289,14 @@ class Model(Extractor):
 
     @property
     def _chunk(self) -> int:
-        """How many sequences are encoded at a time: whole mini-batches."""
+        """The number of sequences encoded at a time, in whole mini-batches."""
         return -(-CHUNK // self.batch_size) * self.batch_size
 
     def _declared(self) -> Features | None:
         if self.features is None:
             return None
         if isinstance(self.features, Iterator | Set):
-            remedy = "put them into a list: they are asked for again, and in the same order"
+            remedy = "put them into a list: they are read again, in the same order"
             raise InvalidInput(message("features", self.features, "a list", remedy))
         if isinstance(self.features, str):
             try:
@@ -311,11 +310,11 @@ class Model(Extractor):
 
     @property
     def _takes_bigrams(self) -> bool:
-        """Whether a preset looks at the word before: the preset words does, with a beam."""
+        """Whether a preset uses the preceding word: "words" does, with beam search."""
         return self.features == "words" and self.beam is not None
 
     def _learnt(self, features: Features, data: Sequence[Chunk]) -> Features:
-        """Return the features with what they learn from the segments of the training data."""
+        """Return the features fitted to the segments of the training data."""
         documents = [document for _, some, _ in data for document in some]
         if self.standardise:
             features = standardised(features, documents)
@@ -332,7 +331,7 @@ class Model(Extractor):
     def _training(
         self, read: _Read, sample_weight: npt.ArrayLike | None, before: Fitted | None
     ) -> Training:
-        """Return everything that learning needs."""
+        """Compile the training data."""
         lengths = read.corpus.lengths
         check_targets(self, read.targets)
         labelling = self.coding.labelling(read.targets, lengths.tolist(), before)
@@ -346,7 +345,7 @@ class Model(Extractor):
     def _gold(
         self, X: Any, y: Any, names: tuple[str, str]
     ) -> tuple[list[Document], list[list[Segment]]]:
-        """Return documents and their segments, without the text outside."""
+        """Return documents and their segments, without outside segments."""
         documents: list[Document] = []
         targets: list[Target] = []
         for _, some, ys in labelled(self._paired(X, y, names), self.tokeniser_, names):

@@ -1,4 +1,4 @@
-"""The objective of a corpus as the optimisers want it."""
+"""The training objective in the interface of the optimisers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SECONDS = 0.2  # that an epoch runs in the kernels before Python can handle an i
 
 
 class Corpora:
-    """The objective of a corpus as the optimisers want it: of weights, or of what they gain."""
+    """The objective of a corpus, as a function of weights or of their increments."""
 
     def __init__(
         self,
@@ -53,16 +53,16 @@ class Corpora:
         return Corpora(self._objective, self._threads, True, self._centre, self._first)
 
     def release(self) -> None:
-        """Give back the memory that evaluations and passes keep for the next one."""
+        """Release the buffers kept between evaluations."""
         self._kept = self._path = self._dual = None
         self._objective.release()
 
     def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
-        """Return the same over some sequences."""
+        """Return the loss and its gradient over some sequences."""
         return self._evaluate(w, np.ascontiguousarray(sequences, np.int32))
 
     def epoch(self, rule: OnlineRule, state: OnlineState, order: npt.NDArray[Any]) -> OnlineState:
-        """Return the state after batches of these sequences."""
+        """Return the state after mini-batches of these sequences."""
         run = self._started(rule, state)
         sequences, at = np.ascontiguousarray(order, np.int32), 0
         with _possible(self._first):
@@ -74,7 +74,7 @@ class Corpora:
         return OnlineState(w, average, squares, run.done, run.rate, run.loss)
 
     def _started(self, rule: OnlineRule, state: OnlineState) -> _kernels.OnlinePass:
-        """Return a pass with this state; the last one, if it ended there."""
+        """Return a pass that starts at this state, reusing the last one if it ended there."""
         rate, w, run = self._kept or (None, None, None)
         self._kept = None
         if run is None or rate != rule.rate or w is not state.w:
@@ -96,7 +96,7 @@ class Corpora:
         return run
 
     def follow(self, rule: PathRule, state: PathState, order: npt.NDArray[Any]) -> PathState:
-        """Return the state after a step for each of these sequences."""
+        """Return the state after an update for each of these sequences."""
         last, self._path = self._path, None
         run = last[1] if last is not None and last[0] is state.w else self._path_pass(rule, state)
         run.loss, run.mistakes = 0.0, 0
@@ -135,7 +135,7 @@ class Corpora:
         )
 
     def descend(self, rule: DualRule, state: DualState, order: npt.NDArray[Any]) -> DualState:
-        """Return the state after a step of exponentiated gradient for each of these sequences."""
+        """Return the state after an exponentiated gradient step for each of these sequences."""
         last, self._dual = self._dual, None
         run = last[1] if last is not None and last[0] is state.w else self._dual_pass(rule, state)
         run.set_mu(state.mu)
@@ -163,7 +163,7 @@ class Corpora:
             )
 
     def maximum(self, w: Floats) -> tuple[float, Floats]:
-        """Return the sum of hinge losses, with the loss of the objective, and a subgradient."""
+        """Return the sum of hinge losses and a subgradient."""
         w = w if self._centre is None else self._centre + w
         with _possible(self._first):
             return self._objective.maximum(w, None, True, self._threads)
@@ -175,7 +175,7 @@ class Corpora:
 
 
 class StreamedCorpora:
-    """The objective of sequences that come in blocks, of which one is in memory at a time.
+    """The objective of streamed sequences, with one block in memory at a time.
 
     The sequences of a block are taken in a random order, and the blocks as they come.
     """
@@ -200,11 +200,11 @@ class StreamedCorpora:
         return value, gradient
 
     def batch(self, w: Floats, sequences: npt.NDArray[Any]) -> tuple[float, Floats]:
-        """Return the same over some sequences of the first block."""
+        """Return the loss and its gradient over some sequences of the first block."""
         return self._first_block().batch(w, sequences)
 
     def epoch(self, rule: OnlineRule, state: OnlineState, order: Any) -> OnlineState:
-        """Return the state after batches of all sequences, or of some of the first block."""
+        """Return the state after mini-batches of all sequences, or of some of the first block."""
         if isinstance(order, np.ndarray):
             return self._first_block().epoch(rule, state, order)
         value = 0.0
@@ -214,7 +214,7 @@ class StreamedCorpora:
         return state._replace(value=value)
 
     def follow(self, rule: PathRule, state: PathState, order: Any) -> PathState:
-        """Return the state after a step for each of the sequences."""
+        """Return the state after an update for each of these sequences."""
         loss, mistakes = 0.0, 0
         for block in self._passing():
             state = block.follow(rule, state, order.permutation(len(block)))
@@ -227,7 +227,7 @@ class StreamedCorpora:
         return self._sample
 
     def _passing(self) -> Iterator[Corpora]:
-        """Yield the blocks one after the other."""
+        """Yield the blocks of a pass."""
         self._sample, done = None, 0
         self.told(0, self._total)
         for block in self._blocks():
@@ -238,13 +238,13 @@ class StreamedCorpora:
 
 
 def _there(values: Floats) -> Floats | None:
-    """Return an array; None if it is empty."""
+    """Return an array, or None if it is empty."""
     return values if values.size else None
 
 
 @contextlib.contextmanager
 def _possible(first: int) -> Iterator[None]:
-    """Say in words for which sequence nothing is possible, or whose scores are too large."""
+    """Raise an error that names a sequence without a possible segmentation or with overflow."""
     try:
         yield
     except LookupError as error:  # with the number of a sequence

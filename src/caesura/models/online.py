@@ -1,4 +1,4 @@
-"""Learning from one batch of sequences after the other, each of which is seen once."""
+"""Online training: one pass over each batch of sequences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ KEPT = ("w", "average", "squares", "sums", "variance")  # of a state: a number f
 
 
 class _Online(NamedTuple):
-    """What the next call goes on from."""
+    """The state between two calls."""
 
     fitted: Fitted
     labelling: Labelling
@@ -40,24 +40,24 @@ class _Online(NamedTuple):
 
 
 class OnlineModel(PartedModel):
-    """An estimator that learns from batches of sequences, too."""
+    """A mixin of estimators with `partial_fit`."""
 
     def partial_fit(
         self, X: Iterable[Any], y: Iterable[Any] | None = None, labels: Iterable[str] | None = None
     ) -> Self:
-        """Learn from some more labelled sequences, by one pass over them.
+        """Update the model with more labelled sequences, in one pass.
 
-        The learner (sgd, adagrad, perceptron, pa or arow) goes on from its weights, averages and
-        steps of the call before.  Attributes that were not there before get weights, which begin
-        at zero; `max_attributes` bounds their number.
+        The learner (sgd, adagrad, perceptron, pa or arow) continues from the weights, averages and
+        step sizes of the previous call.  New attributes get weights that start at zero;
+        `max_attributes` bounds their number.
 
         Parameters
         ----------
         X, y : iterable
             As in `fit`.
         labels : iterable of str, optional
-            In the first call: all labels that there will be, without the outside label.  Where
-            they are not given they are those of y.  Later calls bring no new ones.
+            All labels, without the outside label, in the first call; by default those of y.  Later
+            calls cannot add labels.
 
         Returns
         -------
@@ -65,12 +65,12 @@ class OnlineModel(PartedModel):
 
         Notes
         -----
-        A penalty is shared among all sequences seen so far, as if they were the whole of the data.
-        sgd chooses its learning rate by the first call, and features that learn from segments,
-        such as `Text`, do so from it: it should have some hundred sequences.
+        The penalty is spread over all sequences seen so far, as if they were the whole data.  The
+        first call determines the learning rate of sgd and the content of features that learn from
+        segments, such as `Text`, so it should have some hundred sequences.
 
-        After `fit`, and after loading or unpickling a model, the first call goes on from the
-        weights, with averages and steps that begin anew: files and pickles do not keep them.
+        After `fit`, loading or unpickling, the first call continues from the weights, but restarts
+        averages and step sizes, which are not saved.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class OnlineModel(PartedModel):
     def _learn_batch(
         self, data: tuple[Any, Any], labels: Iterable[str] | None, before: _Online | None
     ) -> None:
-        """Learn from some more sequences."""
+        """Update the model with more sequences."""
         features, chunks = self._declared_for(self._paired(*data), before and before.fitted)
         check_features(self, features, "partial_fit")
         if before is None:
@@ -113,7 +113,7 @@ class OnlineModel(PartedModel):
         self._learn(examples, labelling, before)
 
     def _gone_on(self, labels: Iterable[str] | None) -> _Online | None:
-        """Return what to go on from; None if this is the first call."""
+        """Return the state to continue from; None on the first call."""
         before = self._before
         if before is None:
             return None
@@ -127,7 +127,9 @@ class OnlineModel(PartedModel):
             raise InvalidInput(message("order", self.order, expected, "begin with a new model"))
         if labels is not None and sorted(set(labels)) != sorted(before.labels):
             expected = f"{', '.join(before.labels)}, which are fixed"
-            raise InvalidInput(message("labels", labels, expected, "leave it out, or fit anew"))
+            raise InvalidInput(
+                message("labels", labels, expected, "leave it out, or fit a new model")
+            )
         online: _Online | None = self._online
         if online is not None and online.learner == (self.learner, self.average):
             return online
@@ -142,7 +144,7 @@ class OnlineModel(PartedModel):
         before: _Online | None,
         labels: Iterable[str] | None,
     ) -> Labelling:
-        """Return the states, which the first call fixes."""
+        """Return the states, which the first call determines."""
         if before is not None:
             found = before.labelling.found or scheme_of(targets, self.outside)
             return before.labelling._replace(found=found)
@@ -158,7 +160,7 @@ class OnlineModel(PartedModel):
         return labelling
 
     def _learn(self, examples: Examples, labelling: Labelling, before: _Online | None) -> None:
-        """Take one pass over a batch, and become the model that it leaves behind."""
+        """Run one pass over a batch, and set the fitted state."""
         bars = training_bars(self, labelling, examples)
         parameters, places = parameters_of(self, bars, examples, []), None
         if before is not None:
@@ -192,7 +194,7 @@ class OnlineModel(PartedModel):
 
 
 def _moved(state: Any, places: Any, variance: float) -> Any:
-    """Return a state with a number for each weight of now."""
+    """Return a state extended to the current weights."""
     changed = {}
     for name in KEPT:
         values = getattr(state, name, np.empty(0))

@@ -1,4 +1,4 @@
-"""Learning from a corpus in parts, which may lie on many machines."""
+"""Training on a corpus in parts, possibly on many machines."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ Callbacks = Sequence[Callable[[Progress], bool | None]]
 
 
 class PartedModel(Model):
-    """An estimator that learns from parts of a corpus, too."""
+    """A mixin of estimators with `fit_parts`."""
 
     def fit_parts(
         self,
@@ -67,7 +67,7 @@ class PartedModel(Model):
         callbacks: Callbacks = (),
         folder: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Learn from a corpus in parts, in this process, in several, or on a cluster.
+        """Fit the model to a corpus in parts, in this process, in several, or on a cluster.
 
         The parts decide the result, not who works on them: weights are the same, bit by bit, for
         every executor and every number of workers, and when workers die and parts are worked on
@@ -97,8 +97,8 @@ class PartedModel(Model):
         -----
         With the learners lbfgs and cutting-plane, every iteration is that of `fit`.  The learners
         with online updates (sgd, adagrad, perceptron, pa, arow) are approximated by iterative
-        parameter mixing: each part makes a pass by itself, and the weights are averaged after it.
-        A warning says so, and `approximate_` is True then.  ``standardise``, and features of your
+        parameter mixing: each part makes a pass by itself, and then the weights are averaged.
+        A warning is issued, and `approximate_` is True then.  ``standardise``, and features of your
         own that learn from the data, learn from the first part.
 
         Examples
@@ -134,25 +134,25 @@ class PartedModel(Model):
         return self
 
     def _check_parted(self, n_parts: int) -> None:
-        """Raise if parameters need all of the data at once, or warn if they are approximated."""
+        """Raise for parameters that need all data at once; warn about approximated ones."""
         mixed = learners_with("online")
         if self.learner not in (*EXACT, *mixed):
             expected = f"{', '.join((*EXACT, *mixed))} for fit_parts"
-            remedy = "take cutting-plane, which minimises the same hinge losses"
+            remedy = "use cutting-plane, which minimises the same hinge losses"
             raise InvalidInput(message("learner", self.learner, expected, remedy))
         if grows(self):
             expected = "None or a list of patterns for fit_parts"
             raise InvalidInput(message("patterns", self.patterns, expected, "pass one of them"))
         if self.learner in mixed and n_parts > 1:
             warnings.warn(
-                f"learner: {self.learner!r} learns from each of {n_parts} parts by itself, and "
-                "weights are averaged after each pass, which approximates fit. Take 'lbfgs' for "
+                f"learner: {self.learner!r} is trained on each of {n_parts} parts alone, and "
+                "weights are averaged after each pass, which approximates fit. Use 'lbfgs' for "
                 "the same result as fit",
                 stacklevel=3,
             )
 
     def _choose_for(self, engine: Executor, numbered: Any, before: Fitted | None) -> None:
-        """Take the tokeniser that the spans of all parts need."""
+        """Use the tokeniser that the spans of all parts require."""
         if self.tokeniser != AUTO or before is not None:
             return
         recipe = self._recipe([], 1)
@@ -161,18 +161,18 @@ class PartedModel(Model):
         if level:
             warnings.warn(
                 f"tokeniser: {LEVELS[level]!r} was chosen, because {reason}; segments count these "
-                f"tokens. Pass tokeniser={LEVELS[level]!r} to say so yourself",
+                f"tokens. Pass tokeniser={LEVELS[level]!r} to choose it explicitly",
                 stacklevel=4,
             )
 
     def _recipe(self, features: Any, threads: int) -> work.Recipe:
-        """Return what workers are told at first."""
+        """Return the initial recipe for workers."""
         plain = type(self)(**self.get_params() | {"verbose": False, "warm_start": False})
         plain._cutter = self._cutter
         return work.Recipe(uuid.uuid4().hex, plain, features, software(), threads)
 
     def _features_of(self, engine: Executor, numbered: Any, before: Fitted | None) -> Any:
-        """Return the features, with what they learn from the data."""
+        """Return the features fitted to the data."""
         X, y = work.data_of(numbered[0][1])
         features, chunks = self._declared_for(self._paired(X, y), before)
         check_features(self, features, "fit_parts")
@@ -192,7 +192,7 @@ class PartedModel(Model):
     def _read_parts(
         self, engine: Executor, numbered: Any, before: Fitted | None, folder: Any
     ) -> tuple[Training, PartedObjective, Witnesses]:
-        """Read all parts; return what learning needs, and the sequences with new labels."""
+        """Read all parts; return the compiled training data and the sequences with new labels."""
         threads = threads_of(self.n_threads) if isinstance(engine, Here) else 1
         features = self._features_of(engine, numbered, before)
         recipe = self._recipe(features, threads)
@@ -237,7 +237,7 @@ class PartedModel(Model):
         encoder: Encoder,
         before: Fitted | None,
     ) -> tuple[Training, work.Recipe]:
-        """Find out which weights there are."""
+        """Determine the set of weights."""
         counts = work.merged_counts(_results(engine, work.count, recipe, numbered))
         labelling, bars = recipe.labelling, recipe.bars
         assert labelling is not None
@@ -271,7 +271,7 @@ class PartedModel(Model):
 
 
 def _results(engine: Executor, function: Any, recipe: work.Recipe, numbered: Any) -> Any:
-    """Yield what is found in each part; if some fail, name them once the others are done."""
+    """Yield the results of parts; failures are raised after all other parts are done."""
     failed = []
     for found in engine.map(partial(work.attempted, function, recipe), numbered):
         if isinstance(found, work.Failed):
@@ -285,7 +285,7 @@ def _results(engine: Executor, function: Any, recipe: work.Recipe, numbered: Any
 
 
 def _chosen(found: work.Pairs, Y: int, least: float) -> dict[str, npt.NDArray[np.int32]]:
-    """Return the pairs that are frequent enough; attributes that are used most come first."""
+    """Return the frequent pairs; the most used attributes come first."""
     (rows, often), (edges, edge_often), transition, start, end = found
     totals = np.bincount(rows // Y, often) if len(rows) else np.zeros(0)
     if least:

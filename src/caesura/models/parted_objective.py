@@ -1,4 +1,4 @@
-"""The objective of a corpus in parts, evaluated where the parts are.
+"""The objective of a corpus in parts, evaluated on the workers.
 
 Sums over sequences (the loss of L-BFGS, the hinge loss of cutting planes) are exact: each part adds
 its share.  Learners that take a step for each sequence or mini-batch cannot be divided so.  Their
@@ -67,7 +67,7 @@ class PartedObjective:
         return float(found[0]), found[1]
 
     def epoch(self, rule: OnlineRule, state: OnlineState, order: Any) -> OnlineState:
-        """Return the mixed state after a pass, or that after some sequences of the sample."""
+        """Return the averaged state after a pass, or that after some sequences of the sample."""
         if isinstance(order, np.ndarray):
             return OnlineState(*self._sampled("epoch", rule, state, order))
         (w, average, squares, batches), (value, _) = self._mixed(rule, state, order)
@@ -76,7 +76,7 @@ class PartedObjective:
         return OnlineState(w, average, squares, done, step, value)
 
     def follow(self, rule: PathRule, state: PathState, order: Any) -> PathState:
-        """Return the mixed state after a step for each sequence."""
+        """Return the averaged state after an update for each sequence."""
         (w, average, variance, steps), (loss, mistakes) = self._mixed(rule, state, order)
         done = state.steps + max(1, int(steps))
         sums = (w - average) * done if state.sums.size else state.sums
@@ -85,7 +85,7 @@ class PartedObjective:
         )
 
     def _mixed(self, rule: Any, state: Any, random: np.random.Generator) -> tuple[Any, Any]:
-        """Return what the states of parts after a pass are on average, and what was lost."""
+        """Return the average of the states of all parts after a pass, and the loss."""
         at = rule, state, int(random.integers(SEEDS))
         (n, *sums), lost = self._executor.map_reduce(self._handle, shards.mix, at)
         return [one / n for one in sums], lost

@@ -1,4 +1,4 @@
-"""A corpus in parts: what is sent to those who work on a part, and what they do.
+"""Parts of a corpus: the data sent to workers and the functions that they run.
 
 ::
 
@@ -74,7 +74,7 @@ TOGETHER = 8  # counts that are merged at a time
 
 
 class Recipe(NamedTuple):
-    """What is sent to workers."""
+    """The settings sent to workers."""
 
     key: str  # of what a process remembers of it
     model: Model  # its parameters; it is not fitted
@@ -93,19 +93,19 @@ class Recipe(NamedTuple):
     centre: Floats | None = None  # where penalties count from
 
     def renewed(self, **changes: Any) -> Recipe:
-        """Return it with more of it known."""
+        """Return the recipe with more fields set."""
         return self._replace(key=uuid.uuid4().hex, **changes)
 
 
 class Failed(NamedTuple):
-    """A part that could not be worked on."""
+    """The failure of a part."""
 
     part: str
     problem: str
 
 
 def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
-    """Return what some work on a part finds, or why it failed: the others must not."""
+    """Return the result for a part, or its failure, so that other parts continue."""
     number, part = numbered
     try:
         check_software(recipe.software)
@@ -117,12 +117,12 @@ def attempted(work: Any, recipe: Recipe, numbered: tuple[int, Any]) -> Any:
 
 
 def problem_of(error: Exception) -> str:
-    """Return what an error says, with its kind where it is not one of ours."""
+    """Return the message of an error, with its type unless it is a `CaesuraError`."""
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
 
 def name_of_part(number: int, part: Any) -> str:
-    """Return what errors call a part."""
+    """Return the name of a part in errors."""
     name = part if isinstance(part, str | os.PathLike) else getattr(part, "name", None)
     return f"parts[{number}]" + (f" ({os.fspath(name)})" if name is not None else "")
 
@@ -139,20 +139,20 @@ def data_of(part: Any) -> tuple[Any, Any]:
 
 
 def chunks_of(recipe: Recipe, part: Any) -> Iterator[tuple[int, list[Document], list[Target]]]:
-    """Read a part."""
+    """Read a part in chunks."""
     cutter = recipe.model.tokeniser_
     return labelled(paired(*data_of(part), tokeniser=cutter), cutter)
 
 
 def level_of(recipe: Recipe, part: Any) -> tuple[int, str]:
-    """Return the tokeniser that the spans of a part need, and why."""
+    """Return the tokeniser that the spans of a part require, and the reason."""
     fitting = Fitting()
     look_at(data_of(part)[0], fitting)
     return fitting.level, fitting.reason
 
 
 def count_texts(recipe: Recipe, part: Any) -> list[Counter[tuple[str, ...]]]:
-    """Return how often the segments of a part have which text, for features that learn that."""
+    """Count the texts of segments in a part, for features that learn them."""
     data = list(chunks_of(recipe, part))
     targets = [target for _, _, some in data for target in some]
     segments = known_segments(targets, recipe.model.outside)
@@ -162,7 +162,7 @@ def count_texts(recipe: Recipe, part: Any) -> list[Counter[tuple[str, ...]]]:
 
 
 class Survey(NamedTuple):
-    """What a part contains."""
+    """The attributes and labels of a part."""
 
     sequences: int
     first_block: int  # sequences of the first block
@@ -198,7 +198,7 @@ _remembered: dict[str, tuple[Encoder, _kernels.Parameters | None]] = {}
 
 
 def remember(recipe: Recipe, encoder: Encoder, parameters: _kernels.Parameters | None) -> None:
-    """Keep what was made from a recipe, and nothing of those before it."""
+    """Cache the objects made from a recipe, and drop those of earlier recipes."""
     _remembered.clear()
     _remembered[recipe.key] = encoder, parameters
 
@@ -216,7 +216,7 @@ def prepared(recipe: Recipe) -> tuple[Encoder, Any]:
 
 
 def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
-    """Return the weights that a recipe names."""
+    """Return the weights that a recipe describes."""
     assert recipe.bars is not None
     assert recipe.labelling is not None
     assert recipe.pairs is not None
@@ -235,7 +235,7 @@ def known_parameters(recipe: Recipe, encoder: Encoder) -> _kernels.Parameters:
 
 
 def block_examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
-    """Return the sequences of a block with their labels, as the learners take them."""
+    """Return the sequences of a block with their labels, for training."""
     assert recipe.labelling is not None
     weight = np.ones(len(block.targets))
     some = (block.corpus, block.targets, recipe.labelling, weight, block.first)
@@ -243,14 +243,14 @@ def block_examples(recipe: Recipe, encoder: Encoder, block: Block) -> Examples:
 
 
 class Counts(NamedTuple):
-    """How often things that may have weights were seen."""
+    """The occurrence counts of potential weights."""
 
     pairs: Pairs
     patterns: Counter[Pattern]
 
 
 def count(recipe: Recipe, part: Any) -> Counts:
-    """Return which attributes a part has with which labels, its label patterns, and how often."""
+    """Count the attribute-label pairs and the label patterns of a part."""
     encoder, _ = prepared(recipe)
     # what is rare here may be frequent elsewhere
     everything = type(recipe.model)(**recipe.model.get_params() | {"min_freq": 0.0})
@@ -269,7 +269,7 @@ def count(recipe: Recipe, part: Any) -> Counts:
 
 
 def merged_counts(many: Iterable[Counts]) -> Counts:
-    """Return the sum of counts, in which few of them are in memory at a time."""
+    """Sum counts with few of them in memory at a time."""
     pairs: list[Pairs] = []
     patterns: Counter[Pattern] = Counter()
     for some in many:
@@ -294,7 +294,7 @@ def _pairs(p: _kernels.Parameters, Y: int) -> Pairs:
 
 
 def merged_pairs(many: Sequence[Pairs]) -> Pairs:
-    """Return all keys, and how often they were seen, summed in the order of the parts."""
+    """Return all keys with their counts, summed in the order of the parts."""
     if not many:
         none = np.zeros(0, np.int64), np.zeros(0)
         return [none] * 5

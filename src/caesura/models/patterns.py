@@ -1,4 +1,4 @@
-"""Label patterns: which ones the training data has, which a user declares, and their names.
+"""Label patterns: observed, declared, and their names.
 
 A pattern is a sequence of states; it fires on a segment when it ends there. Pairs of states are
 transitions; here are longer ones, of three states or more, which have a weight by themselves.
@@ -59,7 +59,7 @@ def named(pattern: Iterable[int], states: Sequence[str]) -> str:
 
 
 def counts_by_order(patterns: Iterable[Sequence[int]]) -> dict[int, int]:
-    """Return how many patterns there are of each order, which is their length less one.
+    """Return the number of patterns of each order (length minus one).
 
     Examples
     --------
@@ -71,7 +71,7 @@ def counts_by_order(patterns: Iterable[Sequence[int]]) -> dict[int, int]:
 
 
 def check_orders(model: Estimator) -> None:
-    """Raise if what a model asks for is no order, or are no patterns."""
+    """Raise if the orders or patterns of a model are invalid."""
     whole("order", model.order, 1, LONGEST - 1)
     least = model.pattern_min_freq
     if not isinstance(least, Real) or isinstance(least, bool) or not 0 <= least < np.inf:
@@ -82,18 +82,18 @@ def check_orders(model: Estimator) -> None:
 
 
 def grows(model: Estimator) -> bool:
-    """Say whether the patterns of a model are selected."""
+    """Return whether the patterns of a model are selected automatically."""
     return isinstance(model.patterns, str) and model.patterns == GROW
 
 
 def _check_declared(given: Any) -> None:
-    """Raise if these are no patterns, whatever labels there are."""
+    """Raise if declared patterns are invalid for any labels."""
     remedy = "write [('author', 'title', 'date')]"
     if isinstance(given, str) or not isinstance(given, Sequence):
         expected = "None, 'grow', or a list of sequences of labels"
         raise InvalidInput(message("patterns", given, expected, remedy))
     if any(isinstance(one, str) and one == GROW for one in given):
-        expected = "'grow' by itself, or a list of patterns"
+        expected = "'grow' alone, or a list of patterns"
         raise InvalidInput(message("patterns", list(given), expected, "leave the other out"))
     if given and all(isinstance(one, str) and len(labels_of(one)) == 1 for one in given):
         expected = "a list of patterns, each with its labels"
@@ -112,7 +112,7 @@ def _check_declared(given: Any) -> None:
 
 
 def labels_of(pattern: Any) -> tuple[Any, ...]:
-    """Return the labels of a pattern, which may be written as one string.
+    """Return the labels of a pattern, which may be given as one string.
 
     Examples
     --------
@@ -125,14 +125,14 @@ def labels_of(pattern: Any) -> tuple[Any, ...]:
 
 
 def patterns_of(model: Estimator, structure: Structure, rows: Sequence[Rows]) -> list[Pattern]:
-    """Return the patterns that have weights by themselves: the declared ones, or those seen."""
+    """Return the patterns with their own weights: declared or observed."""
     if model.patterns is None or grows(model):  # nothing grows up to order 1
         return seen_patterns(rows, model.order, model.pattern_min_freq)
     return _declared(model, structure)
 
 
 def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pattern]:
-    """Return the patterns of fully labelled sequences, by length and then by state.
+    """Return the patterns of fully labelled sequences, sorted by length and state.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def seen_patterns(rows: Sequence[Rows], order: int, least: float = 0) -> list[Pa
 
 
 def counted_patterns(rows: Sequence[Rows], order: int) -> Iterator[tuple[Pattern, int]]:
-    """Yield the patterns of fully labelled sequences, and how often each is there.
+    """Yield the patterns of fully labelled sequences with their counts.
 
     Examples
     --------
@@ -185,7 +185,7 @@ def counted_patterns(rows: Sequence[Rows], order: int) -> Iterator[tuple[Pattern
 
 
 def frequent_patterns(model: Estimator, seen: Mapping[Pattern, int]) -> list[Pattern]:
-    """Return the patterns that were seen often enough, by length and then by state."""
+    """Return the sufficiently frequent patterns, sorted by length and state."""
     found = [pattern for pattern, times in seen.items() if times >= model.pattern_min_freq]
     if len(found) > MOST:
         raise _too_many()
@@ -193,7 +193,7 @@ def frequent_patterns(model: Estimator, seen: Mapping[Pattern, int]) -> list[Pat
 
 
 def _declared(model: Estimator, structure: Structure) -> list[Pattern]:
-    """Return declared patterns as numbers of states, each once, or raise."""
+    """Return declared patterns as distinct tuples of states, or raise."""
     index = {state: y for y, state in enumerate(structure.states)}
     found: dict[Pattern, Any] = {}
     for i, pattern in enumerate(model.patterns or ()):
@@ -213,7 +213,7 @@ def _declared(model: Estimator, structure: Structure) -> list[Pattern]:
 def _unknown(
     model: Estimator, structure: Structure, labels: Sequence[str], label: str
 ) -> tuple[str, str]:
-    """Return what is expected in the place of an unknown label, and what to do."""
+    """Return the expectation and the remedy for an unknown label."""
     tags = model.kind == "chain"
     expected = (
         f"{'tags' if tags else 'labels'} of the model, which are {', '.join(structure.states)}"
@@ -227,7 +227,7 @@ def _unknown(
 
 @contextmanager
 def few_enough() -> Iterator[None]:
-    """Say what to do where the kernels have no room for so many label histories."""
+    """Add a remedy to errors about too many label histories."""
     try:
         yield
     except ValueError as error:
@@ -237,7 +237,7 @@ def few_enough() -> Iterator[None]:
 
 
 def check_states(parameters: _kernels.Parameters) -> None:
-    """Raise if learning would take hours."""
+    """Raise if training would take hours."""
     if parameters.patterns and parameters.n_states > MOST:
         raise _too_many()
 

@@ -1,4 +1,4 @@
-"""What weights cost by their size, and mistakes by the label of their token."""
+"""Penalties on weights, and costs of errors by label."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FEW = 6  # features that an error lists; of more it names those nearest
 
 
 def feature_name(feature: Any) -> str:
-    """Return what penalties call a feature."""
+    """Return the name of a feature in penalties."""
     return str(feature.prefix[:-1] if isinstance(feature, Template) else feature.name)
 
 
 def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.ArrayLike]:
-    """Return c1 and c2, of all weights or of each where groups have their own."""
+    """Return c1 and c2, as scalars or for each weight where groups differ."""
     if not model.penalties:
         return model.c1, model.c2
     if not isinstance(model.penalties, Mapping):
@@ -65,13 +65,13 @@ def penalties(model: Model, training: Training) -> tuple[npt.ArrayLike, npt.Arra
 
 
 def _generality(penalty: tuple[Any, Any]) -> int:
-    """Return what sorts penalties, so that the specific one has the last word."""
+    """Return the sort key of penalties, so that specific ones override general ones."""
     group = penalty[0]
     return 0 if group == "patterns" else 1 if isinstance(group, str) else 2
 
 
 def _no_such_group(group: Any, groups: Mapping[Any, Sequence[int]], highest: int) -> str:
-    """Return what is said of a penalty on weights that are not there."""
+    """Return the error for a penalty on non-existent weights."""
     own = ["transitions", "patterns", *(["order2"] if highest == 2 else [])]
     own += [f"order2 to order{highest}"] if highest > 2 else []
     features = [
@@ -92,7 +92,7 @@ def _is_penalty(value: Any) -> bool:
 
 
 def class_costs(model: Model, labelling: Labelling, examples: Examples) -> Floats | None:
-    """Return what is added to the scores of wrong states, (tokens, Y), or None.
+    """Return the costs added to the scores of wrong states, (tokens, Y), or None.
 
     A token of a label with the weight c costs ln c where another state is chosen: probabilities of
     mistakes on it count c times, as in softmax-margin training.  Of a sequence that is labelled in

@@ -1,4 +1,4 @@
-"""From X to segments: the best ones, several, some drawn, and their probabilities."""
+"""Prediction: best segments, n-best lists, samples and probabilities."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ T = TypeVar("T")
 
 
 class Predictor(OnlineModel):
-    """A model that predicts."""
+    """A mixin of models that predict."""
 
     def _scorer(self, fitted: Fitted, longest: int) -> _kernels.Scorer:
-        """Return the weights, with the bias towards text outside that is now asked for."""
+        """Return the scorer with the current outside bias."""
         bias = self._checked_bias()
         structure = fitted.structure
         bounds = layout_bounds(structure.bounds, longest)
@@ -59,7 +59,7 @@ class Predictor(OnlineModel):
         return kept[2]
 
     def _encoded(self, X: Any, constraints: Constraints = None) -> Iterator[Encoded]:
-        """Yield X encoded, some sequences at a time, with what their answers must keep."""
+        """Yield encoded sequences with their constraints, in batches."""
         fitted = self._known
         threads = threads_of(self.n_threads)
         self._checked_bias()
@@ -88,7 +88,7 @@ class Predictor(OnlineModel):
             reader.end()
 
     def _bare(self, length: int, rules: Rules, name: str) -> tuple[Rules, Potentials]:
-        """Return checked rules, and potentials without scores under them and the model's own."""
+        """Return checked constraints, and potentials without scores under all constraints."""
         fitted = self._known
         with told_of(name):
             rules = checked_rules(rules, length, self._rule_labels, self.outside)
@@ -99,7 +99,7 @@ class Predictor(OnlineModel):
         return rules, p
 
     def _encoded_spans(self, fitted: Fitted, first: int, raw: list[Any], threads: int) -> Encoded:
-        """Return sequences encoded for features that look back, or for a beam."""
+        """Return sequences encoded for look-back features or beam search."""
         self._check_beam()
         encoder, structure, kernel = cast(Any, fitted.encoder), fitted.structure, fitted.parameters
         untyped: Any = encoded(encoder, cast(Any, None), raw, self.tokeniser_, first)
@@ -121,14 +121,14 @@ class Predictor(OnlineModel):
         return SpanEncoded(first, raw, self.tokeniser_, lengths, corpus, scorer, threads)
 
     def predict(self, X: Iterable[Any], constraints: Constraints = None) -> list[list[Segment]]:
-        """Return the best segments of each sequence, without the text outside.
+        """Return the best segments of each sequence, without outside segments.
 
         Parameters
         ----------
         X : iterable of sequences
             In any form that `fit` takes.
         constraints : dict, or one dict for each sequence, optional
-            Arguments of `Potentials.constrain` that every answer must keep.
+            Constraints on the segmentation, as arguments of `Potentials.constrain`.
         """
         names, reading = self.coding.reading(self._known)
         return Ragged(
@@ -142,19 +142,19 @@ class Predictor(OnlineModel):
         )
 
     def _named(self, segments: Iterable[Segment], fitted: Fitted | None = None) -> list[Segment]:
-        """Return the segments of a path over states that are given by name."""
+        """Return the segments of a path given by state names."""
         return self.coding.named_segments(list(segments), fitted or self._known)
 
     def potentials(self, x: Any, constraints: Constraints = None) -> Potentials:
-        """Return the log-potentials of one sequence, of which everything can be asked.
+        """Return the log-potentials of one sequence, for all functions of `caesura.inference`.
 
-        Its labels are the model's states: the labels of segments, or the tags of a chain.  The
-        constraints of the model apply, and those given, as in `predict`.
+        Its labels are the states of the model: segment labels, or the tags of a chain.  The
+        constraints of the model and the given ones apply, as in `predict`.
         """
         return next(self._asked([one_sequence(x)], constraints)).potentials[0]
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
-        """Yield the constrained potentials of some sequences at a time."""
+        """Yield the constrained potentials of sequences in batches."""
         fitted, coding = self._known, self.coding
 
         def constrain(p: Potentials, rules: Rules, name: str) -> None:
@@ -165,13 +165,13 @@ class Predictor(OnlineModel):
 
     @property
     def _rule_labels(self) -> list[str]:
-        """The labels that rules may name: outside is one where the model knows it."""
+        """The labels that constraints may name, including outside where the model has it."""
         fitted = self._known
         outside = self.coding.outside_states(fitted.structure.states, fitted.scheme)
         return [*fitted.labels, *([self.outside] if outside else [])]
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
-        """Yield the potentials of one sequence after the other."""
+        """Yield the potentials of each sequence."""
         for some in self._encoded(X):
             for i in range(len(some.raw)):
                 yield self._own_potentials(some, i)
@@ -198,7 +198,7 @@ class Predictor(OnlineModel):
         X : iterable of sequences
             In any form that `fit` takes.
         scheme : str or None
-            A tag scheme; None: the states of the model as they are.
+            A tag scheme; None returns the states of the model.
         constraints : optional
             As in `predict`.
         """
@@ -232,7 +232,7 @@ class Predictor(OnlineModel):
     def predict_marginals(
         self, X: Iterable[Any], constraints: Constraints = None
     ) -> list[Marginals]:
-        """Return the probabilities of each sequence, over the states of the model.
+        """Return the marginals of each sequence, over the states of the model.
 
         Parameters
         ----------
@@ -256,13 +256,13 @@ class Predictor(OnlineModel):
         X, constraints
             As in `predict`.
         n : int
-            How many; there may be fewer.
+            Maximum number of segmentations for each sequence.
 
         Returns
         -------
         list of list of (segments, probability)
-            By falling probability.  Of a chain this is the sum over all tags that say the same
-            segments, so that the first may be another than the one `predict` returns.
+            Sorted by decreasing probability.  For a chain this is the sum over all tag sequences
+            with the same segments, so the first may differ from the result of `predict`.
         """
         check_count("n", n)
         most = min(int(n), MOST_PATHS)
@@ -271,11 +271,11 @@ class Predictor(OnlineModel):
 
     @property
     def _reads_once(self) -> bool:
-        """Whether each segmentation is said by one path over states."""
+        """Whether each segmentation corresponds to one path over states."""
         return True
 
     def _ranking(self, scorer: _kernels.Scorer) -> tuple[Callable[..., Any], Any, Any]:
-        """Return what ranks segmentations, how states are read, and the names of its labels."""
+        """Return the ranking of segmentations, the decoding of states, and the label names."""
         names, reading = self.coding.reading(self._known)
         return scorer.n_best, reading, names
 
@@ -302,9 +302,9 @@ class Predictor(OnlineModel):
         X, constraints
             As in `predict`.
         n : int
-            How many of each.
+            Number of samples for each sequence.
         seed : int, optional
-            `random_state` if not given.
+            Random seed, `random_state` by default.
         """
         whole("n", n, 1, MOST_PATHS)
         given = whole("seed", self.random_state if seed is None else seed, 0)
@@ -317,7 +317,7 @@ class Predictor(OnlineModel):
         ]
 
     def _drawn(self, some: Encoded, n: int, seed: int) -> list[list[list[Segment]]]:
-        """Return n segmentations of each; the kernels add the index of a sequence to the seed."""
+        """Return n segmentations of each; the kernels add the sequence index to the seed."""
         names, reading = self.coding.reading(self._known)
         check_answers(n * (some.first + len(some.raw)))  # those before these count, too
         from_seed = (seed + some.first) % 2**64
@@ -331,7 +331,7 @@ class Predictor(OnlineModel):
 
 
 def _possible(answers: Iterable[T | None]) -> list[T]:
-    """Return the answers of all sequences, or raise for one that has none."""
+    """Return the answers of all sequences, or raise for an impossible one."""
     out = []
     for i, answer in enumerate(answers):
         if answer is None:
@@ -341,7 +341,7 @@ def _possible(answers: Iterable[T | None]) -> list[T]:
 
 
 def _tags(segments: list[Segment], scheme: str, length: int, outside: str, name: str) -> list[str]:
-    """Return segments as tags, or raise with the name of their sequence."""
+    """Return segments as tags; errors name the sequence."""
     try:
         return to_tags(segments, scheme, length, outside)
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""scikit-learn's protocol of estimators by duck typing: scikit-learn is never imported first."""
+"""scikit-learn's estimator protocol by duck typing, without importing scikit-learn."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Parameters:
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name, as scikit-learn asks for them."""
+        """Return the parameters by name, as in scikit-learn."""
         return {name: getattr(self, name) for name in self.parameter_names()}
 
     def set_params(self, **params: Any) -> Self:
@@ -48,7 +48,7 @@ class Parameters:
         )
 
     def set_fit_request(self, *, sample_weight: bool | str | None = None) -> Self:
-        """Say whether a meta-estimator of scikit-learn passes sample_weight on to `fit`.
+        """Set whether scikit-learn's meta-estimators pass sample_weight to `fit`.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Parameters:
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Return what scikit-learn's routing of metadata asks for."""
+        """Return the metadata request of scikit-learn's metadata routing."""
         if not hasattr(self, "_metadata_request"):
             self.set_fit_request()
         return self._metadata_request
@@ -85,11 +85,11 @@ class Parameters:
         return f"<fitted {called}: {sizes}>"
 
     def _found_labels(self) -> list[str] | None:
-        """Return the labels of a fitted model; None before."""
+        """Return the labels of a fitted model; None before fitting."""
         return getattr(self, "labels_", None)
 
     def _weight_count(self) -> int:
-        """Return how many weights a fitted model has."""
+        """Return the number of weights of a fitted model."""
         return int(getattr(self, "n_features_", 0))
 
     def _repr_html_(self) -> str:
@@ -112,7 +112,7 @@ class Parameters:
 
 
 def _training(history: Sequence[Any], status: str) -> dict[str, str]:
-    """Return what is known about the training of a model."""
+    """Return a summary of the training of a model."""
     if not history:
         return {"status": status} if status else {}
     last = history[-1]
@@ -127,5 +127,5 @@ def _short(value: Any, most: int | None = MOST_VALUE) -> str:
 
 
 def _equal(value: Any, default: Any) -> bool:
-    """Say whether a parameter has its default value; arrays are never defaults."""
+    """Return whether a parameter has its default value; arrays never do."""
     return value is default or (type(value) is type(default) and bool(value == default))

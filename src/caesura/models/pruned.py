@@ -1,4 +1,4 @@
-"""Semi-CRFs over the spans that a cheap first model has not ruled out (after Okanohara, 2006).
+"""Semi-CRFs over the spans kept by a cheap filter model (after Okanohara, 2006).
 
 ::
 
@@ -42,7 +42,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class PrunedSemiCRF(Parameters):
-    """A semi-CRF whose features look only at spans that a cheap first model keeps.
+    """A semi-CRF whose features apply only to spans kept by a cheap filter model.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class PrunedSemiCRF(Parameters):
     # -- fitting ---------------------------------------------------------------------------------
 
     def fit(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> Self:
-        """Fit the first model, choose the threshold, and learn weights over the kept spans.
+        """Fit the filter model, choose the threshold, and learn weights over the kept spans.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class PrunedSemiCRF(Parameters):
         documents, gold = self._read(X, y)
         labels = sorted({s.label for cut in gold for s in cut})
         if not labels:
-            raise InvalidInput("y: got no segment at all, expected some to learn from")
+            raise InvalidInput("y: got no segment at all, expected at least one")
         if len(documents) < self.folds:
             expected = f"at most {len(documents)}, the number of sequences"
             raise InvalidInput(message("folds", self.folds, expected, "lower it"))
@@ -200,7 +200,7 @@ class PrunedSemiCRF(Parameters):
         return type(self.first)(**self.first.get_params())
 
     def _held_out(self, documents: list[Document], gold: list[list[Segment]]) -> list[Seen]:
-        """Return what is said of each sequence by a first model that has not seen it."""
+        """Return the cross-validated predictions of the filter model for each sequence."""
         order = np.random.default_rng(self.random_state).permutation(len(documents)).tolist()
         found: dict[int, Seen] = {}
         for k in range(self.folds):
@@ -244,7 +244,7 @@ class PrunedSemiCRF(Parameters):
         return SpanGraph(pool.spans, y, scores, pool.offsets[-1], len(bias), transition)
 
     def _counts(self, pool: Pool, spans: Floats, transitions: Floats) -> Floats:
-        """Return the counts of all weights, given how often each span and transition occurs."""
+        """Return the expected counts of all weights, from those of spans and transitions."""
         Y, A = len(self.labels_) + 2, len(self.vocabulary_)
         y = pool.labels
         spans = np.where(y == Y - 1, 0.0, spans)
@@ -261,7 +261,7 @@ class PrunedSemiCRF(Parameters):
     def _objective(
         self, pool: Pool, gold: list[list[Segment]]
     ) -> Callable[[Floats], tuple[float, Floats]]:
-        """Return the negative log-likelihood of the given segments, with its gradient."""
+        """Return the negative log-likelihood of the gold segments, with its gradient."""
         Y = len(self.labels_) + 2
         chosen = self._given(pool, gold)
         path = np.flatnonzero(chosen)
@@ -278,7 +278,7 @@ class PrunedSemiCRF(Parameters):
         return objective
 
     def _learnt(self, pool: Pool, gold: list[list[Segment]]) -> Floats:
-        """Maximise the likelihood of the given segments."""
+        """Maximise the likelihood of the gold segments."""
         Y, A = len(self.labels_) + 2, len(self.vocabulary_)
         start = np.zeros(A * Y + 2 * Y + Y * Y)
         start[A * Y : A * Y + Y] = 1.0  # trust the first model to begin with
@@ -288,7 +288,7 @@ class PrunedSemiCRF(Parameters):
         return found
 
     def _given(self, pool: Pool, gold: list[list[Segment]]) -> npt.NDArray[np.bool_]:
-        """Return which spans are those of the given segmentations."""
+        """Return which spans belong to the gold segmentations."""
         number = {label: k for k, label in enumerate(self.labels_, 1)}
         wanted: set[tuple[int, int, int]] = set()
         covered = np.zeros(pool.offsets[-1], bool)
@@ -352,7 +352,7 @@ class PrunedSemiCRF(Parameters):
         return Ragged(out, self, X)
 
     def _split(self, path: Sequence[int], pool: Pool) -> list[list[tuple[Segment, int]]]:
-        """Return the labelled spans of a path by sequence, each with its number."""
+        """Return the labelled spans of a path by sequence, with their indices."""
         found: list[list[tuple[Segment, int]]] = [[] for _ in pool.offsets[:-1]]
         for i in path:
             label = int(pool.labels[i])
@@ -382,7 +382,7 @@ class PrunedSemiCRF(Parameters):
     # -- files -------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into one file, which `caesura.load` reads.
+        """Write the model to a file, which `caesura.load` reads.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Files of `PrunedSemiCRF`: its weights, the name of its function, and its first model."""
+"""Files of `PrunedSemiCRF`: weights, function name and filter model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NUMBERS = ("threshold_", "lost_", "kept_")
 def pruned_content(
     model: PrunedSemiCRF, content: Callable[[Any], tuple[dict[str, Any], Arrays]]
 ) -> tuple[dict[str, Any], Arrays]:
-    """Return the header and the arrays of a file; `content` is what writes the first model."""
+    """Return the header and the arrays of a file; `content` serialises the filter model."""
     first, arrays = content(model.first_)
     options = model.get_params() | {"features": function_name(model.features), "first": None}
     options["tokeniser"] = Tokeniser.of(model.tokeniser).spec
@@ -52,7 +52,7 @@ def built_pruned(
     trust: bool,
     build: Callable[[dict[str, Any], Arrays, bool], Any],
 ) -> PrunedSemiCRF:
-    """Return the model in a file; `build` makes the first model of its header and arrays."""
+    """Return the model in a file; `build` restores the filter model."""
     known = set(PrunedSemiCRF.parameter_names())
     options = {name: value for name, value in header["options"].items() if name in known}
     options["features"] = named_function(options["features"], trust)

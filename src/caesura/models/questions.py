@@ -1,4 +1,4 @@
-"""What can be asked of a fitted model beside its segments: how good, how sure, and why."""
+"""Evaluation, calibration, uncertainty and explanation of fitted models."""
 
 from __future__ import annotations
 
@@ -43,22 +43,22 @@ METHODS = ("isotonic", "temperature")
 
 
 class Answers(Predictor):
-    """A model that answers questions."""
+    """A mixin of models with scores, calibration and explanations."""
 
     def score(self, X: Iterable[Any], y: Iterable[Any] | None = None) -> float:
-        """Return the segment F1 of predictions against labels.
+        """Return the segment F1 of predictions.
 
         Parameters
         ----------
         X, y
-            In any form that `fit` takes, fully labelled.  Labels that the model does not know, as
-            one that a fold of cross-validation lacks, count as missed.
+            Fully labelled sequences in any form that `fit` takes.  Unknown labels, such as one that
+            is missing in a fold of cross-validation, count as missed.
         """
         documents, gold = self._gold(X, y, ("X", "y"))
         return segment_counts(gold, self.predict(documents), self.outside).f1
 
     def _known_gold(self, X: Any, y: Any) -> tuple[list[Document], list[list[Segment]]]:
-        """Return documents and their segments, or raise if a label is not known."""
+        """Return documents and their segments, or raise for unknown labels."""
         known = set(self._known.labels)
         documents, gold = self._gold(X, y, ("X", "y"))
         for i, segments in enumerate(gold):
@@ -74,8 +74,8 @@ class Answers(Predictor):
     def _probabilities(
         self, X: Any, constraints: Constraints = None
     ) -> Iterator[tuple[list[Segment], list[float], bool]]:
-        """Yield predicted segments, the probabilities that each is exactly right, and whether they
-        were free of constraints.
+        """Yield predicted segments, their probabilities of being exactly correct, and whether they
+        were unconstrained.
         """
         names, reading = self._confident_reading()
         for some in self._encoded(X, constraints):
@@ -111,20 +111,20 @@ class Answers(Predictor):
             yield some.first, some.raw, answers
 
     def _whole_probabilities(self, some: Encoded, sums: bool) -> list[float | None]:
-        """Return the probability of the best segmentation of each sequence, where it is known."""
+        """Return the probability of the best segmentation of each sequence, where known."""
         if not sums or not self._reads_once:
             return [None] * len(some.raw)
         return [best[0][1] for best in self._ranked(some, 1)]
 
     def _confident_reading(self) -> tuple[list[str | None], _kernels.Reading]:
-        """Return how paths over states are read as segments that have probabilities."""
+        """Return the decoding of paths into segments that have probabilities."""
         return self.coding.reading(self._known)
 
     def _runners_up(
         self, problem: _kernels.Problem, path: list[Segment], segments: Sequence[Segment]
     ) -> list[Detour | None]:
-        """Return, for each segment, how the best path over states without it differs from a path;
-        None if there is no path without it.
+        """Return for each segment the difference between a path and the best path without it; None
+        if there is no such path.
         """
         fitted = self._known
         number = {label: k for k, label in enumerate(fitted.labels)}
@@ -140,27 +140,27 @@ class Answers(Predictor):
         y: Iterable[Any] | None = None,
         method: Literal["isotonic", "temperature"] = "isotonic",
     ) -> Self:
-        """Learn from held-out data how often a segment with a given probability is right.
+        """Fit the calibration of segment probabilities on held-out data.
 
         Parameters
         ----------
         X, y
             Labelled sequences that the model was not fitted on.
         method : {"isotonic", "temperature"}
-            Any rising function, or one number that sharpens or flattens all probabilities.
+            An increasing step function, or a single temperature for all probabilities.
 
         Notes
         -----
-        No calibrated probability is 0 or 1: of n held-out segments of which k are right it is
-        (k + 1) / (n + 2), where n are those of one step of the isotonic function; with a
-        temperature, all of them set its limits.
+        No calibrated probability is 0 or 1: for n held-out segments, k of them correct, it is
+        (k + 1) / (n + 2), where n counts the segments of one step of the isotonic function.  With a
+        temperature, the number of all segments sets the limits.
 
         The scores of a learner with a margin (perceptron, pa, arow, svm, cutting-plane and eg) have
-        no scale that makes probabilities of them.  They are first divided by a temperature, the one
-        that makes the labels of the held-out sequences most likely; predictions stay the same.
+        an arbitrary scale.  They are first divided by the temperature that maximises the likelihood
+        of the held-out labels; predictions do not change.
 
-        What is learnt holds for free predictions with the `outside_bias` of now: under constraints,
-        and with another bias, probabilities are the model's own.
+        The calibration applies to unconstrained predictions with the current `outside_bias`; under
+        constraints, or with another bias, uncalibrated probabilities are returned.
         """
         if method not in METHODS:
             expected = "'isotonic' or 'temperature'"
@@ -190,27 +190,26 @@ class Answers(Predictor):
         threshold: float | None = None,
         constraints: Constraints = None,
     ) -> list[list[Confident]]:
-        """Return the best segments with the probability that each is exactly right.
+        """Return the best segments with the probability that each is exactly correct.
 
         Parameters
         ----------
         X : iterable of sequences
             In any form that `fit` takes.
         precision : float, optional
-            Segments are marked for review so that of the others this share is right, as far as the
-            data of `calibrate` tells; not with constraints.
+            Flag segments for review so that this share of the others is correct, as estimated on
+            the data of `calibrate`; not available with constraints.
         threshold : float, optional
-            Segments below this probability are marked for review.
+            Flag segments below this probability for review.
         constraints : optional
             As in `predict`.
 
         Returns
         -------
         list of list of Confident
-            (segment, probability, calibrated, review); without `calibrate`, under constraints, and
-            with another `outside_bias` than in `calibrate` the probabilities are the model's own,
-            and `calibrated` is False.  A warning says so where they are those of a learner with a
-            margin, which mean little before `calibrate`.
+            Tuples (segment, probability, calibrated, review).  `calibrated` is False without
+            `calibrate`, under constraints, and if `outside_bias` has changed since.  Uncalibrated
+            probabilities of learners with a margin mean little, and cause a warning.
         """
         constraints = spoken(constraints, X)
         self._warn_of_margin("predict_confident")
@@ -233,7 +232,7 @@ class Answers(Predictor):
         return Ragged(out, self, X)
 
     def _warn_of_margin(self, asked: str) -> None:
-        """Warn that probabilities are made of scores whose scale means nothing."""
+        """Warn that probabilities derive from margin scores of arbitrary scale."""
         if self.margin_ and self.temperature_ is None:
             warnings.warn(
                 f"{asked}: the probabilities are those of an uncalibrated margin model "
@@ -259,14 +258,14 @@ class Answers(Predictor):
 
     @property
     def _calibration_of_now(self) -> Calibration | None:
-        """The calibration, if it was learnt with the outside bias that is now set."""
+        """The calibration, if it was fitted with the current outside bias."""
         known = self.calibration_
         return known if known and known.outside_bias == self._checked_bias() else None
 
     def _least(
         self, precision: float | None, threshold: float | None, constraints: Constraints
     ) -> float:
-        """Return the probability below which segments are marked for review."""
+        """Return the probability below which segments are flagged for review."""
         if precision is not None and threshold is not None:
             raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
@@ -290,15 +289,15 @@ class Answers(Predictor):
         return threshold
 
     def uncertainty(self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy") -> Floats:
-        """Return how unsure the model is of each sequence: label the largest next.
+        """Return the uncertainty of the model about each sequence, for active learning.
 
         Parameters
         ----------
         X : iterable of sequences
             Without labels.
         by : {"entropy", "margin"}
-            Entropy of the segmentations (of the tags for a chain) for each token, or 1 minus the
-            gap between the probabilities of the best two.
+            The entropy per token of the segmentations (of the tags for a chain), or 1 minus the
+            difference between the two highest probabilities.
         """
         if by not in ("entropy", "margin"):
             raise InvalidInput(message("by", by, "'entropy' or 'margin'", "pass one of them"))
@@ -310,7 +309,7 @@ class Answers(Predictor):
     # -- inspection ---------------------------------------------------------------------------
 
     def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
-        """Say which features made each segment win, against the best answer without it.
+        """Return the features behind each segment, compared with the best answer without it.
 
         Parameters
         ----------
@@ -326,7 +325,7 @@ class Answers(Predictor):
         return explanations(document, contest, FeatureReasons(self, document), self._named)
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
-        """Return the best path of a document and how those without its segments differ."""
+        """Return the best path of a document, and its differences to those without each segment."""
         states = list(self._known.structure.states)
         some = next(self._encoded([document], constraints))
         names, reading = self._confident_reading()
@@ -344,9 +343,9 @@ class Answers(Predictor):
         Parameters
         ----------
         label : str, optional
-            A label, or a tag of a chain; all of them if not given.
+            A label, or a tag of a chain; by default all.
         n : int
-            How many.
+            Number of features.
         """
         refuse(self._known, "top_features")
         return top_features(self, label, n)
@@ -354,12 +353,12 @@ class Answers(Predictor):
     # -- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model into one file, which `caesura.load` reads.
+        """Write the model to a file, which `caesura.load` reads.
 
         Parameters
         ----------
         path : path
-            The file; an old one is replaced once the new one is complete.
+            The file; an existing one is replaced once the new one is complete.
         """
         from caesura.models.files import save
 
@@ -377,7 +376,7 @@ class Answers(Predictor):
 
 
 def _entropies(some: Encoded) -> list[float]:
-    """Return the entropy of each sequence for each of its tokens."""
+    """Return the entropy per token of each sequence."""
     rows = some.ask(some.scorer.posterior, True, some.threads)
     out = []
     for i, (row, length) in enumerate(zip(rows, some.lengths.tolist(), strict=True), some.first):
@@ -388,7 +387,7 @@ def _entropies(some: Encoded) -> list[float]:
 
 
 def _not_constrained(name: str) -> str:
-    """Return what is said of a precision that is asked for under constraints."""
+    """Return the error for a precision requested under constraints."""
     return (
         f"{name}: got some with precision, expected none, since calibrate has learnt from free "
         "predictions; leave them out, or pass a threshold instead of precision"

@@ -1,4 +1,4 @@
-"""Lists of answers that scikit-learn can join and notebooks can show."""
+"""Ragged lists of answers for scikit-learn and notebooks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class Ragged(list[T]):
-    """A list with an answer for each sequence, which NumPy takes for a vector of objects.
+    """A list with one answer per sequence, which NumPy converts to an object array.
 
     `cross_val_predict` of scikit-learn joins the predictions of its folds with NumPy, which refuses
     plain lists of lists that differ in length.  Notebooks show the segments in colour.  This is a
@@ -70,7 +70,7 @@ class Ragged(list[T]):
         return card(counted(len(self), "sequence"), names, *shown, more(len(self)))
 
     def _parts(self, i: int) -> Iterator[str]:
-        """Yield each segmentation of a sequence as a piece of a page."""
+        """Yield each segmentation of a sequence as an HTML fragment."""
         tokens, text = self._source(i)
         for whole, segments, chances in _segmentations(self[i]):
             note = "" if whole is None else f"<p>probability {whole:.3f}</p>"
@@ -80,7 +80,7 @@ class Ragged(list[T]):
                 yield note + html(segments, None, chances, labels=self._labels)
 
     def _source(self, i: int) -> tuple[Sequence[str] | None, Written | None]:
-        """Return the tokens of a sequence, and the text that they were cut from, if known."""
+        """Return the tokens of a sequence, and their original text if known."""
         if self._X is None or i >= len(self._X):
             return None, None
         try:
@@ -93,7 +93,7 @@ class Ragged(list[T]):
 
 
 def _segmentations(answer: Any) -> Iterator[tuple[float | None, list[Any], list[float] | None]]:
-    """Yield the segmentations of an answer, each with its probability and those of its segments."""
+    """Yield the segmentations of an answer with their probabilities."""
     answer = list(answer)
     if answer and isinstance(answer[0], Confident):
         yield None, [one.segment for one in answer], [one.probability for one in answer]

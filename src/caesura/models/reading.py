@@ -1,4 +1,4 @@
-"""X and y as they come: one sequence or several, lists or generators, with labels or without."""
+"""Reading of X and y: single or several sequences, lists or generators, with or without labels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _END = object()
 
 
 def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any]:
-    """Return an iterator over many sequences, or raise if there is only one.
+    """Return an iterator over sequences, or raise if X is a single sequence.
 
     A corpus whose tokeniser was not chosen is cut by this one.
     """
@@ -71,7 +71,7 @@ def sequences(X: Any, name: str = "X", tokeniser: Any = "words") -> Iterator[Any
 
 
 def _items(items: Iterator[Any], name: str) -> Iterator[Any]:
-    """Yield sequences; raise if the first is the name of a file."""
+    """Yield sequences; raise if the first is a file name."""
     for x in items:
         _refuse_file(x, f"{name}[0]")
         yield x
@@ -81,7 +81,7 @@ def _items(items: Iterator[Any], name: str) -> Iterator[Any]:
 
 
 def _refuse_file(x: Any, name: str) -> None:
-    """Raise if a text is the name of a file."""
+    """Raise if a text is a file name."""
     if not isinstance(x, str | os.PathLike) or len(os.fspath(x)) > 300:
         return
     path = os.fspath(x)
@@ -92,7 +92,7 @@ def _refuse_file(x: Any, name: str) -> None:
 
 
 def one_sequence(x: Any, name: str = "x") -> Any:
-    """Return one sequence, or raise if it is a list of texts, each of which would be a token."""
+    """Return one sequence, or raise for a list of texts, which would be taken as tokens."""
     listed = isinstance(x, list | tuple) and len(x) > 0
     if listed and all(isinstance(one, str) for one in x):
         if any(len(one.split()) > 1 for one in x):
@@ -110,7 +110,7 @@ def one_sequence(x: Any, name: str = "x") -> Any:
 
 
 def _is_sequence(x: Any) -> bool:
-    """Say whether something cannot be the attributes of a token."""
+    """Return whether a value cannot be the attributes of a token."""
     if isinstance(x, Mapping):
         return any(isinstance(x.get(key), list | tuple) for key in ("tokens", "spans", "dense"))
     many = isinstance(x, np.ndarray) and x.ndim == 2
@@ -119,7 +119,7 @@ def _is_sequence(x: Any) -> bool:
 
 
 def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any]]]:
-    """Yield sequences as they are, some at a time, and the index of the first."""
+    """Yield chunks of raw sequences with the index of their first."""
     xs, first = sequences(X, tokeniser=tokeniser), 0
     while some := list(islice(xs, CHUNK)):
         yield first, some
@@ -127,7 +127,7 @@ def raw_chunks(X: Any, tokeniser: Any = "words") -> Iterator[tuple[int, list[Any
 
 
 def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
-    """Yield documents, some at a time, and the index of the first."""
+    """Yield chunks of documents with the index of their first."""
     for first, some in raw_chunks(X, tokeniser):
         yield first, documents_of(some, tokeniser, "X", first)
 
@@ -135,7 +135,7 @@ def chunks(X: Any, tokeniser: Any) -> Iterator[tuple[int, list[Document]]]:
 def encoded(
     encoder: Encoder, words: _kernels.WordRows, some: list[Any], tokeniser: Any, first: int
 ) -> tuple[_kernels.Corpus, npt.NDArray[np.int64]]:
-    """Return sequences encoded, and their lengths.
+    """Encode sequences; return them with their lengths.
 
     Texts, lists of tokens and, where features look at nothing else, lists of attributes go to the
     kernels as they are; all else becomes documents first.
@@ -178,7 +178,7 @@ def paired(
 def _both(
     xs: Iterator[Any], ys: Iterator[Any], names: tuple[str, str]
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield as many of both, or raise."""
+    """Yield pairs, or raise if the numbers differ."""
     i = 0
     while True:
         x, target = next(xs, _END), next(ys, _END)
@@ -200,7 +200,7 @@ def labelled(
     names: tuple[str, str] = ("X", "y"),
     size: int = CHUNK,
 ) -> Iterator[tuple[int, list[Document], list[Target]]]:
-    """Yield documents and targets, some at a time, and the index of the first."""
+    """Yield chunks of documents and targets with the index of their first."""
     first = 0
     while some := list(islice(pairs, size)):
         documents = documents_of([x for x, _ in some], tokeniser, names[0], first)
@@ -219,7 +219,7 @@ def labelled(
 
 
 def kinds_of(documents: Iterable[Document]) -> set[str]:
-    """Return what features can look at in some documents: attributes, dense arrays, words."""
+    """Return the kinds of content in documents: attributes, dense arrays, words."""
     found: set[str] = set()
     for document in documents:
         found |= {kind for kind in ("attributes", "dense") if getattr(document, kind) is not None}
@@ -229,7 +229,7 @@ def kinds_of(documents: Iterable[Document]) -> set[str]:
 
 
 def check_words(documents: Sequence[Document], first: int) -> None:
-    """Raise for a document without words, where features look at words."""
+    """Raise for a document without words, where features need words."""
     for i, document in enumerate(documents, first):
         if has_no_words(document):
             came = "attributes" if document.attributes is not None else "numbers"

@@ -1,4 +1,4 @@
-"""What an answer must keep: the constraints of prediction, read and checked."""
+"""Constraints on predictions, read and checked."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Rules(NamedTuple):
     ordered: tuple[Any, ...] = ()
 
     def kept_by(self, segments: Sequence[Segment], length: int, outside: str) -> bool:
-        """Say whether segments keep the rules about whole segments: the last three, and forbidden.
+        """Return whether segments satisfy the constraints on whole segments.
 
         Each token outside is a segment.
         """
@@ -64,7 +64,7 @@ class Rules(NamedTuple):
 
 
 def read_rules(given: Any, name: str) -> Rules:
-    """Return constraints that are of the right types, or raise; `name` is what errors call them.
+    """Return type-checked constraints, or raise; errors call them `name`.
 
     Examples
     --------
@@ -89,7 +89,7 @@ OF_LABELS = ("at_most_once", "exactly_once", "ordered")
 
 
 class StateRules(NamedTuple):
-    """Rules about the labels of segments in terms of a model's states, as the kernels take them."""
+    """Label constraints in terms of a model's states, in the form of the kernels."""
 
     rules: list[Rule]  # by the numbers of labels
     spelling: tuple[tuple[int, ...], Marks] | None  # see `caesura.constraints.Constraints`
@@ -97,7 +97,7 @@ class StateRules(NamedTuple):
 
 
 def model_rules(given: Any) -> Rules:
-    """Return the constraints that a model keeps in training and prediction, or raise.
+    """Return the constraints of a model for training and prediction, or raise.
 
     Examples
     --------
@@ -121,7 +121,7 @@ def model_rules(given: Any) -> Rules:
 def state_rules(
     rules: Rules, label_of: Sequence[str], joined: npt.NDArray[Any] | None, name: str
 ) -> StateRules:
-    """Return at_most_once, exactly_once and ordered as rules about the states of a model.
+    """Convert at_most_once, exactly_once and ordered to constraints on states.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def state_rules(
 
 
 def spoken(constraints: Constraints, X: Any = None) -> Constraints:
-    """Return constraints, or None where they ask for nothing; a dict can be read again.
+    """Return constraints, or None if they are empty; a dict can be iterated again.
 
     A list of them is looked at only if it can be seen that there is one for each sequence of X.
 
@@ -181,7 +181,7 @@ def spoken(constraints: Constraints, X: Any = None) -> Constraints:
 
 
 def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
-    """Return the rules of one sequence after the other, with what errors call them.
+    """Yield the constraints of each sequence, with their name in errors.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def each_rules(constraints: Constraints, X: Any) -> Iterator[tuple[Rules, str]]:
 
 
 def checked_rules(rules: Rules, length: int, labels: Sequence[str], outside: str) -> Rules:
-    """Return rules that can be kept by a sequence of this length, or raise.
+    """Return constraints that a sequence of this length can satisfy, or raise.
 
     Text outside is cut in one way only: where it is required, its tokens are allowed nothing else.
 
@@ -254,7 +254,7 @@ def _check_labels(name: str, some: Iterable[Any], labels: Sequence[str]) -> None
 
 @contextmanager
 def told_of(name: str) -> Iterator[None]:
-    """Let errors about a rule say whose it is: required becomes constraints['required']."""
+    """Prefix the constraint in errors: required becomes constraints['required']."""
     try:
         yield
     except InvalidInput as error:

@@ -1,4 +1,4 @@
-"""Runs of a learner: what tells one from another, and whose values make one fail."""
+"""Training runs: identity, convergence warnings and overflow errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def about_run(
     dev_score: Callable[[Floats], float] | None,
     weight: npt.ArrayLike | None,
 ) -> dict[str, Any]:
-    """Return what tells one run from another; what a user has set comes first, by its name."""
+    """Return the settings that identify a run; those set by the user come first."""
     parameters = training.parameters
     crc = 0
     for array in (parameters.attribute, parameters.label, parameters.edge_attribute):
@@ -56,7 +56,7 @@ def about_run(
 
 
 def _shown(given: Mapping[Any, Any] | None) -> str | None:
-    """Return a dict of labels or features to numbers as text, in whatever order it was written."""
+    """Format a dict of labels or features to numbers, independent of its order."""
     if not given:
         return None
     parts = []
@@ -68,7 +68,7 @@ def _shown(given: Mapping[Any, Any] | None) -> str | None:
 
 
 def _summed(weight: npt.ArrayLike | None) -> str | None:
-    """Return what tells weights of sequences apart; None if all are 1."""
+    """Return a checksum of sequence weights; None if all are 1."""
     each = np.ones(1) if weight is None else np.ascontiguousarray(weight, np.float64)
     if (each == 1.0).all():
         return None
@@ -76,7 +76,7 @@ def _summed(weight: npt.ArrayLike | None) -> str | None:
 
 
 def told_of_gap(model: Model, training: Training, result: Result, delta: float) -> None:
-    """Warn of a run that ended far from the best weights, as the gap to its lower bound says."""
+    """Warn if a run ended far from the optimum, according to its duality gap."""
     last = result.history[-1] if result.history else None
     if last is None or last.gap is None or result.status != "max_iterations":
         return
@@ -101,7 +101,7 @@ def told_of_gap(model: Model, training: Training, result: Result, delta: float) 
 
 @contextmanager
 def told_of_large(objective: Any, w0: Floats) -> Iterator[None]:
-    """Let an error name the first sequence whose values are too large to begin with."""
+    """Name the first sequence with overflowing values in an error."""
     try:
         yield
     except InvalidInput:
@@ -116,7 +116,7 @@ def told_of_large(objective: Any, w0: Floats) -> Iterator[None]:
 
 
 def _first_large(objective: Corpora, w0: Floats) -> int | None:
-    """Return the sequence with which the sum over the first ones stops being finite."""
+    """Return the first sequence at which the running sum is not finite."""
 
     def good(n: int) -> bool:
         try:

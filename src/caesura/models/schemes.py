@@ -1,4 +1,4 @@
-"""Tags as states of a chain: which may follow which, and what they say about segments."""
+"""Tags as states of a chain: transitions, and the segments that they encode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Tag(NamedTuple):
-    """A tag taken apart."""
+    """A parsed tag."""
 
     label: str | None  # None: outside
     letter: str  # none: outside, or the tag is the label
@@ -33,7 +33,7 @@ class Tag(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """What tags of a scheme never do."""
+    """The transitions that a tag scheme forbids."""
 
     pairs: Bytes  # (Y, Y)
     start: Bytes  # (Y,)
@@ -41,7 +41,7 @@ class Bars(NamedTuple):
 
 
 def tags_of(tags: Sequence[str], scheme: str, outside: str) -> list[Tag]:
-    """Take tags apart, by the rule of `from_tags`.
+    """Parse tags by the rule of `from_tags`.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def tags_of(tags: Sequence[str], scheme: str, outside: str) -> list[Tag]:
 
 
 def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
-    """Return which tags may not follow which, not begin, and not end a sequence.
+    """Return the forbidden transitions, starts and ends of tags.
 
     What is left are the sequences that `to_tags` writes, so each segmentation has one.
     """
@@ -84,7 +84,7 @@ def bars_of(tags: Sequence[str], scheme: str, outside: str) -> Bars:
 
 
 class TagSet:
-    """The states of a chain, and what they say about segments.
+    """The states of a chain, and the segments that they encode.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class TagSet:
         return [k for k, name in enumerate(self.names) if name == label]
 
     def segments(self, path: Sequence[int], first: int = 0) -> list[Segment]:
-        """Return the segments of some states; what is ill-formed is repaired, as `from_tags` does.
+        """Return the segments of states; ill-formed ones are repaired as by `from_tags`.
 
         The first state is that of the token `first`.
 
@@ -142,7 +142,7 @@ class TagSet:
         return out
 
     def restricted(self, allowed: Bytes, marks: Bytes, name: str) -> Bytes:
-        """Return which tags each token may have, (T, Y), by what is known about segments.
+        """Return which tags each token may have, (T, Y), given partial labels.
 
         Parameters
         ----------
@@ -172,19 +172,19 @@ class TagSet:
         return out
 
     def _restrict_pair(self, out: Bytes, t: int, forced: bool, name: str) -> None:
-        """Keep what can be kept of a boundary where only pairs of tags tell about it."""
+        """Restrict a boundary that only pairs of tags determine, as far as possible."""
         left, right = out[t - 1].astype(bool), out[t].astype(bool)
         pairs = left[:, None] & right[None, :] & (self.joined != forced) & (self.bars.pairs == 0)
         out[t - 1], out[t] = pairs.any(axis=1), pairs.any(axis=0)
         if not (pairs == (out[t - 1].astype(bool)[:, None] & out[t].astype(bool)[None, :])).all():
             kind = "a boundary" if forced else "no boundary"
             raise InvalidInput(
-                f"{name}: got {kind} at {t} between tokens of which more is unknown, which tags of "
-                f"the scheme {self.scheme} cannot say; pass scheme='BIO'"
+                f"{name}: got {kind} at {t} between partly unknown tokens, which tags of the "
+                f"scheme {self.scheme} cannot express; pass scheme='BIO'"
             )
 
 
 @lru_cache(maxsize=64)
 def tag_set(states: tuple[str, ...], scheme: str, outside: str) -> TagSet:
-    """Return the tags of a chain, taken apart once."""
+    """Return the parsed tags of a chain, cached."""
     return TagSet(states, scheme, outside)

@@ -1,4 +1,4 @@
-"""The scores that fitted weights give to one sequence, as `Potentials`."""
+"""The scores of one sequence under fitted weights, as `Potentials`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["potentials_of"]
 def potentials_of(
     fitted: Fitted, scorer: _kernels.Scorer, design: _kernels.Design, i: int, document: Document
 ) -> Potentials:
-    """Return the log-potentials of sequence i of a design, as the scorer's kernels see them."""
+    """Return the log-potentials of sequence i, as the kernels compute them."""
     structure, parameters, T = fitted.structure, fitted.parameters, len(document)
     Y = len(structure.states)
     p = Potentials(

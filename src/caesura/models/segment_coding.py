@@ -1,4 +1,4 @@
-"""Segments as states of a semi-CRF: each label is a state."""
+"""Coding of segments for semi-CRFs: each label is a state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Bound = int | str | None  # of the length of segments
 
 @dataclass(frozen=True)
 class SegmentCoding(Coding):
-    """Each label of segments is a state, and the outside label is the last."""
+    """Each segment label is a state; the outside label is the last."""
 
     outside_length: int | None
     same_label_adjacent: bool
@@ -47,7 +47,7 @@ class SegmentCoding(Coding):
     def labelling(
         self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
     ) -> Labelling:
-        """Return the states of a model, by the labels of the training data."""
+        """Return the states of a model for the labels of the training data."""
         scheme = scheme_of(targets, self.outside)
         found = set() if before is None else set(before.structure.states)
         gaps = False  # without any in the training data, there is no text outside
@@ -102,7 +102,7 @@ class SegmentCoding(Coding):
         return np.array([(s, e, index[label]) for s, e, label in full], np.int32).reshape(-1, 3)
 
     def hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
-        """Return what is known of a sequence in terms of states."""
+        """Return partial labels in terms of states."""
         states = labelling.structure.states
         allowed, marks = known_labels(known, length, states, self.outside, name)
         if self.outside_length is not None and states[-1] == self.outside:
@@ -113,23 +113,23 @@ class SegmentCoding(Coding):
         return allowed, marks
 
     def segments(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        """Return the segments of a path over states, without the text outside."""
+        """Return the segments of a path over states, without outside segments."""
         names = self.reading(fitted)[0]
         return [Segment(s, e, name) for s, e, k in path if (name := names[k]) is not None]
 
     def reading(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
-        """Return the label of each state, None outside, and how states are read as segments."""
+        """Return the label of each state (None outside) and the decoding of states."""
         states, n = fitted.structure.states, len(fitted.labels)
         names = [*states[:n], *([None] if len(states) > n else [])]
         label = np.where(np.arange(len(states)) < n, np.arange(len(states)), -1)
         return names, _kernels.Reading(label.astype(np.int32), None)
 
     def labels_of(self, states: Sequence[str], scheme: str | None) -> list[str]:
-        """Return the label of each state, the outside label where it is outside."""
+        """Return the label of each state, including the outside label."""
         return list(states)
 
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
-        """Constrain potentials over states by rules about segments."""
+        """Constrain potentials over states by constraints on segments."""
         with told_of(name):
             p.constrain(**rules._asdict())
 
@@ -139,7 +139,7 @@ def _is_observed(bound: Any) -> bool:
 
 
 class _Longest:
-    """The longest segment of each label, where that is asked for."""
+    """The longest segment of each label, where bounds are derived from the data."""
 
     def __init__(self, coding: SegmentCoding, before: Fitted | None) -> None:
         given = coding.max_length
@@ -152,7 +152,7 @@ class _Longest:
             self.of = {state: bound or None for state, bound in states}
 
     def see(self, segments: Sequence[Segment], length: int | None = None) -> None:
-        """Take note of the segments of a sequence, and of the gaps in it if its length is given."""
+        """Record the segments of a sequence, and its gaps if the length is given."""
         if not self.asked:
             return
         if length is not None:

@@ -1,4 +1,4 @@
-"""SemiCRF: segments are the unit, and may be of any length."""
+"""SemiCRF: semi-Markov conditional random fields with segments of any length."""
 
 from __future__ import annotations
 
@@ -13,118 +13,120 @@ __all__ = ["SemiCRF"]
 
 
 class SemiCRF(Answers):
-    """A semi-Markov CRF: it scores whole segments.
+    """A semi-Markov CRF, which scores whole segments.
 
     Parameters
     ----------
     features : list, str, or None
-        Features (`caesura.features`), the name of a preset, or None: one that suits the data.
+        Features (`caesura.features`), the name of a preset, or None to choose one by the data.
     order : int
-        How many labels before a segment's own its score may depend on: label patterns of the
-        training data up to ``order + 1`` labels have weights.
+        Number of preceding labels that the score of a segment may depend on.  Label patterns of
+        up to ``order + 1`` labels in the training data have weights.
     max_length : None, int, "observed", or dict of label to these
-        Longest segment; None is no bound, and costs nothing.  "observed": of each label, the
-        longest in the training data.
+        Maximum segment length.  None means no bound and does not cost more time; "observed" takes
+        the longest segment of each label in the training data.
     outside : str
         The label of text outside segments, which is never returned.
     outside_length : {1, None}
-        Whether text outside is one segment for each token, or for each run of tokens.
+        Whether outside text is one segment for each token (1) or for each run of tokens (None).
     outside_bias : float
-        Added in prediction to the score of each outside segment: raise it for precision, lower it
-        for recall.  It takes effect without fitting again.
+        Value added to the score of each outside segment in prediction: raise it for precision,
+        lower it for recall.  Changes take effect without refitting.
     same_label_adjacent : bool
-        Whether two adjacent segments may carry one label.
+        Whether two adjacent segments may have the same label.
     learner : str
-        How weights are found.  "lbfgs", "sgd" and "adagrad" maximise the likelihood; "perceptron",
+        The training algorithm.  "lbfgs", "sgd" and "adagrad" maximise the likelihood; "perceptron",
         "pa" and "arow" learn from mistakes; "svm", "cutting-plane" and "eg" minimise
         ``c2 |w|^2 + sum of hinge losses``.  See the guide on learners.
     c1, c2 : float
         The penalty ``c1 |w|_1 + c2 |w|_2^2``.  Learners with a loss take no c1; perceptron, pa and
         arow have no penalty at all.
     penalties : dict, optional
-        Penalties of single features: their name or themselves, to c2 or (c1, c2).  "transitions"
-        are pairs of labels, "patterns" longer ones, "order2" those of three labels and so on.
+        Penalties of single features: a mapping from features or their names to c2 or (c1, c2).
+        "transitions" stands for pairs of labels, "patterns" for longer patterns, "order2" for
+        those of three labels, and so on.
     min_freq : float
-        Pairs of an attribute and a label that are rarer have no weight.
+        Minimum frequency of a pair of attribute and label; rarer pairs have no weight.
     all_possible_states, all_possible_transitions : bool
-        Whether pairs have weights that the training data does not have.
+        Whether pairs that do not occur in the training data have weights.
     boundary_weights : bool
         Whether the first and the last label have weights.
     class_weight : dict of label to float, optional
-        Labels whose tokens are worth more (above 1) or less; of `Partial` those that are known.
+        Weights of errors on tokens by label, 1 by default.  For `Partial`, known tokens count.
     precision : {"auto", "double", "mixed"}
-        "mixed" begins in single precision, which is faster, and ends in double precision. "auto" is
-        "mixed" for L-BFGS without c1, with c2 of at least 0.01, first-order weights and 100 or more
-        sequences, and else "double". `history_` has the precision of each iteration.
+        "mixed" starts in single precision, which is faster, and ends in double precision.  "auto"
+        means "mixed" for L-BFGS without c1, with c2 of at least 0.01, first-order weights and at
+        least 100 sequences; otherwise "double".  `history_` holds the precision of each iteration.
     memory, epsilon, period, delta, max_iterations
-        As in `caesura.learning.LBFGS`.  The others end by period, delta and max_iterations too,
-        which count passes; perceptron, pa and arow also where the share of sequences with a mistake
-        in a pass is below epsilon.  Where not given, delta is 1e-5, and 1e-4 for the others.
-        svm, cutting-plane and eg end when their duality gap is below delta (1e-3) of the objective.
-        A perceptron with a beam or with features that look back makes all of its max_iterations
-        passes, 10 by default.
+        Stopping criteria, as in `caesura.learning.LBFGS`.  For the other learners, period and
+        max_iterations count passes; perceptron, pa and arow also stop when the share of sequences
+        with an error in a pass is below epsilon.  The default delta is 1e-5 for lbfgs and 1e-4 for
+        the others; svm, cutting-plane and eg stop when their duality gap is below delta (1e-3) of
+        the objective.  A perceptron with a beam or with features that look back makes all of its
+        max_iterations passes, 10 by default.
     batch_size : int
-        Sequences in a step of sgd and adagrad.
+        Number of sequences in a mini-batch of sgd and adagrad.
     patience : int, optional
-        Iterations without a better score on development data before fitting ends.
+        Number of iterations without a better development score after which fitting stops.
     warm_start : {False, True, "near"}
-        Whether fit goes on from the weights of the fit before.  True only starts there: what the
-        new data does not have is forgotten, so give the old data too.  "near" is for new data
-        alone: penalties count from the weights before, so that these stay where nothing says
-        otherwise.
+        Whether `fit` starts from the weights of the previous fit.  With True, knowledge that the
+        new data does not support is lost, so pass the old data again.  "near" is for new data
+        alone: penalties are centred on the previous weights, which change only where the new data
+        requires it.
     tokeniser : str or dict
-        How a text becomes tokens: "words", "parts", "characters", "whitespace" or
-        ``{"regex": pattern}``.  "auto" is the coarsest of the first three that no labelled span of
-        characters cuts; `tokeniser_` has what was chosen.
+        The tokeniser of texts: "words", "parts", "characters", "whitespace" or
+        ``{"regex": pattern}``.  "auto" chooses the coarsest of the first three whose tokens no
+        labelled character span cuts; `tokeniser_` holds the choice.
     n_threads : int, optional
-        All cores where not given; the result does not depend on it.
+        Number of threads, all cores by default.  Results do not depend on it.
     random_state : int
-        Seeds what is drawn.
+        Seed of the random number generator.
     verbose : bool or None
-        Show progress; None: where a person is looking.
+        Whether to show progress; None shows it on terminals and in notebooks only.
     patterns : None, list of label tuples, or "grow"
-        The patterns of three labels or more that have weights: all that the training data has up
-        to `order`, those declared, or those selected, see the guide on high order.
+        The patterns of three or more labels that have weights: all patterns in the training data
+        up to `order` (None), the given ones, or automatically selected ones ("grow"); see the
+        guide on high order.
     pattern_min_freq : float
-        Patterns that the training data has less often have no weight.
+        Minimum frequency of a label pattern; rarer patterns have no weight.
     constraints : dict, optional
-        Constraints that every segmentation keeps, in training and in every prediction:
+        Constraints on every segmentation, in training and in prediction:
         ``at_most_once``, ``exactly_once`` (labels) and ``ordered`` (labels that may occur only in
-        this order), as in `Potentials.constrain`.  Labels of the training data must keep them.
+        this order), as in `Potentials.constrain`.  The training labels must satisfy them.
     loss : {None, "hamming", "segments", "zero-one", "log"}
-        What a wrong segmentation costs, for learners with a margin: its wrong tokens, the segments
-        missed plus those invented, or 1 for any difference.  The gold one must score higher than
-        each other by its cost.  None is "hamming" for svm, cutting-plane and eg; perceptron, pa and
-        arow then search without costs, as CRFsuite's do.  "log" makes eg maximise the likelihood.
+        The cost of a wrong segmentation for learners with a margin: the number of wrong tokens, of
+        missed and spurious segments, or 1 for any difference.  The gold segmentation must outscore
+        each other one by its cost.  None means "hamming" for svm, cutting-plane and eg, and no cost
+        for perceptron, pa and arow, as in CRFsuite.  "log" makes eg maximise the likelihood.
     pa_type : {0, 1, 2}
-        Of pa: steps of any length, of at most `pa_c`, or damped by ``1 / (2 pa_c)``.
+        Variant of pa: unbounded steps, steps of at most `pa_c`, or damped by ``1 / (2 pa_c)``.
     pa_c : float
-        Of pa: how far one sequence may move the weights.
+        Aggressiveness of pa: the bound on the update by one sequence.
     pa_error_sensitive : bool
-        Of pa without a loss: whether the margin is the square root of the number of wrong tokens,
-        or else 1.
+        Whether the margin of pa without a loss is the square root of the number of wrong tokens;
+        otherwise it is 1.
     arow_variance, arow_r : float
-        Of arow: the variance of each weight to begin with, and how much it distrusts one sequence.
+        Initial variance of the weights of arow, and its regularisation.
     beam : int, optional
-        Size of the agenda in beam search, with ``learner="perceptron"``; without it search is
-        exact.  It may be set between two predictions.
+        Beam size, with ``learner="perceptron"``; None means exact search.  It may change between
+        predictions.
     update : {"max-violation", "early", "standard"}
-        Which prefix of a sequence a perceptron with a beam learns from: the one where the gold
-        segmentation is worst off against the best of the agenda, the one where it leaves the
-        agenda, or the whole sequence.  Exact search learns from whole sequences.
+        The prefix of a sequence that a perceptron with beam search is updated on: where the gold
+        segmentation is furthest behind the best candidate, where it falls off the beam, or the
+        whole sequence.  Exact search always uses whole sequences.
     average : bool
-        Whether sgd, perceptron and pa end with the average of their weights over all steps, which
-        is mostly better, or with the last ones.
+        Whether sgd, perceptron and pa return the average of their weights over all updates, which
+        is usually better, or the last weights.
     stream : bool
-        Whether `fit` reads X anew for each pass and keeps only one block of it in memory, for data
-        that is larger than memory.  For sgd, adagrad, perceptron, pa and arow; see the guide on
+        Whether `fit` reads X again on each pass and keeps only one block in memory, for data larger
+        than memory.  For sgd, adagrad, perceptron, pa and arow; see the guide on
         learners.
     max_attributes : int, optional
-        How many attributes are kept: the first that the data brings.  Later ones are left out, in
-        training and in prediction.
+        Maximum number of attributes; those first seen in the training data are kept, and all others
+        are ignored in training and prediction.
     standardise : bool
-        Whether each column of dense numbers is given mean 0 and standard deviation 1: those of the
-        training data (of its first block, with ``stream=True``), which the model keeps.
+        Whether dense columns are scaled to mean 0 and standard deviation 1 by the statistics of the
+        training data (of its first block, with ``stream=True``).
 
     Examples
     --------
@@ -200,7 +202,7 @@ class SemiCRF(Answers):
 
     @property
     def coding(self) -> SegmentCoding:
-        """How segments become states: each label is one."""
+        """The coding of segments as states of this model."""
         return SegmentCoding(
             self.outside, self.outside_length, self.same_label_adjacent, self.max_length
         )

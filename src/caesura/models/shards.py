@@ -1,4 +1,4 @@
-"""Encoded parts, which stay where they are, and what is asked of them in each iteration.
+"""Encoded parts on the workers, and the functions run on them in each iteration.
 
 ::
 
@@ -57,7 +57,7 @@ class Shard:
         self._bytes = sum(size for _, size in made)
 
     def streamed(self) -> StreamedCorpora:
-        """Return its sequences for learners that take steps."""
+        """Return the sequences for online learners."""
 
         def passing() -> Iterator[Corpora]:
             for block in self.blocks:
@@ -74,7 +74,7 @@ class Shard:
 
 
 def _blocks(recipe: Recipe, part: Any) -> Iterator[tuple[Corpora, int]]:
-    """Yield the objectives of the blocks of a part, and about how many bytes they have."""
+    """Yield the objectives of the blocks of a part, and their approximate sizes in bytes."""
     encoder, parameters = prepared(recipe)
     assert recipe.bars is not None
     assert recipe.labelling is not None
@@ -101,18 +101,18 @@ def make_shard(recipe: Recipe, numbered: tuple[int, Any]) -> Shard:
 
 
 def evaluate(shard: Shard, at: tuple[Floats, bool]) -> tuple[float, Floats]:
-    """Return the loss and the gradient of a shard at weights, perhaps in single precision."""
+    """Return the loss and the gradient of a shard, optionally in single precision."""
     w, single = at
     return _summed(shard, w, lambda block: (block.in_single() if single else block)(w))
 
 
 def largest(shard: Shard, w: Floats) -> tuple[float, Floats]:
-    """Return the hinge loss of a shard at weights, and a subgradient."""
+    """Return the hinge loss of a shard and a subgradient."""
     return _summed(shard, w, lambda block: block.maximum(w))
 
 
 def _summed(shard: Shard, w: Floats, function: Callable[[Corpora], Any]) -> tuple[float, Floats]:
-    """Return what a function of blocks gives, summed over the blocks of a shard."""
+    """Return the sum of a function over the blocks of a shard."""
 
     def value(block: Corpora) -> tuple[float, Floats]:
         found: tuple[float, Floats] = function(block)
@@ -136,7 +136,7 @@ def _naming(shard: Shard) -> Iterator[None]:
 
 
 def mix(shard: Shard, at: tuple[Any, OnlineState | PathState, int]) -> tuple[Any, ...]:
-    """Return the state after a pass over a shard, times its sequences, and what was lost.
+    """Return the state after a pass over a shard times its sequences, and the loss.
 
     The order of sequences depends on a seed and the number of the shard only.
     """
@@ -159,7 +159,7 @@ def mix(shard: Shard, at: tuple[Any, OnlineState | PathState, int]) -> tuple[Any
 
 
 def sampled(shard: Shard, at: tuple[int, str, tuple[Any, ...]]) -> Any:
-    """Return what a method finds on the first block of one of the shards; zeros on the others."""
+    """Return the result of a method on the first block of one shard; zeros on the others."""
     number, method, arguments = at
     if shard.numbered[0] != number:
         return (0.0, 0.0) if method == "batch" else (0,) * len(OnlineState._fields)

@@ -1,4 +1,4 @@
-"""Probabilities of one sequence under a model with features that look back."""
+"""Marginals of one sequence under a model with look-back features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class PairMarginals:
-    """Probabilities and expected counts where scores depend on pairs of segments.
+    """Marginals where scores depend on pairs of segments.
 
     It has the attributes of `Marginals` that do not ask for potentials.
 

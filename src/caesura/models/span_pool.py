@@ -1,4 +1,4 @@
-"""The spans that a first model keeps, of many sequences in one row: what `PrunedSemiCRF` scores."""
+"""The spans kept by the filter model for many sequences, in concatenated arrays."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ MOST_ODDS = 12.0  # of log-odds
 
 
 class Seen(NamedTuple):
-    """What the first model says of one sequence."""
+    """The predictions of the filter model for one sequence."""
 
     marginals: Any
     outside: Floats  # (T,) probability of each token to be outside
 
     @classmethod
     def of(cls, first: SemiCRF, documents: Sequence[Document]) -> list[Seen]:
-        """Ask the first model, whose states are its labels and then the text outside."""
+        """Run the filter model, whose states are the labels followed by outside."""
         n = len(first.labels_)
         found = first.predict_marginals(documents)
         return [cls(m, 1.0 - np.asarray(m.tokens)[:, :n].sum(axis=1)) for m in found]
 
     def chance(self, segment: Segment) -> float:
-        """Return the probability of a segment; 0 of a label that the model has not seen."""
+        """Return the probability of a segment; 0 for unknown labels."""
         try:
             return float(self.marginals.segment(*segment))
         except InvalidInput:
@@ -44,7 +44,7 @@ class Seen(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """The spans of many sequences in one row, with a separator after each sequence."""
+    """The concatenated spans of many sequences, with a separator after each sequence."""
 
     spans: Ints  # (n, 2) start and end
     labels: Ints  # (n,) 0 is outside, Y + 1 the separator
@@ -64,12 +64,12 @@ def pooled(
     vocabulary: dict[str, int],
     grow: bool,
 ) -> Pool:
-    """Return the kept spans of sequences and their attributes, one sequence after another.
+    """Return the kept spans of sequences with their attributes, concatenated.
 
     Parameters
     ----------
     documents, seen, kept : sequences
-        The sequences, what the first model says of each, and its kept spans.
+        The sequences, the predictions of the filter model, and its kept spans.
     number : mapping
         The number of each label, from 1 on; 0 is outside.
     features : callable
@@ -112,7 +112,7 @@ def pooled(
 
 
 def threshold_for(chances: Sequence[float], max_lost: float) -> tuple[float, float]:
-    """Return the highest threshold that at most a share of some numbers is below, and that share.
+    """Return the highest threshold with at most a given share of numbers below, and that share.
 
     Examples
     --------

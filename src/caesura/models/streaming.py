@@ -1,4 +1,4 @@
-"""Data larger than memory: sequences that are read anew for each pass, a block at a time.
+"""Training on data larger than memory: sequences are read in blocks on each pass.
 
 ::
 
@@ -66,7 +66,7 @@ Chunk = tuple[int, list[Document], list[Target]]
 
 
 def check_online(model: Estimator, name: str) -> None:
-    """Raise if the learner of a model has no online updates."""
+    """Raise if the learner of a model does not support online updates."""
     if not LEARNERS[model.learner].online:
         expected = f"a learner with online updates for {name}: {', '.join(learners_with('online'))}"
         raise InvalidInput(message("learner", model.learner, expected, "take one of them"))
@@ -78,7 +78,7 @@ def check_online(model: Estimator, name: str) -> None:
 
 
 def check_features(model: Model, features: Features, name: str) -> None:
-    """Raise if features need all of the data at once."""
+    """Raise if features need all data at once."""
     if is_span_model(model, features):
         raise InvalidInput(
             f"{name}: got features that look back or a beam, expected neither; leave them out"
@@ -90,7 +90,7 @@ def check_features(model: Model, features: Features, name: str) -> None:
 
 
 def check_stream(model: Model, X: Any, y: Any) -> None:
-    """Raise if a model cannot learn from data that is streamed, or the data is there only once."""
+    """Raise if a model cannot train on streamed data, or the data can be read only once."""
     check_online(model, "stream=True")
     if model.min_freq:
         expected = "0 with stream=True"
@@ -107,7 +107,7 @@ def check_stream(model: Model, X: Any, y: Any) -> None:
 
 
 class Block(NamedTuple):
-    """Some sequences, encoded."""
+    """Some encoded sequences."""
 
     first: int
     corpus: _kernels.Corpus
@@ -117,7 +117,7 @@ class Block(NamedTuple):
 def blocks(
     data: Iterable[Chunk], encoder: Encoder, grow: bool, size: int | None = None
 ) -> Iterator[Block]:
-    """Yield the data in blocks of about `BLOCK` tokens, or of `size`, each of whole chunks."""
+    """Yield the data in blocks of about `BLOCK` tokens, or of `size`, in whole chunks."""
     block = Block(0, _kernels.Corpus(), [])
     tokens = 0
     for first, documents, targets in data:
@@ -142,7 +142,7 @@ def first_block(data: Iterator[Chunk]) -> Iterator[Chunk]:
 
 
 class Witnesses:
-    """The sequences that say something new about labels: all others say nothing more.
+    """The sequences with new information about labels; all others are redundant.
 
     States, the tag scheme and the longest segments depend on labels, their lengths and pairs of
     neighbours only.
@@ -156,7 +156,7 @@ class Witnesses:
         self._known: set[Any] = set()
 
     def see(self, first: int, targets: Sequence[Target], lengths: Sequence[int]) -> bool:
-        """Keep what is new; return whether there is any."""
+        """Keep new information; return whether there is any."""
         before = len(self.targets)
         for i, (target, length) in enumerate(zip(targets, lengths, strict=True), first):
             facts = self._facts(target, length)
@@ -178,7 +178,7 @@ class Witnesses:
         return {(label, end - start) for start, end, label in filled} | set(pairwise(labels))
 
     def labelling(self, model: Model, before: Fitted | None) -> Labelling:
-        """Return the states of the model; errors name sequences by their place in the data."""
+        """Return the states of the model; errors name sequences by their position in the data."""
         try:
             return model.coding.labelling(self.targets, self.lengths, before)
         except InvalidInput as error:
@@ -188,7 +188,7 @@ class Witnesses:
 
 
 class _Pairs:
-    """Which attribute has a weight with which label, gathered from many blocks."""
+    """The attribute-label pairs with weights, collected from many blocks."""
 
     def __init__(self, Y: int) -> None:
         self.Y = Y
@@ -229,7 +229,7 @@ class _Pairs:
 
 
 def _among(some: Longs, known: Longs) -> npt.NDArray[np.bool_]:
-    """Say which of some numbers are among others, which are sorted."""
+    """Return which numbers occur in a sorted array."""
     if not len(known):
         return np.zeros(len(some), bool)
     near = np.minimum(np.searchsorted(known, some), len(known) - 1)
@@ -241,7 +241,7 @@ def _among(some: Longs, known: Longs) -> npt.NDArray[np.bool_]:
 
 
 class _Read(NamedTuple):
-    """What the first reading has found."""
+    """The result of the first pass."""
 
     labelling: Labelling
     bars: Structure  # in training
@@ -251,7 +251,7 @@ class _Read(NamedTuple):
 
 
 class Streamed(NamedTuple):
-    """Data that is read anew for each pass."""
+    """Data that is read again on each pass."""
 
     pairs: tuple[Any, Any]  # X and y
     features: Features
@@ -260,13 +260,13 @@ class Streamed(NamedTuple):
 
 
 class _Stream:
-    """The data of a run, and how it is read."""
+    """The data of a run, and its reading options."""
 
     def __init__(self, model: Model, data: Streamed, encoder: Encoder) -> None:
         self.model, self.data, self.encoder = model, data, encoder
 
     def chunks(self) -> Iterator[Chunk]:
-        """Read the data from its beginning."""
+        """Read the data from the beginning."""
         data = self.data
         return labelled(
             paired(*data.pairs, tokeniser=self.model.tokeniser_),
@@ -277,7 +277,7 @@ class _Stream:
     def read(
         self, chunks: Iterable[Chunk], before: Fitted | None, told: Callable[[int], None]
     ) -> _Read:
-        """Read everything for the first time."""
+        """Make the first pass over the data."""
         model, encoder = self.model, self.encoder
         witnesses, total, n_first, longest = Witnesses(model.outside), 0, 0, 0
         labelling: Labelling | None = None
@@ -344,7 +344,7 @@ def _n_states(labelling: Labelling) -> int:
 
 
 def _if_possible(find: Callable[[], Labelling]) -> Labelling | None:
-    """Return a labelling; None where the sequences so far have none."""
+    """Return a labelling; None if the sequences so far do not determine one."""
     try:
         return find()
     except InvalidInput:
@@ -369,7 +369,7 @@ def streamed(
     sample_weight: npt.ArrayLike | None,
     before: Fitted | None,
 ) -> tuple[Training, StreamedCorpora]:
-    """Read labelled sequences for the first time; return all that learning from them needs."""
+    """Make the first pass over labelled sequences; return the compiled training data."""
     check_features(model, data.features, "stream=True")
     encoder = Encoder(data.features) if before is None else before.encoder.copy()
     encoder.keep_first(model.max_attributes)

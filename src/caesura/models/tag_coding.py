@@ -1,4 +1,4 @@
-"""Segments as states of a chain: each tag is a state."""
+"""Coding of segments for chains: each tag is a state."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ __all__ = ["TagCoding"]
 
 @dataclass(frozen=True)
 class TagCoding(Coding):
-    """Each tag is a state; a segment is a run of them."""
+    """Each tag is a state; a segment is a run of tags."""
 
     scheme: str | None
     forbid_invalid: str
 
     def tag_set(self, fitted: Fitted | Labelling) -> TagSet:
-        """Return what the tags of a model say about segments."""
+        """Return the parsed tags of a model."""
         return tag_set(fitted.structure.states, fitted.scheme or "plain", self.outside)
 
     def check_features(self, features: Features) -> None:
-        """Raise if a feature is of no use to a chain."""
+        """Raise if a chain cannot use a feature."""
         for feature in features:
             if isinstance(feature, SegmentTemplate | Incremental):
                 continue
             if isinstance(feature, SegmentFeature) or feature.place not in ("token", "edge"):
                 expected = "features of tokens and edges"
-                remedy = "take SemiCRF for features of segments, or leave it out"
+                remedy = "use SemiCRF for features of segments, or leave it out"
                 raise InvalidInput(message("features", feature, expected, remedy))
 
     def labelling(
         self, targets: Sequence[Target], lengths: Sequence[int], before: Fitted | None
     ) -> Labelling:
-        """Return the states of a model, by the labels of the training data."""
+        """Return the states of a model for the labels of the training data."""
         given = (
             None
             if self.scheme in ("auto", None)
@@ -97,7 +97,7 @@ class TagCoding(Coding):
     def _tags(
         self, target: Target, length: int, scheme: str, found: str | None, name: str
     ) -> list[str]:
-        """Return the tags of a full target: as they are if they may be, else written anew."""
+        """Return the tags of a full target, unchanged if well formed, else rewritten."""
         if isinstance(target, Tags) and scheme == found and self.forbid_invalid != "always":
             return target
         segments = segments_of(target, found, self.outside, name)
@@ -107,7 +107,7 @@ class TagCoding(Coding):
             raise InvalidInput(f"{name}.{error}") from None
 
     def _possible_tags(self, labels: set[str], scheme: str) -> set[str]:
-        """Return the tags that segments with these labels can have."""
+        """Return the possible tags of segments with these labels."""
         tags: set[str] = set()
         for label in labels - {self.outside}:
             for lengths in ((1,), (3,), (1, 1), (3, 3)):
@@ -120,7 +120,7 @@ class TagCoding(Coding):
         return tags
 
     def in_training(self, structure: Structure) -> Structure:
-        """Return the structure in training, where ill-formed tags may be possible."""
+        """Return the structure for training, which may allow ill-formed tags."""
         return structure if self.forbid_invalid == "always" else _unbarred(structure)
 
     def rows(self, target: Target, length: int, labelling: Labelling, name: str) -> Rows:
@@ -135,25 +135,25 @@ class TagCoding(Coding):
         return rows
 
     def segments(self, path: Sequence[tuple[int, int, int]], fitted: Fitted) -> list[Segment]:
-        """Return the segments of a path over states, without the text outside."""
+        """Return the segments of a path over states, without outside segments."""
         tags = self.tag_set(fitted)
         return tags.segments([k for _, _, k in path], path[0][0] if path else 0)
 
     def reading(self, fitted: Fitted | Labelling) -> tuple[list[str | None], _kernels.Reading]:
-        """Return the label of each state, None outside, and how states are read as segments."""
+        """Return the label of each state (None outside) and the decoding of states."""
         tags = self.tag_set(fitted)
         return tags.names, tags.reading
 
     def joined(self, states: Sequence[str], scheme: str | None) -> Bools | None:
-        """Return which tag goes on with the segment of which, (Y, Y)."""
+        """Return which tag continues the segment of which, (Y, Y)."""
         return tag_set(tuple(states), scheme or "plain", self.outside).joined
 
     def labels_of(self, states: Sequence[str], scheme: str | None) -> list[str]:
-        """Return the label of each state, the outside label where it is outside."""
+        """Return the label of each state, including the outside label."""
         return tag_set(tuple(states), scheme or "plain", self.outside).label_of
 
     def hint(self, known: Partial, length: int, labelling: Labelling, name: str) -> Hint:
-        """Return what is known of a sequence in terms of states."""
+        """Return partial labels in terms of states."""
         assert labelling.scheme is not None
         tags = tag_set(labelling.structure.states, labelling.scheme, self.outside)
         labels = [*tags.labels, self.outside]
@@ -161,12 +161,12 @@ class TagCoding(Coding):
         return tags.restricted(allowed, marks, name), np.zeros(length + 1, np.uint8)
 
     def constrain(self, p: Potentials, rules: Rules, name: str, fitted: Fitted) -> None:
-        """Constrain potentials over states by rules about segments."""
+        """Constrain potentials over states by constraints on segments."""
         constrain_tags(p, self.tag_set(fitted), rules, name)
 
 
 def _unbarred(structure: Structure) -> Structure:
-    """Return the structure with nothing forbidden."""
+    """Return the structure without forbidden transitions."""
     return structure._replace(
         barred=np.zeros_like(structure.barred),
         barred_start=np.zeros_like(structure.barred_start),

@@ -1,4 +1,4 @@
-"""Rules about segments, kept by a chain.
+"""Constraints on segments for chains.
 
 A chain's labels are tags, but where a segment begins can be told from a tag and the one before it,
 in every scheme and also where tags are not well formed. So a rule about the labels of segments is
@@ -25,14 +25,14 @@ __all__ = ["constrain_tags", "keep_rules"]
 
 
 def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
-    """Constrain the potentials of a chain by rules about segments.
+    """Constrain the potentials of a chain by constraints on segments.
 
     Parameters
     ----------
     p : Potentials
         Of a chain.
     tags : TagSet
-        What its labels say about segments.
+        The decoding of its labels into segments.
     rules : Rules
         All that answers must keep, checked.
     name : str
@@ -57,14 +57,14 @@ def constrain_tags(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None
 
 
 def keep_rules(p: Potentials, tags: TagSet, rules: Rules, name: str) -> None:
-    """Forbid all tags that say what the rules forbid about whole segments.
+    """Forbid all tag sequences that violate constraints on whole segments.
 
     Parameters
     ----------
     p : Potentials
         Of a chain.
     tags : TagSet
-        What its labels say about segments.
+        The decoding of its labels into segments.
     rules : Rules
         Of which at_most_once, exactly_once, ordered and forbidden are looked at.
     name : str
@@ -97,7 +97,7 @@ def _check_label(label: object, labels: Sequence[str], name: str) -> None:
 def _histories(
     tags: TagSet, start: int, end: int, label: str, length: int
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield all tags in a row that say a segment, with the token at which they end.
+    """Yield all tag sequences that encode a segment, with their last token.
 
     Neighbours are among them only where they matter: I after I of the same label goes on.
     """

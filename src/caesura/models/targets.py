@@ -1,4 +1,4 @@
-"""What users give as y: segments, tags or partial labels, read and checked."""
+"""Training targets: segments, tags or partial labels, read and checked."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _read_tags(listed: list[Any], length: int, name: str) -> Tags:
 def scheme_of(
     targets: Sequence[Target], outside: str, wanted: str | None = None, name: str = "y"
 ) -> str | None:
-    """Return the tag scheme of the targets that are tags; None if none are.
+    """Return the tag scheme of the targets given as tags; None if there are none.
 
     Tags that are well formed in the `wanted` scheme are taken to be of it.
     """
@@ -103,7 +103,7 @@ def _well_formed(tags: Tags, scheme: str, outside: str) -> bool:
 
 
 def segments_of(target: Target, scheme: str | None, outside: str, name: str) -> list[Segment]:
-    """Return the segments of a full target; tags are read as they can be."""
+    """Return the segments of a full target; ill-formed tags are repaired."""
     if isinstance(target, Partial):
         expected = "all segments of the sequence"
         raise InvalidInput(message(name, target, expected, "label it in full to compare with it"))
@@ -116,7 +116,7 @@ def segments_of(target: Target, scheme: str | None, outside: str, name: str) -> 
 
 
 def known_segments(targets: Sequence[Target], outside: str) -> list[list[Segment]]:
-    """Return the segments that are known of each target, without the text outside."""
+    """Return the known segments of each target, without outside segments."""
     scheme = scheme_of(targets, outside)
     return [
         [s for s in target.segments if s.label != outside]
@@ -127,7 +127,7 @@ def known_segments(targets: Sequence[Target], outside: str) -> list[list[Segment
 
 
 def said_labels(known: Partial) -> set[str]:
-    """Return the labels that are named in what is known."""
+    """Return the labels that occur in partial labels."""
     return {s.label for s in known.segments}.union(*known.tokens.values())
 
 
@@ -137,7 +137,7 @@ def said_labels(known: Partial) -> set[str]:
 def gold_of(
     lengths: npt.NDArray[np.int64], n_states: int, rows: Sequence[Rows], hints: dict[int, Hint]
 ) -> _kernels.Gold:
-    """Return the labels of a corpus as the kernels take them; `rows` has an array a sequence."""
+    """Return the labels of a corpus for the kernels; `rows` has one array per sequence."""
     ptr = np.cumsum([0, *map(len, rows)], dtype=np.int64)
     flat = np.concatenate([np.zeros((0, 3), np.int32), *rows])
     starts, ends, states = (np.ascontiguousarray(flat[:, k]) for k in range(3))
@@ -150,7 +150,7 @@ def gold_of(
 def known_labels(
     known: Partial, length: int, labels: Sequence[str], outside: str, name: str
 ) -> Hint:
-    """Return which of the labels each token may have, and the marks of boundaries.
+    """Return the possible labels of each token, and the boundary marks.
 
     A segment with the outside label says only that its tokens are outside: text outside is cut in
     one way only.

@@ -1,4 +1,4 @@
-"""From scores of a margin to logarithms of probabilities: one number that divides all of them.
+"""Temperature scaling of margin scores to log-probabilities.
 
 A learner with a margin leaves the scale of the scores open. The temperature that makes held-out
 labels most likely fixes it::
@@ -51,7 +51,7 @@ def cooled(fitted: Fitted, temperature: float) -> Fitted:
 def find_temperature(
     model: Model, documents: Sequence[Document], gold: Sequence[list[Segment]]
 ) -> float:
-    """Return the temperature that makes the labels of held-out sequences most likely.
+    """Return the temperature with the highest likelihood of held-out labels.
 
     Sequences whose labels the model cannot give are left out.
     """
@@ -61,7 +61,7 @@ def find_temperature(
     if not kept:
         raise InvalidInput(
             "y: got only labels that the model cannot give, expected possible ones to learn the "
-            "scale of its scores from; look for what max_length or constraints forbid"
+            "scale of its scores from; check max_length and the constraints"
         )
     some = [row for row in rows if row is not None]
     if fitted.spans:
@@ -83,7 +83,7 @@ def find_temperature(
 def _span_temperature(
     model: Model, fitted: Fitted, documents: list[Document], rows: Sequence[Rows]
 ) -> float:
-    """Return the same for features that look back, or a beam, from the span graph."""
+    """Return the same for look-back features or beam search, from the span graph."""
     encoder, kernel = cast(SpanEncoder, fitted.encoder), cast(_kernels.SpanModel, fitted.parameters)
     corpus = cast(_kernels.SpanCorpus, encoder.encode(documents, False))
     structure, threads = fitted.structure, threads_of(model.n_threads)
@@ -104,7 +104,7 @@ def _span_temperature(
 
 
 def _least(loss: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a function that falls and then rises is least, by golden section."""
+    """Return the minimum of a unimodal function, by golden section."""
     ratio = (5**0.5 - 1) / 2
     a, b = high - ratio * (high - low), low + ratio * (high - low)
     at_a, at_b = loss(a), loss(b)

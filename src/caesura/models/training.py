@@ -1,4 +1,4 @@
-"""Learning: from an encoded corpus and its labels to weights."""
+"""Training: from an encoded corpus and its labels to weights."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Examples(NamedTuple):
 
 
 class Training(NamedTuple):
-    """Everything that learning needs."""
+    """The compiled training data."""
 
     structure: Structure
     labels: tuple[str, ...]
@@ -86,7 +86,7 @@ class Training(NamedTuple):
         before: Fitted | None,
         parameters: _kernels.Parameters | None = None,
     ) -> Training:
-        """Compile labelled sequences for learning; all weights that they ask for, or given ones."""
+        """Compile labelled sequences for training, with all their weights or given ones."""
         structure, bars = labelling.structure, training_bars(model, labelling, examples)
         if parameters is None:
             patterns = patterns_of(model, structure, examples.rows)
@@ -106,7 +106,7 @@ class Training(NamedTuple):
 
     @property
     def centre(self) -> Floats | None:
-        """Where penalties count from; None: from zero."""
+        """The centre of the penalties; None for zero."""
         return self.w0 if self.near else None
 
     def fitted(self, w: Floats) -> Fitted:
@@ -116,7 +116,7 @@ class Training(NamedTuple):
 
 
 def training_bars(model: Model, labelling: Labelling, examples: Examples) -> Structure:
-    """Return the structure in training, as the kernels want it for these sequences."""
+    """Return the structure for training, in the form of the kernels."""
     bars = model.coding.in_training(labelling.structure)
     longest = int(examples.corpus.lengths.max(initial=0))
     return bars._replace(bounds=layout_bounds(bars.bounds, longest))
@@ -125,7 +125,7 @@ def training_bars(model: Model, labelling: Labelling, examples: Examples) -> Str
 def parameters_of(
     model: Model, bars: Structure, examples: Examples, patterns: Sequence[Pattern]
 ) -> _kernels.Parameters:
-    """Return the weights that the examples ask for, and those of some patterns by themselves."""
+    """Return the weights for the examples, and those of patterns on their own."""
     with few_enough():
         return _kernels.Parameters(
             examples.corpus,
@@ -149,7 +149,7 @@ def objective_of(
     bars: Structure,
     folder: str | None = None,
 ) -> _kernels.Objective:
-    """Return the objective of some sequences, which lie in memory, or in files of a folder."""
+    """Return the objective of sequences held in memory or in files of a folder."""
     return _kernels.Objective(
         parameters,
         parameters.compile(examples.corpus, folder),
@@ -170,7 +170,7 @@ def train(
     weight: npt.ArrayLike | None = None,
     stream: Any = None,
 ) -> Result:
-    """Run the learner of a model; the weights of sequences only tell runs apart.
+    """Run the learner of a model; sequence weights only identify the run.
 
     The objective is that of the training, or of sequences that are streamed.
     """
@@ -224,7 +224,7 @@ def train(
 
 
 def optimiser_of(model: Model, training: Training, objective: Any, total: int | None = None) -> Any:
-    """Return the optimiser that the parameters of a model ask for.
+    """Return the optimiser for the parameters of a model.
 
     The sequences that mini-batches share the penalty with are those of the objective, or `total`.
     """
@@ -266,7 +266,7 @@ def optimiser_of(model: Model, training: Training, objective: Any, total: int | 
 
 
 def _mixes(training: Training, sequences: int, c1: npt.ArrayLike, c2: npt.ArrayLike) -> bool:
-    """Return whether precision="auto" begins in single precision.
+    """Return whether precision="auto" starts in single precision.
 
     The kernels have none for label patterns. With c1 or a small c2 weights grow so large that some
     sequences leave the range of float and are evaluated twice (references: 0.90 of the speed of
@@ -285,7 +285,7 @@ def lbfgs_of(
     max_iterations: int | None,
     draft: Corpora | None = None,
 ) -> LBFGS:
-    """Return L-BFGS with what the parameters of a model say of it."""
+    """Return L-BFGS with the parameters of a model."""
     return LBFGS(
         objective,
         c1,

@@ -1,4 +1,4 @@
-"""Going on from an earlier fit: its weights stay, and new ones join them."""
+"""Warm starts: earlier weights are kept, and new ones are added."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Longs = npt.NDArray[np.int64]
 
 
 class _Keys(NamedTuple):
-    """One number for each weight, by kind, that says what it belongs to.
+    """The keys of weights by kind, one integer for each.
 
     In the order of the vector of weights.  P is the number of patterns of both models.
     """
@@ -31,7 +31,7 @@ class _Keys(NamedTuple):
 
 
 class _Both:
-    """An earlier model and the weights of now, with the numbers that states have now."""
+    """An earlier model and the current weights, with the current numbering of states."""
 
     def __init__(
         self, parameters: _kernels.Parameters, before: Fitted, structure: Structure
@@ -58,13 +58,13 @@ class _Both:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """How many labels and patterns there are, and how many pairs and patterns."""
+        """The numbers of labels and patterns, and of pairs and patterns."""
         return self.Y + len(self.patterns), self.Y**2 + len(self.patterns)
 
     def _keys(
         self, parameters: _kernels.Parameters, label: Longs, pair: Longs, pattern: Longs
     ) -> _Keys:
-        """Return the keys of weights whose labels, pairs and patterns have these numbers now."""
+        """Return the keys of weights under the current numbering of labels, pairs and patterns."""
         wide, edge_wide = self.widths
         labels = np.concatenate([label, self.Y + pattern])
         pairs = np.concatenate([pair, self.Y**2 + pattern])
@@ -84,7 +84,7 @@ def merged(
     structure: Structure,
     attributes: _kernels.Extractor,
 ) -> _kernels.Parameters:
-    """Return the weights of the training data, and those of an earlier model.
+    """Return the weights for the training data together with those of an earlier model.
 
     The states of the earlier model are among those of the structure.
     """
@@ -131,17 +131,17 @@ def merged(
 
 
 def _is_barred(pattern: tuple[int, ...], structure: Structure) -> bool:
-    """Say whether a pattern has two states that may not follow each other."""
+    """Return whether a pattern contains a forbidden transition."""
     return bool(structure.barred[list(pattern[:-1]), list(pattern[1:])].any())
 
 
 def carried(parameters: _kernels.Parameters, before: Fitted, structure: Structure) -> Floats:
-    """Return weights to start from: those of an earlier model, and zeros for new ones."""
+    """Return initial weights: those of an earlier model, and zeros for new ones."""
     return moved(before.w, places_before(parameters, before, structure))
 
 
 def moved(values: Floats, places: Longs, fill: float = 0.0) -> Floats:
-    """Return what is kept of each weight, from what was kept of each earlier one.
+    """Return per-weight values for the current weights from those of earlier ones.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def moved(values: Floats, places: Longs, fill: float = 0.0) -> Floats:
 
 
 def places_before(parameters: _kernels.Parameters, before: Fitted, structure: Structure) -> Longs:
-    """Return where in the weights of an earlier model each weight of now is; -1: nowhere."""
+    """Return the index of each current weight among earlier ones; -1 if it is new."""
     out, at = [], 0
     both = _Both(parameters, before, structure)
     for now, then in zip(both.now, both.then, strict=True):

@@ -1,4 +1,4 @@
-"""What can be asked of a fitted network beside its segments: how good, how sure, and why."""
+"""Evaluation, calibration, uncertainty and explanation of neural models."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ METHODS = ("isotonic", "temperature")
 
 
 class Answers(Predictor):
-    """The questions that a fitted network answers."""
+    """A mixin of neural models with scores, calibration and explanations."""
 
     def uncertainty(
         self, X: Iterable[Any], by: Literal["entropy", "margin"] = "entropy"
     ) -> npt.NDArray[np.float64]:
-        """Return how unsure the model is of each sequence: label the largest next.
+        """Return the uncertainty of the model about each sequence, for active learning.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class Answers(Predictor):
     def calibrate(
         self, X: Iterable[Any], y: Iterable[Any] | None = None, method: str = "isotonic"
     ) -> Self:
-        """Learn from held-out data how often a segment with a given probability is right.
+        """Fit the calibration of segment probabilities on held-out data.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class Answers(Predictor):
         threshold: float | None = None,
         constraints: Constraints = None,
     ) -> list[list[Confident]]:
-        """Return the best segments with the probability that each is exactly right.
+        """Return the best segments with the probability that each is exactly correct.
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class Answers(Predictor):
     def _calibrated(
         self, X: Any, constraints: Constraints
     ) -> Iterator[tuple[list[Segment], list[float]]]:
-        """Yield the segments of each sequence; free ones have calibrated probabilities."""
+        """Yield the segments of each sequence, with calibrated probabilities if unconstrained."""
         known = self.calibration_ if constraints is None else None
         for cut, some in self._found(X, constraints, True):
             shown = np.array(some) if known is None else known(np.array(some))
@@ -173,13 +173,13 @@ class Answers(Predictor):
 
     @property
     def _ranks(self) -> bool:
-        """Whether whole segmentations have probabilities: not those of a local filter alone."""
+        """Whether whole segmentations have probabilities, which a local filter alone lacks."""
         return not self._by_filter() or bool(self._head.layer.global_loss)
 
     def _least(
         self, precision: float | None, threshold: float | None, constraints: Constraints
     ) -> float:
-        """Return the probability below which segments are marked for review."""
+        """Return the probability below which segments are flagged for review."""
         if precision is not None and threshold is not None:
             raise InvalidInput("precision, threshold: got both, expected one; leave one out")
         if precision is not None:
@@ -202,7 +202,7 @@ class Answers(Predictor):
     # -- reasons ---------------------------------------------------------------------------------
 
     def explain(self, x: Any, constraints: Constraints = None) -> list[Explanation]:
-        """Say what made each segment win, against the best answer without it.
+        """Return the contributions to each segment, compared with the best answer without it.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class Answers(Predictor):
             return explain_filtered(self.fitted_network(), document, rules)
 
     def _contest(self, document: Document, constraints: Constraints) -> Contest:
-        """Return the best path of a document and how those without its segments differ."""
+        """Return the best path of a document, and its differences to those without each segment."""
         head = self._head
         asked = next(self._asked([document], constraints))
         [p], [best] = asked.potentials, asked.of(inference.viterbi)

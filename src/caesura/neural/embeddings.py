@@ -1,4 +1,4 @@
-"""From tokens to vectors: words, characters, shapes, static vectors, transformers, and context.
+"""Token embeddings: words, characters, shapes, static vectors, transformers, and context.
 
 ::
 
@@ -30,7 +30,7 @@ LONGEST_WORD = 32  # characters of a word that are looked at
 
 
 class Sizes(NamedTuple):
-    """The size of each part of a token's vector, 0 for none, and of the context."""
+    """The sizes of the parts of a token embedding, 0 for none, and of the context."""
 
     word: int = 50
     character: int = 25
@@ -42,7 +42,7 @@ class Sizes(NamedTuple):
 
 
 class Vocabulary:
-    """Numbers of strings: 0 is padding, 1 is everything that was not seen.
+    """A numbering of strings: 0 is padding, 1 is any unknown string.
 
     Examples
     --------
@@ -56,7 +56,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, items: Iterable[str]) -> Vocabulary:
-        """Return the vocabulary of strings, in the order in which they come."""
+        """Return the vocabulary of strings, in order of first occurrence."""
         return cls(list(dict.fromkeys(items)))
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Vocabulary:
 
 @lru_cache(maxsize=100_000)
 def shape_of(word: str) -> str:
-    """Return the kinds of a word's characters, runs of one kind once.
+    """Return the character classes of a word, with runs collapsed.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def shape_of(word: str) -> str:
 
 
 def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[np.float32]]:
-    """Read static vectors from a text file: a word and its numbers in each line, as in GloVe.
+    """Read static vectors from a text file in GloVe's format: a word and its numbers per line.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def read_vectors(path: str | os.PathLike[str]) -> tuple[list[str], npt.NDArray[n
 
 
 def _lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[str]:
-    """Yield the lines of a file, or raise where it is not UTF-8."""
+    """Yield the lines of a file, or raise if it is not UTF-8."""
     try:
         yield from file
     except UnicodeDecodeError as error:
@@ -131,12 +131,12 @@ def _lines(file: TextIO, path: str | os.PathLike[str]) -> Iterator[str]:
 
 
 def mask_of(lengths: Sequence[int], T: int) -> Tensor:
-    """Return which places are tokens, (B, T)."""
+    """Return the mask of tokens without padding, (B, T)."""
     return torch.arange(T) < torch.as_tensor(lengths)[:, None]
 
 
 class TokenEncoder(nn.Module):
-    """Vectors of tokens in their context.
+    """Contextual embeddings of tokens.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ class TokenEncoder(nn.Module):
         return self._in_context(states, lengths, mask), lengths
 
     def _of_words(self, distinct: list[str], index: Tensor) -> list[Tensor]:
-        """Return what depends on a word alone; it is computed once for each word."""
+        """Return the embeddings that depend on the word alone, computed once per word."""
         device, parts = index.device, []
 
         def placed(numbers: list[int]) -> Tensor:

@@ -1,4 +1,4 @@
-"""Neural models as files: safetensors with a JSON header, no code."""
+"""Neural model files: safetensors with a JSON header, without code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The local classifier of a filtered semi-CRF: the spans that it is given, and its loss."""
+"""The local classifier of a filtered semi-CRF: gold spans and loss."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def spans_inside(T: int, K: int, lengths: Ints) -> npt.NDArray[np.bool_]:
 
 
 def refuse_nan(local: Tensor, inside: npt.NDArray[np.bool_]) -> None:
-    """Raise if the local score of a span is not a number."""
+    """Raise if a local span score is NaN."""
     if not local.detach().sum().isnan():
         return
     wrong = local.detach().isnan().any(-1).cpu().numpy() & inside
@@ -52,7 +52,7 @@ def refuse_nan(local: Tensor, inside: npt.NDArray[np.bool_]) -> None:
 
 
 def given_spans(segments: Any, lengths: Ints, n_labels: int, max_width: int) -> Ints:
-    """Return the given spans as rows (sequence, start, end, label) in order, checked.
+    """Return the gold spans as sorted, checked rows (sequence, start, end, label).
 
     Examples
     --------
@@ -86,7 +86,7 @@ def filter_loss(
     null_weight: float,
     possible: npt.NDArray[np.bool_] | None = None,
 ) -> Tensor:
-    """Return -sum log p(label) over given spans - null_weight * sum log p(null) over others, (B,).
+    """Return -sum log p(label) over gold spans - null_weight * sum log p(null) over others, (B,).
 
     Where a sequence is labelled in part, the others may have some labels instead of null:
     `possible` of shape (B, T, K, Y) says which, and p(null) is then the sum of what they may be.
@@ -139,7 +139,7 @@ def training_spans(
     constrained: bool,
     possible: npt.NDArray[np.bool_] | None,
 ) -> tuple[Ints, npt.NDArray[np.bool_]]:
-    """Return the given and the kept spans, and which of them agree with what is known.
+    """Return the gold and the kept spans, and which of them agree with the partial labels.
 
     A kept span at the place of a given one is that span, with the given label.  With the
     constraint, kept spans stay only if they overlap a given one or agree with what is known.

@@ -1,4 +1,4 @@
-"""Filtered semi-CRFs: a local classifier keeps some spans, and a global model chooses among them.
+"""Filtered semi-CRFs: a local classifier keeps spans, and a global model selects among them.
 
 ::
 
@@ -31,7 +31,7 @@ __all__ = ["FilteredLosses", "FilteredSemiCRF"]
 
 
 class FilteredLosses(NamedTuple):
-    """The parts of the loss, one value for each sequence, and the size of the graphs."""
+    """The parts of the loss for each sequence, and the size of the graphs."""
 
     filter: Tensor  #: (B,) weighted cross-entropy of the local classifier over all spans
     path: Tensor  #: (B,) ln Z less the score of the given spans; 0 where there are none
@@ -41,7 +41,7 @@ class FilteredLosses(NamedTuple):
 
 
 class FilteredSemiCRF(KeptAnswers):
-    """A filtered semi-CRF over vectors of tokens.
+    """A filtered semi-CRF over token vectors.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class FilteredSemiCRF(KeptAnswers):
     def scored(
         self, states: Tensor, lengths: Any = None, extra: Tensor | None = None
     ) -> tuple[Tensor, PathScores]:
-        """Return local scores of spans, and global ones that are computed where they are asked for.
+        """Return local span scores, and global ones computed on demand.
 
         Parameters
         ----------
@@ -162,7 +162,7 @@ class FilteredSemiCRF(KeptAnswers):
         return local, PathScores(self.representation, states, self.path, vectors, rest)
 
     def _masked(self, states: Tensor, lengths: Any) -> Tensor:
-        """Return vectors of tokens, checked, in which padding is 0."""
+        """Return checked token vectors with padding set to 0."""
         B, T, _ = checked_shape("states", states, ("B", "T", self.representation.size))
         padding = np.arange(T) >= lengths_of(lengths, B, T)[:, None]
         if not padding.any():

@@ -1,4 +1,4 @@
-"""What a filtered semi-CRF answers: the best spans, several, some drawn, and probabilities."""
+"""Inference for filtered semi-CRFs: best spans, n-best, samples, and probabilities."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DECODERS = ("global", "greedy", "mean")
 
 
 class KeptAnswers(nn.Module):
-    """The questions about the spans that a filter keeps."""
+    """A mixin for inference over the spans kept by a filter."""
 
     n_labels: int
     max_width: int
@@ -34,7 +34,7 @@ class KeptAnswers(nn.Module):
     def scored(
         self, states: Tensor, lengths: Any = None, extra: Tensor | None = None
     ) -> tuple[Tensor, PathScores]:
-        """Return local scores of spans, and global ones that are computed where they are asked for.
+        """Return local span scores, and global ones computed on demand.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class KeptAnswers(nn.Module):
         lengths: Any = None,
         rules: Sequence[tuple[Rule, ...]] | None = None,
     ) -> Graphs:
-        """Return the graphs of the kept spans, of which everything can be asked.
+        """Return the graphs of the kept spans, for further inference.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class KeptAnswers(nn.Module):
         return kept_spans(local, lengths)
 
     def _values(self, path: Tensor | PathScores, rows: Ints) -> tuple[Any, Any]:
-        """Return the scores of spans and of transitions for the engine."""
+        """Return the scores of spans and transitions for the kernels."""
         both = picked(path, rows), self.transition
         own, pairs = (x.detach().cpu().double().numpy() for x in both)
         return own, pairs
@@ -236,6 +236,6 @@ class KeptAnswers(nn.Module):
 
 
 def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
-    """Raise if a value is not one of those that are known."""
+    """Raise if a value is not one of the choices."""
     if value not in known:
         raise InvalidInput(message(name, value, f"one of {list(known)}", "choose one"))

@@ -1,4 +1,4 @@
-"""The head of a filtered semi-CRF: segments with labels by name from kept spans."""
+"""The head of a filtered semi-CRF: labelled segments from kept spans."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class FilteredHead(Head):
     def scores(
         self, states: Tensor, lengths: Any, extra: Tensor | None
     ) -> tuple[Tensor, PathScores]:
-        """Return the local scores of spans, and the global ones of those that are asked for."""
+        """Return the local span scores, and the global ones on demand."""
         own = None if extra is None else spread(extra, self.layer.max_width)
         return self.layer.scored(states, lengths, own)
 
@@ -72,7 +72,7 @@ class FilteredHead(Head):
         return losses.total
 
     def _possible(self, gold: Sequence[Target], lengths: Any, T: int) -> npt.NDArray[np.bool_]:
-        """Return the labels that spans may have beside the given ones, (B, T, K, Y)."""
+        """Return the labels that spans may have in addition to the gold ones, (B, T, K, Y)."""
         K, Y = self.layer.max_width, self.layer.n_labels
         rules: list[dict[str, Any]] = []
         for b, one in enumerate(gold):
@@ -91,14 +91,14 @@ class FilteredHead(Head):
         return found
 
     def _barred(self, rules: list[dict[str, Any]], lengths: Any, T: int) -> Any:
-        """Return the spans that rules about tokens and boundaries forbid, (B, T, K, Y)."""
+        """Return the spans that constraints on tokens and boundaries forbid, (B, T, K, Y)."""
         K, Y = self.layer.max_width, self.layer.n_labels
         # labels of the structure are those of this head: the text outside first
         structure = Structure(np.array(lengths, np.int64), T, Y + 1, K)
         return barred_segments(with_rules(structure, rules), K)[..., 1:]
 
     def mean_size(self) -> tuple[float, float] | None:
-        """Return the mean numbers of kept spans and arcs since the last call, None without any."""
+        """Return the mean numbers of kept spans and arcs since the last call, or None."""
         sizes, self._sizes = self._sizes, []
         if not sizes:
             return None
@@ -108,7 +108,7 @@ class FilteredHead(Head):
     def constrained_scores(
         self, given: Given, rules: Sequence[Asked] | None
     ) -> tuple[Tensor, PathScores]:
-        """Return the scores of spans; what rules forbid has a local score of -inf.
+        """Return span scores, with forbidden spans at a local score of -inf.
 
         Of a required span it is null that is forbidden, so that the filter keeps it.
         """
@@ -131,7 +131,7 @@ class FilteredHead(Head):
         return local, path
 
     def _indexed(self, rules: Rules, name: str) -> dict[str, Any]:
-        """Return rules about single spans by the numbers of labels."""
+        """Return constraints on single spans by label index."""
         for t, labels in rules.allowed.items():
             if self.outside not in labels:
                 expected = f"{self.outside!r} among the labels, as the filter may keep no span"
@@ -156,7 +156,7 @@ class FilteredHead(Head):
         }
 
     def _of_labels(self, rules: Sequence[Asked] | None) -> list[tuple[Rule, ...]] | None:
-        """Return the rules about the labels of each sequence."""
+        """Return the label constraints of each sequence."""
         if rules is None:
             return None
         found = []
@@ -208,7 +208,7 @@ class FilteredHead(Head):
     def marginals(
         self, *given: Any, rules: Sequence[Asked] | None = None
     ) -> list[FilteredMarginals]:
-        """Return the probabilities of the kept spans of each sequence."""
+        """Return the marginals of the kept spans of each sequence."""
         self.need_paths("predict_marginals")
         graphs = self.graphs(given, rules)
         log_z, likely = (array.tolist() for array in graphs.marginals())
@@ -231,7 +231,7 @@ class FilteredHead(Head):
     def sample(
         self, *given: Any, rules: Sequence[Asked] | None = None
     ) -> list[list[list[Segment]]]:
-        """Draw n paths of each sequence; sequence b uses the seed plus b."""
+        """Draw n paths of each sequence; sequence b uses ``seed + b``."""
         *batch, n, seed = given
         self.need_paths("sample")
         drawn = self.graphs(tuple(batch), rules).drawn(n, seed)
@@ -243,7 +243,7 @@ class FilteredHead(Head):
         return list(map(float, self.graphs(given, None).entropy()))
 
     def need_paths(self, question: str) -> None:
-        """Raise if the model of paths was not trained."""
+        """Raise if the global model was not trained."""
         if not self.layer.global_loss:
             raise InvalidInput(
                 f"{question}: got a filtered model without a global loss, which has no "

@@ -1,4 +1,4 @@
-"""Probabilities under a filtered semi-CRF, which knows only the spans that its filter keeps."""
+"""Marginals under a filtered semi-CRF, which covers only the kept spans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FilteredMarginals"]
 
 
 class FilteredMarginals(NamedTuple):
-    """The probabilities of the spans of one sequence; those that were not kept have none.
+    """The marginals of the kept spans of one sequence; all others have probability 0.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class FilteredMarginals(NamedTuple):
         return found
 
     def segment(self, start: int, end: int, label: str) -> float:
-        """Return the probability of a segment; 0 if the filter has not kept it."""
+        """Return the probability of a segment; 0 if the filter has dropped it."""
         if label not in self.labels[1:]:
             expected = f"one of {list(self.labels[1:])}"
             raise InvalidInput(message("label", label, expected, "correct it"))

@@ -1,4 +1,4 @@
-"""Given segmentations of a batch, as places in the arrays of scores.
+"""Gold segmentations of a batch, as indices into the score arrays.
 
 The score of a segmentation is a sum of entries of these arrays; `Gold` lists them, so that the
 score is a gather and its gradient a scatter, and no Python object is made for a sequence.
@@ -21,7 +21,7 @@ __all__ = ["Gold", "gold_of", "rows_of"]
 
 @dataclass(frozen=True)
 class Gold:
-    """Entries of the flattened arrays of scores that the segmentations of a batch use."""
+    """The entries of the flattened score arrays that the gold segmentations use."""
 
     places: Mapping[str, tuple[Ints, Ints]]  # name of an array -> (sequences, flat indices)
 
@@ -67,7 +67,7 @@ def rows_of(segments: Any, B: int) -> Ints:
 
 
 def gold_of(rows: Ints, structure: Structure, dense: str) -> Gold:
-    """Return the entries of the arrays that segmentations use.
+    """Return the entries of the arrays that the segmentations use.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def gold_of(rows: Ints, structure: Structure, dense: str) -> Gold:
 
 
 def _histories(b: Ints, y: Ints, k: int, Y: int) -> tuple[Ints, Ints]:
-    """Return the runs of k labels, as a number in base Y, and their sequences."""
+    """Return the runs of k labels, as numbers in base Y, and their sequences."""
     n = max(len(y) - k + 1, 0)
     number = np.zeros(n, np.int64)
     for i in range(k):
@@ -117,7 +117,7 @@ def _histories(b: Ints, y: Ints, k: int, Y: int) -> tuple[Ints, Ints]:
 
 
 def _patterns(b: Ints, y: Ints, order: int, Y: int) -> tuple[Ints, Ints]:
-    """Return the places of all patterns, in the order of `patterns_of`."""
+    """Return the positions of all patterns, in the order of `patterns_of`."""
     found, offset = [], 0
     for k in range(3, order + 2):
         sequences, number = _histories(b, y, k, Y)
@@ -128,7 +128,7 @@ def _patterns(b: Ints, y: Ints, order: int, Y: int) -> tuple[Ints, Ints]:
 
 
 def _check(rows: Ints, structure: Structure) -> None:
-    """Refuse what does not cut each sequence into segments that the model has."""
+    """Raise unless each sequence is covered by segments that the model allows."""
     b, s, e, y = rows.T
     B, Y, lengths = structure.B, structure.Y, structure.lengths
     _refuse(rows, (b < 0) | (b >= B), f"a sequence below {B}")

@@ -1,4 +1,4 @@
-"""Distributions over the spans that a filter has kept: log Z, best paths and the size of graphs.
+"""Distributions over kept spans: log Z, best paths and graph sizes.
 
 Spans are rows (sequence, start, end, label), sorted by sequence.  Which span may follow which is
 the rule "filtered" of `caesura.inference.span_graph`, so a path is a maximal set of spans that do
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class _LogPartition(torch.autograd.Function):
-    """ln Z of each graph; its gradient is the probabilities of spans and counts of transitions."""
+    """ln Z of each graph, with marginals of spans and transitions as its gradient."""
 
     @staticmethod
     def forward(
@@ -87,7 +87,7 @@ def log_partition_and_arcs(
 
 
 def predecessors(spans: Ints) -> list[list[int]]:
-    """Return which spans may come directly before each, by the definition of the rule.
+    """Return which spans may directly precede each span, by definition.
 
     [c, d) may follow [a, b) if b <= c and no span lies wholly inside the gap [b, c).
 
@@ -109,7 +109,7 @@ def predecessors(spans: Ints) -> list[list[int]]:
 
 
 def plain_log_partition(rows: Ints, lengths: Ints, scores: Tensor, transition: Tensor) -> Tensor:
-    """Return ln Z with explicit arcs, in torch: for other devices and second derivatives.
+    """Return ln Z with explicit arcs in torch, for other devices and second derivatives.
 
     alpha[j] = score[j] + logsum over arcs i -> j of alpha[i] + transition[label(i), label(j)]
     """
@@ -132,7 +132,7 @@ def plain_log_partition(rows: Ints, lengths: Ints, scores: Tensor, transition: T
 
 
 def path_scores(rows: Ints, B: int, scores: Tensor, transition: Tensor) -> Tensor:
-    """Return the score of one path of each sequence, (B,): rows are its spans in order."""
+    """Return the score of one path of each sequence, (B,); rows are its spans in order."""
     owner = torch.from_numpy(rows[:, 0].copy()).to(scores.device)
     total = scores.new_zeros(B).index_add(0, owner, scores)
     joined = rows[1:, 0] == rows[:-1, 0]
@@ -160,7 +160,7 @@ def size_of(spans: Ints) -> tuple[int, int]:
 
 
 def greedy_paths(rows: Ints, B: int, scores: Any) -> list[list[int]]:
-    """Return the spans of each sequence that `greedy` chooses, as rows of the batch."""
+    """Return the spans that `greedy` selects in each sequence, as rows of the batch."""
     ends = np.searchsorted(rows[:, 0], np.arange(B + 1)).tolist()
     return [
         [a + i for i in greedy(rows[a:b, 1:3], scores[a:b])] if a < b else []
@@ -169,7 +169,7 @@ def greedy_paths(rows: Ints, B: int, scores: Any) -> list[list[int]]:
 
 
 def greedy(spans: Ints, scores: Any) -> list[int]:
-    """Return spans that do not overlap: the best, then the best that is left, and so on.
+    """Return non-overlapping spans, selected greedily by score.
 
     Examples
     --------

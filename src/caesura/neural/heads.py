@@ -1,4 +1,4 @@
-"""From vectors of tokens to segments with labels by name: one class for each kind of model.
+"""Heads: from token vectors to labelled segments, one class for each kind of model.
 
 Each head has ``loss(states, lengths, gold, extra)`` of shape (B,), and answers ``predict``,
 ``probabilities`` (of found segments), ``n_best``, ``sample`` and ``entropy`` for a batch; `extra`
@@ -42,7 +42,7 @@ SCHEME = "BIOES"  # the tags of a segment say where it ends, so its probability 
 
 
 class Head(nn.Module):
-    """What is common: the labels, the text outside first."""
+    """Base class of heads, which holds the labels; outside is the first."""
 
     def __init__(self, labels: Sequence[str], outside: str) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Head(nn.Module):
 
 
 class LayerHead(Head):
-    """A head whose layer is a distribution over segmentations of the whole sequence."""
+    """A head with a distribution over segmentations of the whole sequence."""
 
     layer: SegmentalLayer
     states: list[str]  # names of the labels of the layer
@@ -63,13 +63,13 @@ class LayerHead(Head):
 
     @property
     def many_cuts(self) -> bool:
-        """Whether the same segments are said by many segmentations, which cut text outside."""
+        """Whether several segmentations that differ only outside have the same segments."""
         return self.longest_outside is not None
 
     def network_scores(
         self, states: Tensor, extra: Tensor | None
     ) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the scores that the layer takes, and its further arguments."""
+        """Return the scores and further arguments of the layer."""
         raise NotImplementedError
 
     # -- training ------------------------------------------------------------------------------
@@ -102,11 +102,11 @@ class LayerHead(Head):
         return found
 
     def _labels(self, gold: Any, lengths: Sequence[int], T: int) -> Tensor:
-        """Return segmentations as the layer takes them."""
+        """Return segmentations in the form of the layer."""
         return self._rows(gold, lengths)
 
     def _rows(self, gold: Any, lengths: Sequence[int]) -> Tensor:
-        """Return segmentations without gaps as rows (sequence, start, end, label)."""
+        """Return gapless segmentations as rows (sequence, start, end, label)."""
         rows = []
         for b, (cut, n) in enumerate(zip(gold, lengths, strict=True)):
             for start, end, label in fill_gaps(cut, n, self.outside, self.outside_length):
@@ -116,7 +116,7 @@ class LayerHead(Head):
         return torch.tensor(rows, dtype=torch.int64).reshape(-1, 4)
 
     def _known(self, known: Any, length: int) -> dict[str, Any]:
-        """Return what is known of a sequence as constraints of the layer."""
+        """Return partial labels as constraints of the layer."""
         return constraints_of(*known_labels(known, length, self.labels, self.outside, "y"))
 
     # -- answers of a batch --------------------------------------------------------------------
@@ -145,7 +145,7 @@ class LayerHead(Head):
     def sample(
         self, states: Tensor, lengths: Any, extra: Tensor | None, n: int, seed: int
     ) -> list[list[list[Segment]]]:
-        """Draw n lists of segments of each sequence; sequence b uses the seed plus b."""
+        """Draw n lists of segments of each sequence; sequence b uses ``seed + b``."""
         scores, parts = self.network_scores(states, extra)
         drawn = self.layer.sample(scores, lengths, n, seed, **parts)
         return [[self._read(cut) for cut in some] for some in drawn]
@@ -162,18 +162,18 @@ class LayerHead(Head):
     # -- potentials ----------------------------------------------------------------------------
 
     def potentials(self, states: Tensor, lengths: Any, extra: Tensor | None) -> list[Potentials]:
-        """Return the potentials of each sequence; their labels are `states` of this head."""
+        """Return the potentials of each sequence over the `states` of this head."""
         scores, parts = self.network_scores(states, extra)
         return potentials_of(*self.layer.prepared(scores, lengths, None, **parts), self.states)
 
     def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
-        """Constrain potentials by rules about segments."""
+        """Constrain potentials by constraints on segments."""
         with told_of(name):
             p.constrain(**rules._asdict())
 
     @property
     def reading(self) -> _kernels.Reading:
-        """How states are read as segments, whose labels have the numbers of `number_of`."""
+        """The decoding of states into segments with label numbers of `number_of`."""
         return _kernels.Reading(np.arange(-1, len(self.states) - 1, dtype=np.int32), None)
 
     def number_of(self, label: str) -> int:
@@ -181,7 +181,7 @@ class LayerHead(Head):
         return self.index[label] - 1
 
     def named(self, path: Sequence[Segment]) -> list[Segment]:
-        """Return the segments that a path over states says."""
+        """Return the segments of a path over states."""
         return [segment for segment in path if segment.label != self.outside]
 
     def chances(self, p: Potentials, segments: Sequence[Segment]) -> list[float]:
@@ -208,7 +208,7 @@ class ChainHead(LayerHead):
 
     @property
     def tags(self) -> Any:
-        """What the states say about segments."""
+        """The parsed tags."""
         return tag_set(tuple(self.states), SCHEME, self.outside)
 
     def network_scores(
@@ -238,7 +238,7 @@ class ChainHead(LayerHead):
     def probabilities(
         self, states: Tensor, lengths: Any, extra: Tensor | None, found: Gold
     ) -> list[list[float]]:
-        """Return the probability of each segment: that of its tags."""
+        """Return the probability of each segment, as that of its tags."""
         owner = [b for b, cut in enumerate(found) for _ in cut]
         if not owner:
             return [[] for _ in found]
@@ -253,12 +253,12 @@ class ChainHead(LayerHead):
         return split((bound - free).exp().clamp(max=1.0).tolist(), found)
 
     def constrain(self, p: Potentials, rules: Rules, name: str) -> None:
-        """Constrain potentials of tags by rules about segments."""
+        """Constrain potentials over tags by constraints on segments."""
         constrain_tags(p, self.tags, rules, name)
 
     @property
     def reading(self) -> _kernels.Reading:
-        """How tags are read as segments."""
+        """The decoding of tags into segments."""
         found: _kernels.Reading = self.tags.reading
         return found
 
@@ -267,7 +267,7 @@ class ChainHead(LayerHead):
         return int(self.tags.labels.index(label))
 
     def named(self, path: Sequence[Segment]) -> list[Segment]:
-        """Return the segments that tags say."""
+        """Return the segments that tags encode."""
         first = path[0].start if path else 0
         states = [self.number[segment.label] for segment in path]
         found: list[Segment] = self.tags.segments(states, first)
@@ -281,7 +281,7 @@ class ChainHead(LayerHead):
 
 
 class SemiHead(LayerHead):
-    """A semi-CRF whose segments have vectors of their own.
+    """A semi-CRF over segment embeddings.
 
     Text outside is cut into tokens, or with ``outside_length=None`` into segments of any length up
     to the bound; a gap has many such cuts, of which the one with the longest pieces is learnt.
@@ -330,7 +330,7 @@ class SemiHead(LayerHead):
 
 
 class OverlappingHead(LayerHead):
-    """A semi-CRF without a bound on lengths: scores of tokens, of starts and of ends.
+    """A semi-CRF without a length bound: scores of tokens, starts and ends.
 
     Text outside is cut into tokens; with ``outside_length=None`` each run of it is one segment.
     """
@@ -383,7 +383,7 @@ class OverlappingHead(LayerHead):
 def _picked(
     scores: Tensor, parts: dict[str, Tensor], lengths: Any, some: list[int]
 ) -> tuple[Tensor, list[int], dict[str, Tensor]]:
-    """Return the scores, lengths and further scores of some sequences of a batch."""
+    """Return the scores, lengths and further arguments of some sequences of a batch."""
     if len(some) == len(lengths):
         return scores, list(lengths), parts
     picked = {name: x[some] for name, x in parts.items()}
@@ -391,6 +391,6 @@ def _picked(
 
 
 def split(values: list[float], found: Gold) -> list[list[float]]:
-    """Return values, one for each segment, by sequence."""
+    """Split per-segment values by sequence."""
     each = iter(values)
     return [[next(each) for _ in cut] for cut in found]

@@ -1,4 +1,4 @@
-"""Label histories as an automaton in tensors, for the plain torch path.
+"""Label-history automaton as tensors, for the plain torch implementation.
 
 A state is the last labels of a segmentation, as many as the order of the model, together with what
 the rules on labels must remember.  This is the automaton of the kernels, built in plain Python.
@@ -23,7 +23,7 @@ State = tuple[tuple[int, ...], tuple[int, ...]]  # the last labels, and a memory
 
 
 class Histories(NamedTuple):
-    """States and arcs; state 0 is the beginning, and only it has no label.
+    """States and arcs; state 0 is the initial state and the only one without a label.
 
     The score of an arc is the sum of entries of one flat array: start (Y,), transition (Y, Y),
     the patterns of each order, and a last entry that is 0.
@@ -70,7 +70,7 @@ def histories(Y: int, order: int, same_label_adjacent: bool, rules: tuple[Rule, 
 def _steps(
     state: State, Y: int, order: int, same_label_adjacent: bool, rules: tuple[Rule, ...]
 ) -> Iterator[tuple[int, State]]:
-    """Yield each label that may follow, with the state after it."""
+    """Yield each allowed next label with the resulting state."""
     labels, memory = state
     for y in range(Y):
         if labels and labels[-1] == y and not same_label_adjacent:
@@ -81,7 +81,7 @@ def _steps(
 
 
 def _remember(rule: Rule, known: int, y: int) -> int:
-    """Return the memory of a rule after a label; -1: the label breaks it."""
+    """Return the constraint state after a label; -1 if the label violates it."""
     name, labels = rule
     if y not in labels:
         return known
@@ -98,7 +98,7 @@ def _accepts(memory: tuple[int, ...], rules: tuple[Rule, ...]) -> bool:
 
 
 def _entries(labels: tuple[int, ...], y: int, Y: int, order: int) -> list[int]:
-    """Return the entries of the flat array that an arc scores: one for each order."""
+    """Return the score entries of an arc, one for each order."""
     nothing = Y + sum(Y**k for k in range(2, order + 2))
     if not labels:
         return [y] + [nothing] * (order - 1)

@@ -1,4 +1,4 @@
-"""What can be asked of the spans that a filter has kept, under rules about their labels too."""
+"""Inference over kept spans, also under label constraints."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Found = tuple[list[int], float]  # a path: rows of the batch, and its score
 
 
 class Graphs:
-    """The graphs of a batch of sequences, asked with one call of the engine for all of them.
+    """The graphs of a batch of sequences, processed in one kernel call.
 
     Rules about labels make a graph the product of its spans with the automaton of the rules: a span
     is there once for each state in which its label can leave the automaton, and an arc leads to the
@@ -73,7 +73,7 @@ class Graphs:
         ]
 
     def _met(self, rules: Sequence[tuple[Rule, ...]]) -> list[tuple[Rule, ...]]:
-        """Return the rules of each sequence about labels that its spans have."""
+        """Return the label constraints of each sequence that concern labels of its spans."""
         found = []
         for b, some in enumerate(rules):
             there = set(self.rows[self.rows[:, 0] == b, 3].tolist()) if some else set()
@@ -107,7 +107,7 @@ class Graphs:
         return [paths[0] for paths in self.n_best(1)]
 
     def best_without(self, i: int) -> list[int] | None:
-        """Return the best path without span i, which stays in the graph; None if each has it."""
+        """Return the best path without span i, which stays in the graph; None if there is none."""
         scores, transition, rules = self._given
         changed = np.array(scores, np.float64)
         changed[i] = -np.inf
@@ -122,7 +122,7 @@ class Graphs:
         return self._merged(lambda part: part.paths(part.graphs.n_best(n)))  # type: ignore[no-any-return]
 
     def sample(self, n: int, seed: int) -> list[list[Found]]:
-        """Draw n paths of each sequence; sequence b uses the seed plus b."""
+        """Draw n paths of each sequence; sequence b uses ``seed + b``."""
         return self._merged(lambda part: part.paths(part.graphs.sample(n, seed)))  # type: ignore[no-any-return]
 
     def ranked(self, n: int) -> list[list[tuple[list[Labelled], float]]]:
@@ -134,7 +134,7 @@ class Graphs:
         ]
 
     def drawn(self, n: int, seed: int) -> list[list[list[Labelled]]]:
-        """Draw n paths of each sequence as labelled spans; sequence b uses the seed plus b."""
+        """Draw n paths of each sequence as labelled spans; sequence b uses ``seed + b``."""
         listed = self._labelled()
         return [[[listed[i] for i in path] for path, _ in some] for some in self.sample(n, seed)]
 
@@ -142,7 +142,7 @@ class Graphs:
         return [(start, end, y) for _, start, end, y in self.rows.tolist()]
 
     def _merged(self, ask: Callable[[_Part], Any]) -> Any:
-        """Return the answer of each sequence, from the part that it belongs to."""
+        """Merge the answers of the parts in the order of the sequences."""
         out: list[Any] = [None] * len(self.lengths)
         for part in self._parts:
             try:
@@ -156,7 +156,7 @@ class Graphs:
 
 
 class NoPath(Impossible):
-    """No path of a sequence is possible; `sequence` is its place in the batch."""
+    """Raised if a sequence has no possible path; `sequence` is its index in the batch."""
 
     def __init__(self, sequence: int, name: str = "sequence") -> None:
         super().__init__(
@@ -166,12 +166,12 @@ class NoPath(Impossible):
         self.sequence = sequence
 
     def of(self, i: int) -> NoPath:
-        """Return the error about sequence i of X."""
+        """Return the error for sequence i of X."""
         return NoPath(i, "X")
 
 
 class _Part:
-    """Some sequences of a batch, which have the same rules; the others have no spans here."""
+    """The sequences of a batch with the same constraints; the others have no spans here."""
 
     def __init__(
         self,
@@ -203,13 +203,13 @@ class _Part:
         )
 
     def paths(self, found: list[list[SpanGraphsPath]]) -> list[list[Found]]:
-        """Return paths by the spans of the batch."""
+        """Return paths with the span indices of the batch."""
         own = self.owner  # many, of which paths have few
         return [[(own[one.spans].tolist(), one.score) for one in some] for some in found]
 
 
 def _product(transition: Any, rules: tuple[Rule, ...]) -> tuple[Ints, Any, Any, Any]:
-    """Return the label of each state of labels and rules, and scores of pairs, starts and ends."""
+    """Return the label of each product state, and the scores of pairs, starts and ends."""
     machine = histories(len(transition), 1, True, rules)
     order = np.argsort(machine.label[1:], kind="stable")
     place = np.zeros(len(order) + 1, np.int64)  # state of the automaton -> place; 0 is the start
@@ -234,7 +234,7 @@ def best_means(
     transition: Any,
     rules: Sequence[tuple[Rule, ...]] | None = None,
 ) -> list[Found]:
-    """Return the path of each sequence with the best mean score of a span, transitions included.
+    """Return the path of each sequence with the highest mean score per span.
 
     Dinkelbach's method: the largest score less ``mean`` for each span is 0 exactly at the best
     mean, and the path that attains it elsewhere has a better mean.  Every step finds another path

@@ -1,4 +1,4 @@
-"""The compiled kernels as functions of torch: forward and backward through the batch door.
+"""The compiled kernels as torch functions with forward and backward passes.
 
 Scores are read where they are, and the counts that the kernels write are the gradients.  Second
 derivatives are those of the plain torch path (`caesura.neural.lattice`), which is run only if they
@@ -33,12 +33,12 @@ _COUNTS = {"transition": "transition", "start": "start", "end": "end", "patterns
 
 
 def threads() -> int:
-    """Return how many threads the kernels use: as many as torch does."""
+    """Return the number of threads of the kernels, equal to torch's."""
     return torch.get_num_threads()
 
 
 def asked(question: Callable[..., T], batch: Batch, *more: Any, **options: Any) -> T:
-    """Return what the engine answers; errors speak of the scores, as the layers call them."""
+    """Call the kernels; errors use the score names of the layers."""
     try:
         return question(batch, *more, **options)
     except InvalidInput as error:
@@ -49,7 +49,7 @@ def asked(question: Callable[..., T], batch: Batch, *more: Any, **options: Any) 
 
 
 def batch_of(structure: Structure, scores: Mapping[str, Tensor]) -> Batch:
-    """Return the scores as a batch of the engine, without copies."""
+    """Return the scores as a kernel batch, without copies."""
     arrays: dict[str, Any] = {name: _array(x) for name, x in scores.items()}
     if "patterns" in arrays:
         arrays["pattern_scores"] = arrays.pop("patterns")
@@ -96,7 +96,7 @@ def _counts(found: BatchPosterior, names: Sequence[str], inputs: Sequence[Tensor
 
 
 class _LogPartition(torch.autograd.Function):
-    """ln Z; its gradient is the expected counts."""
+    """ln Z, with the expected counts as its gradient."""
 
     @staticmethod
     def forward(ctx: Any, structure: Structure, names: tuple[str, ...], *inputs: Tensor) -> Tensor:
@@ -121,7 +121,7 @@ class _LogPartition(torch.autograd.Function):
 
 
 def _again(function: Any, ctx: Any, inputs: Sequence[Tensor], grads: Sequence[Tensor]) -> Any:
-    """Return the gradients of the plain torch path, with a graph where one is asked for."""
+    """Return the gradients of the plain torch implementation, with a graph if requested."""
     graph = torch.is_grad_enabled()
     with torch.enable_grad():
         given = [x if graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
@@ -131,7 +131,7 @@ def _again(function: Any, ctx: Any, inputs: Sequence[Tensor], grads: Sequence[Te
 
 
 def _scaled(counts: list[Tensor], factor: float) -> list[Tensor]:
-    """Return counts times a factor, in place.
+    """Scale counts in place.
 
     Nothing else may hold the counts: torch then makes them the gradient of a leaf without a copy,
     which took as long as the sums where the scores are many.
@@ -140,7 +140,7 @@ def _scaled(counts: list[Tensor], factor: float) -> list[Tensor]:
 
 
 class _Marginals(torch.autograd.Function):
-    """Expected counts of the scores that depend on places."""
+    """Expected counts of the position-dependent scores."""
 
     @staticmethod
     def forward(
@@ -174,7 +174,7 @@ class _Entropy(torch.autograd.Function):
 
 
 class _Loss(torch.autograd.Function):
-    """sum_b weight_b (ln Z_b - score of the given segmentation), in one pass over the counts.
+    """sum_b weight_b (ln Z_b - score of the gold segmentation), in one pass over the counts.
 
     The gradient is the expected counts minus the counts of the given segmentations, which are few:
     they are subtracted in place instead of through arrays as large as the scores.
@@ -251,7 +251,7 @@ def _differentiated(scores: Mapping[str, Tensor]) -> bool:
 
 
 def marginals(structure: Structure, scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the expected counts of the scores that depend on places."""
+    """Return the expected counts of the position-dependent scores."""
     wanted = [name for name in scores if name in lattice.BY_PLACE]
     return dict(zip(wanted, _applied(_Marginals, structure, scores), strict=True))
 

@@ -1,4 +1,4 @@
-"""The plain torch path: the recursion of a segmental model in log space, for any device.
+"""The plain torch implementation: the log-space recursion of a segmental model.
 
 It is the twin of the kernels, for tensors that are not on the CPU and for second derivatives.  All
 models become dense scores of segments (B, T, L, Y); the sums are
@@ -90,7 +90,7 @@ def log_partition(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
 def _ended(
     structure: Structure, scores: Mapping[str, Tensor], alpha: Tensor, label: Tensor, accept: Tensor
 ) -> Tensor:
-    """Return the sum over the states in which sequences may end."""
+    """Return the sum over the final states."""
     lengths = torch.from_numpy(structure.lengths).to(alpha.device)
     last = alpha.gather(1, lengths[:, None, None].expand(-1, 1, alpha.shape[2]))[:, 0]  # (B, Q)
     leave = scores["end"][label] if "end" in scores else torch.zeros_like(last[0])
@@ -102,7 +102,7 @@ def _ended(
 
 
 def _flat_scores(scores: Mapping[str, Tensor], like: Tensor) -> Tensor:
-    """Return start, transition, patterns and 0 in one array."""
+    """Return start, transition and pattern scores and 0 in one array."""
     Y = like.shape[-1]
     start = scores.get("start", like.new_zeros(Y))
     transition = scores.get("transition", like.new_zeros(Y, Y))
@@ -111,7 +111,7 @@ def _flat_scores(scores: Mapping[str, Tensor], like: Tensor) -> Tensor:
 
 
 def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
-    """Return the scores of all segments, (B, T, L, Y); -inf where one is not allowed."""
+    """Return the scores of all segments, (B, T, L, Y); -inf for forbidden ones."""
     B, T, Y = structure.B, structure.T, structure.Y
     given = scores["tokens"] if "tokens" in scores else scores["segments"]
     longest = min(int(structure.bounds.max()), max(T, 1))
@@ -147,7 +147,7 @@ def dense_scores(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
 
 
 def _check_finite(total: Tensor, scores: Mapping[str, Tensor]) -> None:
-    """Raise for what no sum can be taken of, as the kernels do; sums would lose a NaN."""
+    """Raise for scores that cannot be summed, as the kernels do; sums could hide a NaN."""
     if total.is_meta:
         return
 
@@ -163,20 +163,20 @@ def _check_finite(total: Tensor, scores: Mapping[str, Tensor]) -> None:
 
 
 def _outside(structure: Structure, L: int) -> Any:
-    """Return which segments reach beyond the sequence, (B, T, L)."""
+    """Return which segments extend beyond the sequence, (B, T, L)."""
     ends = np.arange(structure.T)[:, None] + np.arange(L)
     return ends >= structure.lengths[:, None, None]
 
 
 def shifted(x: Tensor, L: int) -> Tensor:
-    """Return x[t + l] at [t, l], which is zero beyond the end: what segments end with."""
+    """Return x[t + l] at [t, l], zero beyond the end: the values at segment ends."""
     T = x.shape[1]
     padded = torch.nn.functional.pad(x, (0, 0, 0, L))
     return torch.stack([padded[:, k : k + T] for k in range(L)], 2)
 
 
 def summed(tokens: Tensor, L: int) -> Tensor:
-    """Return the sums over the tokens of all segments; nothing is ever subtracted."""
+    """Return the sums over the tokens of all segments, without subtraction."""
     T = tokens.shape[1]
     padded = torch.nn.functional.pad(tokens, (0, 0, 0, L))
     sums = [tokens]
@@ -195,7 +195,7 @@ def spread(scores: Tensor, L: int) -> Tensor:
 
 
 def barred_segments(structure: Structure, L: int) -> Any:
-    """Return which segments no segmentation may have, (B, T, L, Y)."""
+    """Return which segments are forbidden, (B, T, L, Y)."""
     B, T, Y = structure.B, structure.T, structure.Y
     barred = np.repeat(_outside(structure, L)[..., None], Y, 3)
     barred |= np.arange(L)[:, None] >= structure.bounds
@@ -226,7 +226,7 @@ def barred_segments(structure: Structure, L: int) -> Any:
 
 
 def marginals(structure: Structure, scores: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the expected counts of the scores that depend on places, differentiable."""
+    """Return the expected counts of the position-dependent scores."""
     with torch.enable_grad():
         given = {name: _attached(x) for name, x in scores.items()}
         wanted = [name for name in scores if name in BY_PLACE]
@@ -260,5 +260,5 @@ def entropy(structure: Structure, scores: Mapping[str, Tensor]) -> Tensor:
 
 
 def _attached(x: Tensor) -> Tensor:
-    """Return a tensor that gradients can be asked of, still part of its own graph."""
+    """Return a tensor that requires gradients and stays in its graph."""
     return x if x.requires_grad else x.detach().requires_grad_()

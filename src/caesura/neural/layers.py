@@ -22,7 +22,7 @@ __all__ = ["ChainCRFLayer", "OverlappingMarginals", "OverlappingSemiCRFLayer", "
 
 
 class ChainCRFLayer(SegmentalLayer):
-    """A linear-chain CRF: every token is a segment of its own.
+    """A linear-chain CRF layer, in which every token is a segment.
 
     ``scores[b, t, y]`` of shape (B, T, Y) is the score of label y at token t.
 
@@ -68,7 +68,7 @@ class ChainCRFLayer(SegmentalLayer):
     def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
-        """Return what is possible, and the scores by their names, checked."""
+        """Return the structure and the checked scores by name."""
         _refuse(parts)
         B, T, _ = checked_shape("scores", scores, ("B", "T", self.n_labels))
         structure = self._structure(lengths, B, T, constraints)
@@ -132,7 +132,7 @@ class SemiCRFLayer(SegmentalLayer):
     def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
-        """Return what is possible, and the scores by their names, checked."""
+        """Return the structure and the checked scores by name."""
         _refuse(parts)
         B, T, *_ = checked_shape("scores", scores, ("B", "T", self.longest, self.n_labels))
         structure = self._structure(lengths, B, T, constraints)
@@ -140,7 +140,7 @@ class SemiCRFLayer(SegmentalLayer):
 
 
 class OverlappingMarginals(NamedTuple):
-    """Probabilities of what the overlapping layer scores; None where there were no scores."""
+    """The marginals of the scores of the overlapping layer; None where there are no scores."""
 
     tokens: Tensor  #: (B, T, Y) the token lies in a segment with this label
     starts: Tensor | None  #: (B, T, Y) a segment with this label starts with the token
@@ -149,7 +149,7 @@ class OverlappingMarginals(NamedTuple):
 
 
 class OverlappingSemiCRFLayer(SegmentalLayer):
-    """A semi-Markov CRF without a bound on lengths, whose scores segments share.
+    """A semi-Markov CRF layer without a length bound, with scores shared by segments.
 
     ``scores[b, t, y]`` of shape (B, T, Y) is the score of token t lying in a segment with label y.
     Three more kinds may be given to every method by name:
@@ -206,7 +206,7 @@ class OverlappingSemiCRFLayer(SegmentalLayer):
     def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
-        """Return what is possible, and the scores by their names, checked."""
+        """Return the structure and the checked scores by name."""
         B, T, Y = checked_shape("scores", scores, ("B", "T", self.n_labels))
         structure = self._structure(lengths, B, T, constraints)
         tensors = {"tokens": scores}

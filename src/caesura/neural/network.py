@@ -1,4 +1,4 @@
-"""The whole network of a segmenter: tokens, and features where declared, to losses and segments."""
+"""The network of a segmenter: from tokens and optional features to losses and segments."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Given = tuple[Tensor, list[int], Tensor | None]  # vectors of tokens, lengths, s
 
 @contextmanager
 def threads(n_threads: int | None) -> Iterator[None]:
-    """Let torch and the kernels use so many threads for a while; None: as many as torch does."""
+    """Temporarily set the number of threads of torch and the kernels; None keeps it."""
     before = torch.get_num_threads()
     torch.set_num_threads(n_threads or before)
     try:
@@ -37,7 +37,7 @@ def threads(n_threads: int | None) -> Iterator[None]:
 
 
 def check_device(device: Any) -> None:
-    """Raise if torch cannot compute on a device."""
+    """Raise if torch does not support a device."""
     try:
         torch.zeros(1, device=device).item()
     except (RuntimeError, AssertionError, TypeError, NotImplementedError) as error:
@@ -47,20 +47,20 @@ def check_device(device: Any) -> None:
 
 
 def token_features(features: Any) -> Features:
-    """Return declared features of tokens, or those of a preset; raise for features of segments."""
+    """Return the token features declared or in a preset; raise for segment features."""
     try:
         listed = declared(preset(features) if isinstance(features, str) else features)
     except InvalidInput as error:
         raise error.changed(argument="features") from None
     for feature in listed:
         if isinstance(feature, SegmentFeature) or feature.place != "token":
-            remedy = "leave it out, or take SemiCRF"
+            remedy = "leave it out, or use SemiCRF"
             raise InvalidInput(message("features", feature, "features of tokens", remedy))
     return listed
 
 
 class Network(nn.Module):
-    """An encoder of tokens, a head, and optionally weights of features and a second head.
+    """A token encoder, a head, and optionally feature weights and a second head.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class Network(nn.Module):
             nn.init.zeros_(self.weights.weight)
 
     def states(self, documents: Sequence[Document]) -> Given:
-        """Return vectors of tokens, lengths, and the scores of features."""
+        """Return token vectors, lengths, and feature scores."""
         states, lengths = self.encoder([document.tokens for document in documents])
         extra = None
         if self.features is not None:
@@ -102,7 +102,7 @@ class Network(nn.Module):
     def _feature_scores(
         self, documents: Sequence[Document], lengths: Sequence[int], states: Tensor
     ) -> Tensor:
-        """Return the sums of the weights of the features that fire at each token, (B, T, Y).
+        """Return the summed weights of the features that fire at each token, (B, T, Y).
 
         All tokens of a batch are looked up at once: the gradient of each look-up is as large as the
         table of weights.
@@ -140,7 +140,7 @@ class Network(nn.Module):
         gold: Sequence[Target],
         weights: Sequence[float] | None = None,
     ) -> Tensor:
-        """Return the mean loss of some sequences, each times its weight."""
+        """Return the weighted mean loss of some sequences."""
         states, lengths, extra = self.states(documents)
         total: Tensor = self.head.loss(states, lengths, gold, extra)  # type: ignore[operator]
         if self.chain is not None:
@@ -156,7 +156,7 @@ def answers(
     ask: Callable[[Given, list[int]], Sequence[T]],
     by_length: bool = True,
 ) -> list[T]:
-    """Return the answer of each document to a question that is asked of some at a time.
+    """Return the answers for all documents, computed in batches.
 
     Parameters
     ----------

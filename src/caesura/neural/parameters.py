@@ -1,4 +1,4 @@
-"""What the parameters of `NeuralSegmenter` may be."""
+"""Checks of the parameters of `NeuralSegmenter`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODELS = ("chain", "semi", "overlapping", "filtered")
 
 
 def check_parameters(model: Any) -> None:
-    """Raise if a parameter of a segmenter is wrong."""
+    """Raise if a parameter of a segmenter is invalid."""
     for name, some in (
         ("model", MODELS),
         ("context", CONTEXTS),

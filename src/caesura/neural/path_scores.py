@@ -1,4 +1,4 @@
-"""Global scores of the spans that a filter keeps, computed only where they are asked for."""
+"""Global scores of kept spans, computed on demand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["PathScores", "picked"]
 
 
 class PathScores:
-    """The global scores of spans, of which few are ever asked for.
+    """The global scores of spans, computed on demand.
 
     Parameters
     ----------

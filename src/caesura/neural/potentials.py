@@ -1,4 +1,4 @@
-"""The scores of a layer as `caesura.Potentials`, of which everything else can be asked.
+"""The scores of a layer as `caesura.Potentials`, for further inference.
 
 The batch door of the engine has no rules about segments that tags spell, no edges at single places
 and no best answer without a segment; potentials have.  They are made one sequence at a time, where
@@ -83,13 +83,13 @@ def _one(structure: Structure, arrays: Mapping[str, Any], labels: Any, b: int) -
 
 
 def _clear_outside(spans: Any) -> None:
-    """Set scores of segments that reach beyond the sequence to 0: they are padding."""
+    """Set the scores of padding segments to 0."""
     T, L, _ = spans.shape
     spans[np.arange(T)[:, None] + np.arange(L) >= T] = 0.0
 
 
 def best_distinct(p: Potentials, n: int, outside: str) -> list[tuple[list[Segment], float]]:
-    """Return up to n lists of segments with their probabilities, where text outside has many cuts.
+    """Return up to n distinct lists of segments with probabilities, merging cuts of outside text.
 
     They are the first different ones among the best segmentations.  The probability of a list is
     that of all segmentations which say it.

@@ -1,4 +1,4 @@
-"""From X to segments of a fitted network: the best ones, several, some drawn.
+"""Prediction with neural models: best segments, n-best lists and samples.
 
 ::
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 class _Some(NamedTuple):
-    """Some sequences, and what the network makes of them."""
+    """Some sequences with their network outputs."""
 
     first: int  # the index of the first in X, where they are in order
     given: Any  # vectors of tokens, lengths, scores of features
@@ -44,7 +44,7 @@ class _Some(NamedTuple):
 
 
 class Predictor(Model):
-    """A fitted network that predicts."""
+    """A mixin of neural models that predict."""
 
     _network: Network | None = None
 
@@ -66,7 +66,7 @@ class Predictor(Model):
         ask: Callable[[_Some], Sequence[T]],
         by_length: bool = True,
     ) -> Iterator[T]:
-        """Yield an answer for each sequence; batches hold sequences of similar lengths."""
+        """Yield an answer for each sequence; batches group sequences of similar lengths."""
         network = self.fitted_network()
         rules = None if constraints is None else self._checked_rules(X, constraints)
         for first, documents in chunks(X, self.tokeniser_):
@@ -87,7 +87,7 @@ class Predictor(Model):
             yield from found
 
     def _checked_rules(self, X: Any, constraints: Constraints) -> Iterator[Any]:
-        """Yield functions from the length of a sequence to its checked rules."""
+        """Yield functions from a sequence length to its checked constraints."""
 
         def checked(length: int, rules: Rules, name: str) -> Rules:
             with told_of(name):
@@ -97,7 +97,7 @@ class Predictor(Model):
             yield lambda length, rules=rules, name=name: checked(length, rules, name)
 
     def _chosen(self) -> dict[str, Any]:
-        """Return how a filtered model decodes, as an argument by name."""
+        """Return the decoding method of a filtered model, as keyword arguments."""
         own: Any = self
         return {} if own.model != "filtered" else {"decoder": own.decoder}
 
@@ -106,11 +106,11 @@ class Predictor(Model):
         return [*self.labels_, self.outside]
 
     def _by_filter(self) -> bool:
-        """Whether the head is a filtered one, which answers for kept spans only."""
+        """Whether the head is a filtered one, which covers kept spans only."""
         return isinstance(self.fitted_network().head, FilteredHead)
 
     def _potentials(self, X: Any) -> Iterator[Potentials]:
-        """Yield the potentials of one sequence after the other."""
+        """Yield the potentials of each sequence."""
         if self._by_filter():
             raise InvalidInput(
                 "model: got 'filtered', whose paths through kept spans are no potentials of tokens "
@@ -120,7 +120,7 @@ class Predictor(Model):
         yield from self._each(X, None, lambda some: head.potentials(*some.given))
 
     def _asked(self, X: Any, constraints: Constraints) -> Iterator[Asked]:
-        """Yield the constrained potentials of some sequences at a time."""
+        """Yield the constrained potentials of sequences in batches."""
         head: Any = self.fitted_network().head
         labels = (self._rule_labels, self.outside)
         return constrained(
@@ -134,7 +134,7 @@ class Predictor(Model):
     def _found(
         self, X: Any, constraints: Constraints, likely: bool
     ) -> Iterator[tuple[list[Segment], list[float]]]:
-        """Yield the segments of each sequence, with their probabilities where asked for."""
+        """Yield the segments of each sequence, with probabilities if requested."""
         head: Any = self.fitted_network().head
         if constraints is None or self._by_filter():
 
@@ -286,7 +286,7 @@ class Predictor(Model):
     # -- probabilities ---------------------------------------------------------------------------
 
     def potentials(self, x: Any) -> Potentials:
-        """Return the log-potentials of one sequence, of which everything can be asked.
+        """Return the log-potentials of one sequence, for all functions of `caesura.inference`.
 
         Parameters
         ----------
@@ -301,7 +301,7 @@ class Predictor(Model):
         return next(self._potentials([x]))
 
     def predict_marginals(self, X: Iterable[Any], constraints: Constraints = None) -> list[Any]:
-        """Return the probabilities of each sequence, over the states of the model.
+        """Return the marginals of each sequence, over the states of the model.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What makes up the score of a segmentation of a neural model: the network and the features."""
+"""Contributions to the score of a segmentation of a neural model: network and features."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Features:
             ]
 
     def of(self, start: int, end: int, column: int, shown: str) -> Added:
-        """Yield what the features of some tokens add for a label."""
+        """Yield the contributions of features at some tokens to a label."""
         places = (range(start, end), range(start, start + 1), range(end - 1, end))
         for place, prefix, weights in zip(
             places, ("", "first:", "last:"), self.weights, strict=False
@@ -54,7 +54,7 @@ class _Features:
 
 
 class NetworkReasons(PathReasons):
-    """What the network, the features and the labels add to the score of each segment of a path.
+    """The contributions of network, features and labels to the score of each segment.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class NetworkReasons(PathReasons):
         yield from self._of_patterns(segments, at)
 
     def _of_patterns(self, segments: Sequence[Segment], at: int) -> Added:
-        """Yield the scores of histories of three labels or more that end in a segment."""
+        """Yield the scores of label histories of three or more labels that end in a segment."""
         offset, Y = 0, len(self.index)
         for size in range(3, self.order + 2):
             last = [segment.label for segment in segments[max(at + 1 - size, 0) : at + 1]]
@@ -113,7 +113,7 @@ class NetworkReasons(PathReasons):
 
 
 class _Paths:
-    """The kept spans of one sequence, and what makes up the scores of paths through them."""
+    """The kept spans of one sequence, and the contributions to path scores."""
 
     def __init__(self, network: Network, document: Document, rules: Any) -> None:
         head: Any = network.head
@@ -129,7 +129,7 @@ class _Paths:
         self.features, self.n_labels = _Features(network, document), len(head.labels) - 1
 
     def parts(self, path: Sequence[int]) -> dict[tuple[str, str], float]:
-        """Return what adds up to the score of a path."""
+        """Return the contributions to the score of a path."""
         found: dict[tuple[str, str], float] = {}
         for place, i in enumerate(path):
             (start, end, label), y = self.segments[i], int(self.labels[i])
@@ -145,7 +145,7 @@ class _Paths:
 
 
 def explain_filtered(network: Network, document: Document, rules: Any) -> list[Explanation]:
-    """Say why each span of a filtered model won, against the best path without it.
+    """Explain each span of a filtered model, compared with the best path without it.
 
     The other path is one through the same graph: the spans that the filter has kept stay.  Where
     every path has the span, the margin is infinite, and the reasons are what the span scores.

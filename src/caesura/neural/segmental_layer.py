@@ -1,4 +1,4 @@
-"""What all segmental layers share: label transitions, and the questions.
+"""Base class of segmental layers: label transitions and inference.
 
 On the CPU the compiled kernels answer; on any other device log Z and its derivatives are computed
 by torch itself.
@@ -36,7 +36,7 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 class SegmentalLayer(torch.nn.Module):
-    """What all segmental layers share: label transitions, and the questions.
+    """Base class of segmental layers: label transitions and inference.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class SegmentalLayer(torch.nn.Module):
         self.register_buffer("barred_end", None)
 
     def forbid(self, pairs: Any, start: Any, end: Any) -> None:
-        """Forbid labels to follow each other, to be the first or to be the last.
+        """Forbid label transitions, first labels or last labels.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class SegmentalLayer(torch.nn.Module):
             setattr(self, name, given.to(self.transition.device))
 
     def extra_repr(self) -> str:
-        """Return the arguments, for the display of a network."""
+        """Return the arguments shown in the repr of a network."""
         return f"n_labels={self.n_labels}, max_length={self.max_length}, order={self.order}"
 
     # -- questions -----------------------------------------------------------------------------
@@ -128,7 +128,7 @@ class SegmentalLayer(torch.nn.Module):
         scores : tensor
             The scores, padded; see the class.
         lengths : tensor of shape (B,), optional
-            Number of tokens of each sequence; all T where not given.
+            Number of tokens of each sequence; T by default.
         constraints : dict, or one dict per sequence, optional
             What segmentations must keep, as `caesura.Potentials.constrain` takes it, with label
             indices.  The difference to ln Z without constraints is the log-probability of keeping
@@ -166,7 +166,7 @@ class SegmentalLayer(torch.nn.Module):
     def forward(
         self, scores: Tensor, lengths: Any, segments: Any, reduction: str = "mean", **parts: Any
     ) -> Tensor:
-        """Return the negative log-likelihood of the given segmentations.
+        """Return the negative log-likelihood of the gold segmentations.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class SegmentalLayer(torch.nn.Module):
     def marginals(
         self, scores: Tensor, lengths: Any = None, constraints: Any = None, **parts: Any
     ) -> Any:
-        """Return the probability of everything that has a score.
+        """Return the marginal probability of every score.
 
         Gradients of marginals are right; they are computed by torch, which is slow.
 
@@ -319,7 +319,7 @@ class SegmentalLayer(torch.nn.Module):
     def prepared(
         self, scores: Tensor, lengths: Any, constraints: Any, **parts: Any
     ) -> tuple[Structure, dict[str, Tensor]]:
-        """Return what is allowed, and all scores by name."""
+        """Return the structure and all scores by name."""
         raise NotImplementedError
 
     def _rows(self, segments: Any, structure: Structure) -> Ints:
@@ -331,7 +331,7 @@ class SegmentalLayer(torch.nn.Module):
     # -- scores --------------------------------------------------------------------------------
 
     def _path(self, scores: dict[str, Tensor]) -> Any:
-        """Return the module that answers: the kernels, or torch."""
+        """Return the implementation: the kernels, or torch."""
         on_cpu = next(iter(scores.values())).device.type == "cpu"
         return kernels if on_cpu and self.use_kernels else lattice
 

@@ -1,4 +1,4 @@
-"""`NeuralSegmenter`: an estimator over the layers of this package."""
+"""`NeuralSegmenter`: an estimator based on the layers of this package."""
 
 from __future__ import annotations
 
@@ -91,11 +91,11 @@ class NeuralSegmenter(Answers):
     tokeniser
         How texts are cut into tokens.
     n_threads : int, optional
-        Threads of torch and of the kernels; as many as torch uses where not given.
+        Number of threads of torch and of the kernels; by default that of torch.
     random_state : int
         Seed of everything random.
     verbose : bool, optional
-        Whether to show progress; where not given, if there is a terminal.
+        Whether to show progress; by default only on a terminal.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ class NeuralSegmenter(Answers):
         checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Sequence[Callable[[Progress], bool | None]] = (),
     ) -> Self:
-        """Learn from labelled sequences.
+        """Fit the network to labelled sequences.
 
         Parameters
         ----------
@@ -218,7 +218,7 @@ class NeuralSegmenter(Answers):
         sample_weight : array of shape (n,), optional
             How much each sequence counts.
         checkpoint : path, optional
-            Written after every epoch; if it is there, fitting goes on from it.
+            File written after every epoch; if it exists, fitting resumes from it.
         callbacks : sequence of callables
             Each is called with a `Progress` after every epoch; True ends fitting.
 
@@ -275,14 +275,14 @@ class NeuralSegmenter(Answers):
         return self
 
     def take_network(self, network: Network, labels: list[str]) -> None:
-        """Become a fitted model with a network for some labels."""
+        """Set a network and its labels as the fitted state."""
         self._network, self.labels_ = network, labels
         self.n_features_ = sum(p.numel() for p in network.parameters())
 
     def _built(
         self, documents: Sequence[Document], gold: Sequence[Target], labels: list[str]
     ) -> Network:
-        """Return a new network for some training data."""
+        """Return a new network for the training data."""
         words = [word for document in documents for word in document.tokens]
         features = None
         if self.features is not None:
@@ -302,7 +302,7 @@ class NeuralSegmenter(Answers):
     def network_of(
         self, vocabularies: Any, vectors: Any, features: Encoder | None, labels: list[str], L: int
     ) -> Network:
-        """Return a network with fresh weights, for these words, features and labels."""
+        """Return an initialised network for these words, features and labels."""
         sizes = Sizes(
             *(self.word_size, self.character_size, self.shape_size, self.hidden),
             *(self.characters, self.context, self.dropout),

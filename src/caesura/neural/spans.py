@@ -1,4 +1,4 @@
-"""Vectors of spans from vectors of tokens: states (B, T, H) -> (B, T, K, H).
+"""Span representations from token vectors: states (B, T, H) -> (B, T, K, H).
 
 Entry [b, t, k] stands for the span [t, t + k + 1).  Spans that reach beyond the last token have
 some value; whoever reads them knows the lengths.
@@ -25,7 +25,7 @@ REPRESENTATIONS = (
 
 
 class SharedScores(NamedTuple):
-    """Scores of tokens and widths that add up to the scores of spans."""
+    """Scores of tokens and widths that sum to the scores of spans."""
 
     tokens: Tensor  #: (B, T, n) of each token of a span
     starts: Tensor | None  #: (B, T, n) of its first token
@@ -34,7 +34,7 @@ class SharedScores(NamedTuple):
 
 
 class SpanRepresentation(nn.Module):
-    """Vectors of all spans of up to K tokens.
+    """Vector representations of all spans of up to K tokens.
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ class SpanRepresentation(nn.Module):
 
     @property
     def linear(self) -> bool:
-        """Whether vectors of spans are linear functions of the vectors of tokens."""
+        """Whether span vectors are linear functions of token vectors."""
         return self.kind in ("sum", "sum_ends")
 
     def shared(self, states: Tensor, linear: nn.Linear) -> SharedScores:
-        """Return what a linear function of the vectors of spans is the sum of.
+        """Return the summands of a linear function of span vectors.
 
         Parameters
         ----------
@@ -146,7 +146,7 @@ class SpanRepresentation(nn.Module):
         return SharedScores(tokens, starts, ends, linear(self.width.weight))
 
     def projected(self, states: Tensor, linear: nn.Linear) -> Tensor:
-        """Return a linear function of the vectors of spans, (B, T, K, n).
+        """Return a linear function of span vectors, (B, T, K, n).
 
         Where these are sums, so is it, of what is computed for tokens, which are far fewer.
 

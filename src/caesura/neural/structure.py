@@ -1,4 +1,4 @@
-"""What a batch of sequences allows, in whole numbers: everything about it that has no gradient."""
+"""The structure of a batch: lengths, bounds and constraints, all without gradients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOST_PATTERNS = 20_000_000  # with gradients and the moments of Adam 16 bytes ea
 
 @dataclass(frozen=True)
 class Structure:
-    """Lengths, bounds and constraints of a batch; scores are tensors and stand beside it."""
+    """Lengths, bounds and constraints of a batch, separate from the score tensors."""
 
     lengths: Ints  # (B,)
     T: int  # tokens of the longest sequence with padding
@@ -65,7 +65,7 @@ class Structure:
 
 
 def order_of(order: int, Y: int) -> int:
-    """Return the order, unless its patterns are too many to hold."""
+    """Return the order, or raise if it has too many patterns."""
     found, count = whole("order", order, 1, 8), 0
     for k in range(3, found + 2):
         count += Y**k
@@ -119,7 +119,7 @@ def lengths_of(lengths: Any, B: int, T: int) -> Ints:
 
 
 def integers(name: str, value: Any, shape: tuple[int, ...]) -> Ints:
-    """Return whole numbers of a shape; -1 in it stands for any size."""
+    """Return an integer array of a shape, in which -1 stands for any size."""
     array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
     if array.size and array.dtype.kind not in "iu":
         raise InvalidInput(
@@ -138,7 +138,7 @@ def integers(name: str, value: Any, shape: tuple[int, ...]) -> Ints:
 
 
 def spans_of(spans: Any, lengths: Ints, Y: int) -> Ints:
-    """Return the places of single segments, (n, 4), checked."""
+    """Return the checked positions of single segments, (n, 4)."""
     index = integers("spans[0]", spans, (-1, 4))
     b, s, e, y = index.T
     B = len(lengths)
@@ -189,7 +189,7 @@ def with_rules(structure: Structure, constraints: Any) -> Structure:
 
 
 def constraints_of(allowed: npt.NDArray[Any], marks: npt.NDArray[Any] | None) -> dict[str, Any]:
-    """Return constraints of one sequence, given what is known of each token and boundary.
+    """Return the constraints of one sequence from partial labels of tokens and boundaries.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels that a network learns from: all segments of a sequence, or `Partial`."""
+"""Training targets of networks: segments or `Partial`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from caesura.documents import Document, Partial
-from caesura.errors import InvalidInput, message
+from caesura.errors import InvalidInput, counted, message
 from caesura.models.reading import check_words, labelled, paired
 from caesura.models.targets import said_labels, scheme_of, segments_of
 from caesura.neural.heads import Target
@@ -18,7 +18,7 @@ __all__ = ["check_filtered", "check_longest", "known_segments", "read_targets"]
 def read_targets(
     X: Any, y: Any, tokeniser: Any, outside: str
 ) -> tuple[list[Document], list[Target], list[str]]:
-    """Return training data, and the labels in it.
+    """Return the training data and its labels.
 
     Examples
     --------
@@ -44,12 +44,12 @@ def read_targets(
         labels |= {segment.label for segment in cut}
     labels -= {outside}
     if not labels:
-        raise InvalidInput("y: got no segment at all, expected some to learn from")
+        raise InvalidInput("y: got no segment at all, expected at least one")
     return documents, gold, sorted(labels)
 
 
 def check_filtered(gold: Sequence[Target], outside: str) -> None:
-    """Raise if it is known of a token that some segment covers it, but not which.
+    """Raise if a token is known to be in a segment whose extent is unknown.
 
     Whether there is a segment is decided by the filter of a filtered model, span by span.
 
@@ -75,16 +75,16 @@ def check_filtered(gold: Sequence[Target], outside: str) -> None:
 
 
 def check_longest(gold: Sequence[Target], longest: int) -> None:
-    """Raise if a segment is longer than the model allows."""
+    """Raise if a segment exceeds the maximum length of the model."""
     for i, one in enumerate(gold):
         for segment in known_segments(one):
             if segment.end - segment.start > longest:
-                expected = f"a segment of {longest} tokens or fewer, as max_length says"
+                expected = f"at most {counted(longest, 'token')}, as max_length requires"
                 raise InvalidInput(message(f"y[{i}]", tuple(segment), expected, "raise max_length"))
 
 
 def known_segments(target: Target) -> list[Segment]:
-    """Return the labelled segments of a target, as far as they are known.
+    """Return the known segments of a target.
 
     Examples
     --------

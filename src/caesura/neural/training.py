@@ -1,6 +1,6 @@
-"""How a network is trained: epochs, batches by length, warm-up, early stopping, checkpoints.
+"""Training of networks: epochs, batches by length, warm-up, early stopping, checkpoints.
 
-Everything random in epoch e depends only on the seed and e, so a run that goes on from a checkpoint
+Everything random in epoch e depends only on the seed and e, so a run resumed from a checkpoint
 gives what an uninterrupted one gives.
 """
 
@@ -38,7 +38,7 @@ KIND = "neural checkpoint"
 
 @dataclass(frozen=True)
 class Schedule:
-    """The settings of training."""
+    """The training settings."""
 
     epochs: int = 20
     batch_size: int = 8
@@ -52,7 +52,7 @@ class Schedule:
 
 
 class Data(NamedTuple):
-    """What is learnt from."""
+    """The training data."""
 
     documents: Sequence[Document]
     gold: Sequence[Target]
@@ -66,7 +66,7 @@ class Data(NamedTuple):
 
 @dataclass
 class Run:
-    """Where training is; what a checkpoint holds."""
+    """The state of training, stored in checkpoints."""
 
     epoch: int = 0
     best_score: float = -1.0
@@ -100,7 +100,7 @@ def train(
     callbacks: Sequence[Callable[[Progress], bool | None]],
     settings: str,
 ) -> tuple[Run, str]:
-    """Train a network, and leave it with its best weights; return the run and why it ended."""
+    """Train a network and restore its best weights; return the run and the stopping reason."""
     optimiser = _optimiser(network, schedule)
     run, mark = Run(), _fingerprint(settings, data)
     if checkpoint is not None and Path(checkpoint).exists():
@@ -133,7 +133,7 @@ def _epochs(
     score: Callable[[], float] | None,
     after: tuple[Callable[[], None], Sequence[Callable[[Progress], bool | None]]],
 ) -> str:
-    """Train to the end and return why it is there; `after` each epoch all of these are called."""
+    """Train until a stopping criterion and return it; calls `after` at each epoch."""
     keep, callbacks = after
     per_epoch = math.ceil(len(data.documents) / schedule.batch_size)
     while run.epoch < schedule.epochs:
@@ -169,7 +169,7 @@ def _epoch(
     epoch: int,
     per_epoch: int,
 ) -> float:
-    """Train for one epoch and return the mean loss of a sequence."""
+    """Train for one epoch and return the mean loss per sequence."""
     network.train()
     lengths, total = [len(document) for document in data.documents], 0.0
     order = np.random.default_rng([schedule.seed, epoch])
@@ -191,14 +191,14 @@ def _epoch(
 
 
 def _loss(network: Network, data: Data, some: Sequence[int], schedule: Schedule) -> torch.Tensor:
-    """Return the loss of some sequences; errors say which one, or that the rate is too high."""
+    """Return the loss of some sequences; errors name the sequence or a too high learning rate."""
     try:
         return network.loss(*data.of(some))
     except Impossible:
         for i in some if len(some) > 1 else ():
             _loss(network, data, [i], schedule)
         raise Impossible(
-            f"y[{some[0]}]: no segmentation agrees with what is known of it; correct it, or raise "
+            f"y[{some[0]}]: no segmentation agrees with its labels; correct them, or raise "
             "max_length"
         ) from None
     except InvalidInput:
@@ -211,7 +211,7 @@ def _loss(network: Network, data: Data, some: Sequence[int], schedule: Schedule)
 
 
 def _factor(step: int, per_epoch: int, schedule: Schedule) -> float:
-    """Return the share of the learning rate: up linearly, then down along a cosine."""
+    """Return the learning rate factor: linear warm-up, then cosine decay."""
     steps = schedule.epochs * per_epoch
     rising = max(1.0, schedule.warm_up * steps)
     if step <= rising:
@@ -239,7 +239,7 @@ def _optimiser(network: Network, schedule: Schedule) -> torch.optim.Optimizer:
 
 
 def arrays_of(network: Network) -> Arrays:
-    """Return the weights as arrays, but for those of a frozen transformer."""
+    """Return the weights as arrays, without those of a frozen transformer."""
     inner = network.encoder.transformer
     frozen = "encoder.transformer." if inner is not None and inner.frozen else None
     return {
@@ -250,7 +250,7 @@ def arrays_of(network: Network) -> Arrays:
 
 
 def put_arrays(network: Network, arrays: Arrays) -> None:
-    """Set the weights; raise if they are not those of such a network."""
+    """Set the weights, or raise if they do not fit the network."""
     state = {name: torch.from_numpy(np.array(a)) for name, a in arrays.items()}
     wanted = arrays_of(network)
     shapes = {name: tuple(x.shape) for name, x in state.items()}
@@ -260,7 +260,7 @@ def put_arrays(network: Network, arrays: Arrays) -> None:
 
 
 def _fingerprint(settings: str, data: Data) -> str:
-    """Return what a checkpoint depends on."""
+    """Return the settings that identify a run."""
     crc = zlib.crc32(settings.encode())
     for document, target in zip(data.documents, data.gold, strict=True):
         known = repr(target if isinstance(target, Partial) else [tuple(s) for s in target])
@@ -292,7 +292,7 @@ def _resumed(path: Any, mark: str, network: Network, optimiser: Any) -> Run:
     if header["run"] != mark:
         raise InvalidInput(
             f"checkpoint: got {path} of a run with other data or settings, expected one of this "
-            "run; give the same data and settings, or delete the file to start anew"
+            "run; give the same data and settings, or delete the file to start again"
         )
 
     def part(prefix: str) -> Arrays:

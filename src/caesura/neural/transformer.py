@@ -1,4 +1,4 @@
-"""Vectors of words from a Hugging Face transformer; transformers is imported when it is used."""
+"""Word vectors from a Hugging Face transformer; transformers is imported on first use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Transformer"]
 
 
 class Transformer(nn.Module):
-    """The vector of a word is that of its first sub-token.
+    """Word vectors from a transformer, taken at the first sub-token of each word.
 
     Long sentences are cut into windows that overlap, and a word takes the vector of the window in
     which it has the most context; nothing is left out.
@@ -26,7 +26,7 @@ class Transformer(nn.Module):
     frozen : bool
         Whether its weights stay as they are.
     window : int, optional
-        Most sub-tokens at a time; what the model allows where not given.
+        Maximum number of sub-tokens at a time; by default the limit of the model.
     """
 
     def __init__(self, name: str, frozen: bool = False, window: int | None = None) -> None:
@@ -80,7 +80,7 @@ class Transformer(nn.Module):
         return out
 
     def _pieces(self, words: Sequence[str]) -> tuple[list[int], list[int]]:
-        """Return the sub-tokens of a sentence, and where each word's first one is."""
+        """Return the sub-tokens of a sentence, and the index of each word's first one."""
         ids: list[int] = []
         firsts: list[int] = []
         if words:
@@ -112,7 +112,7 @@ class Transformer(nn.Module):
         return found
 
     def train(self, mode: bool = True) -> Transformer:
-        """Set the mode; a frozen model never drops anything."""
+        """Set the mode; a frozen model stays in evaluation mode."""
         super().train(mode)
         if self.frozen:
             self.model.eval()

@@ -1,4 +1,4 @@
-"""Potentials: everything that a distribution over segmentations is made of.
+"""Potentials: the scores and constraints of a distribution over segmentations.
 
 A segmentation cuts the tokens ``0..T`` into labelled segments ``[start, end)``.  Its score is the
 sum of the log-potentials that apply to it, and its probability is ``exp(score) / Z``.

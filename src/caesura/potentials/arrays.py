@@ -1,4 +1,4 @@
-"""The scores of a sequence that are arrays, and the bounds on the lengths of its segments."""
+"""The score arrays of a sequence, and its length bounds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Ints = npt.NDArray[np.int32]
 
 
 class ScoreArrays(LabelIndex):
-    """The arrays of `caesura.Potentials`, which its documentation describes.
+    """The arrays of `caesura.Potentials`, documented there.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class ScoreArrays(LabelIndex):
         self.max_length = max_length
 
     def changed(self) -> None:
-        """Take note that something was changed that the kernels have a copy of."""
+        """Invalidate the compiled form after a change."""
         self._problem = None
 
     @property
@@ -112,7 +112,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def max_length(self) -> int | tuple[int | None, ...] | None:
-        """Longest segment: None (no bound), one int, or one int or None per label."""
+        """The longest segment: None (no bound), one int, or one int or None per label."""
         return self._max_length
 
     @max_length.setter
@@ -144,7 +144,7 @@ class ScoreArrays(LabelIndex):
 
     @property
     def same_label_adjacent(self) -> bool:
-        """Whether two adjacent segments may carry one label."""
+        """Whether two adjacent segments may have the same label."""
         return self._same_label_adjacent
 
     @same_label_adjacent.setter

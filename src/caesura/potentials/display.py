@@ -17,7 +17,7 @@ __all__ = ["html_summary", "text_summary"]
 
 
 def text_summary(p: Potentials) -> str:
-    """Return how many potentials and constraints there are of each kind."""
+    """Return the number of potentials and constraints of each kind."""
     parts = p.parts
     arrays = {"emission": p.emission, "transition": p.transition}
     arrays |= {"start": p.start, "end": p.end}

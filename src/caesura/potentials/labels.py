@@ -1,4 +1,4 @@
-"""How callers name labels, label histories and segments, and the numbers that these have."""
+"""Labels, label histories and segments, and their numbering."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class LabelIndex:
     def segment_index(
         self, segment: tuple[int, int, Label], argument: str = "segment"
     ) -> tuple[int, int, int]:
-        """Return a segment with the index of its label, or say what is wrong with it.
+        """Return a segment with its label index, or raise.
 
         Examples
         --------

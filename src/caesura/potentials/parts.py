@@ -1,4 +1,4 @@
-"""What potentials hold beside their plain arrays."""
+"""The contents of potentials other than plain arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPEN_START, OPEN_END = 1, 2  # bits of a potential's flags; cpp/lattice/lattice.
 
 
 class Parts(NamedTuple):
-    """What potentials hold beside their plain arrays, by label index.
+    """The contents of potentials other than plain arrays, by label index.
 
     The arrays and lists are those of the potentials themselves.  A target is the index of a label,
     or the number of a label history.

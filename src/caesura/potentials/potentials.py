@@ -1,4 +1,4 @@
-"""The potentials of one sequence: what is added to its arrays, and what is forbidden."""
+"""The potentials of one sequence: scores and constraints."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Potentials(ScoreArrays):
         Score of the label of the first segment (in place of a transition) and of the last.
     spans : array of shape (T, L, Y)
         Score of the exact segment ``[s, s + k)`` with label y, at ``spans[s, k - 1, y]``, where L
-        is the longest segment.  Made when first asked for; needs a bound on every label.
+        is the longest segment.  Created on first use; needs a bound on every label.
 
     All are zero at first and may be written in place.
 
@@ -93,7 +93,7 @@ class Potentials(ScoreArrays):
 
     @property
     def parts(self) -> Parts:
-        """All that was added and constrained, for code that computes with potentials.
+        """All added potentials and constraints, for inference code.
 
         Examples
         --------
@@ -115,7 +115,7 @@ class Potentials(ScoreArrays):
 
     @property
     def is_plain(self) -> bool:
-        """Whether scores are in the arrays of tokens and transitions alone, edges apart.
+        """Whether all scores except edges are in the token and transition arrays.
 
         Examples
         --------
@@ -129,7 +129,7 @@ class Potentials(ScoreArrays):
         return not self._added and not self._patterns and self._spans is None
 
     def compiled(self, make: Callable[[Potentials], _kernels.Problem]) -> _kernels.Problem:
-        """Return the form that the kernels take, made only where the potentials have changed."""
+        """Return the compiled form for the kernels, rebuilt only after changes."""
         if self._problem is None:
             self._problem = make(self)
         return self._problem
@@ -276,7 +276,7 @@ class Potentials(ScoreArrays):
         exactly_once: Iterable[Label] = (),
         ordered: Iterable[Label] = (),
     ) -> Self:
-        """Forbid every segmentation that breaks one of these rules; calls add up.
+        """Forbid every segmentation that violates a constraint; repeated calls accumulate.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Models that come with Caesura, and that `caesura.load` and the commands know by name."""
+"""Bundled models, which `caesura.load` and the commands know by name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent
 
 
 def ready_path(name: str) -> Path:
-    """Return the file of a model that comes with Caesura.
+    """Return the file of a bundled model.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def ready_path(name: str) -> Path:
 
 
 def resolve(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path or the name of a model that comes with Caesura means.
+    """Return the file for a path or the name of a bundled model.
 
     A file of that name in the current folder wins over the model that comes with Caesura.
 
@@ -67,7 +67,7 @@ def resolve(path: str | os.PathLike[str]) -> Path:
 
 
 def existing(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path or a name means, or raise with the names that there are.
+    """Return the file for a path or a name, or raise and list the available names.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Records: from strings to the rows of a database, with their uncertainty.
+"""Records: from strings to database rows with their uncertainty.
 
 ::
 

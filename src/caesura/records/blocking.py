@@ -1,4 +1,4 @@
-"""An index of short texts by their words: which of them are worth a comparison?
+"""An index of short texts by their words, to select candidates for comparison.
 
 A text shares words with few of the others, and rare words say more than common ones.  The index
 keeps, for each word, the texts that have it, and ranks texts by the weight of the words that they
@@ -29,7 +29,7 @@ MOST_LOOKS = 10_000  # entries that are looked at for common words, the rarest o
 
 
 def words_of(text: str) -> list[str]:
-    """Return the distinct words of a text, without case and punctuation, in their order.
+    """Return the distinct words of a text in order, without case and punctuation.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def folded(text: str) -> str:
 
 
 class WordIndex:
-    """Texts by their words.
+    """An inverted index of texts by words.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class WordIndex:
         return math.sqrt(sum(self._weight(word) ** 2 for word in words))
 
     def nearest(self, text: str, count: int) -> list[tuple[int, float]]:
-        """Return the texts that share the most, with their ranks from 0 to 1, the best first.
+        """Return the most similar texts with scores from 0 to 1, best first.
 
         Of equal ranks, the text that was added first comes first.
         """
@@ -122,7 +122,7 @@ class WordIndex:
         return sorted(ranked, key=_falling)[:count]
 
     def _looked_at(self, words: Iterable[str]) -> list[tuple[str, list[int]]]:
-        """Return the words by which entries are found, with these entries."""
+        """Return the words used for the lookup, with their entries."""
         shared = [(word, self._entries[word]) for word in words if word in self._entries]
         rare = [(word, entries) for word, entries in shared if len(entries) <= MOST_TEXTS]
         if rare:
@@ -136,5 +136,5 @@ class WordIndex:
 
 
 def _falling(item: tuple[int, float]) -> tuple[float, int]:
-    """Return a key that sorts numbers by falling rank; of equal ranks the first one first."""
+    """Return the sort key for decreasing scores; ties keep their order."""
     return -item[1], item[0]

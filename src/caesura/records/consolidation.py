@@ -1,4 +1,4 @@
-"""Rows from several lists brought together: duplicates joined, contradictions weighed."""
+"""Consolidation of rows from several lists: duplicates and contradictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORTEST = 6  # letters of keys that may be misspelt
 
 
 class Source(NamedTuple):
-    """Where a row was found.
+    """The source of a row.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class Source(NamedTuple):
 
 
 class Extracted(NamedTuple):
-    """What was found in one item."""
+    """The values extracted from one item."""
 
     values: Mapping[str, str]
     chances: Mapping[str, float]  # the probability of each value
@@ -61,7 +61,7 @@ class TableRow(NamedTuple):
 def consolidated(
     found: Iterable[Extracted], columns: Sequence[str], min_confidence: float = 0.0
 ) -> list[TableRow]:
-    """Join rows with the same key into one, the most reliable first.
+    """Merge rows with the same key, the most reliable first.
 
     Keys are the same if their letters and digits are, or if they are nearly and the rows agree in
     another column.  Of several values of a column, the one with the most support is kept.  Its
@@ -93,7 +93,7 @@ def _rank(row: TableRow, columns: Sequence[str]) -> tuple[object, ...]:
 
 
 def _grouped(found: list[Extracted], columns: Sequence[str]) -> list[list[Extracted]]:
-    """Return the rows of each key in the order in which they came."""
+    """Group rows by key, in order of first occurrence."""
     key_column = columns[0]
     groups: dict[str, list[Extracted]] = {}
     for one in found:
@@ -112,7 +112,7 @@ def _grouped(found: list[Extracted], columns: Sequence[str]) -> list[list[Extrac
 
 
 def _same(a: str, b: str, groups: Mapping[str, list[Extracted]], columns: Sequence[str]) -> bool:
-    """Say whether two keys are spellings of one."""
+    """Return whether two keys are spellings of the same name."""
     from rapidfuzz import fuzz
 
     if min(len(a), len(b)) < SHORTEST or fuzz.ratio(a, b) < ALIKE:
@@ -128,7 +128,7 @@ def _same(a: str, b: str, groups: Mapping[str, list[Extracted]], columns: Sequen
 
 
 def _merged(group: Sequence[Extracted], columns: Sequence[str]) -> TableRow:
-    """Return one row for several about the same thing."""
+    """Merge several rows about the same entity."""
     values: dict[str, str] = {}
     confidences: dict[str, float] = {}
     alternatives: dict[str, dict[str, float]] = {}
@@ -144,7 +144,7 @@ def _merged(group: Sequence[Extracted], columns: Sequence[str]) -> TableRow:
 
 
 def _rated(group: Sequence[Extracted], column: str, is_key: bool) -> dict[str, float]:
-    """Return the values of a column with their confidence, the best first.
+    """Return the values of a column with their confidence, best first.
 
     Spellings of one value count together, and so do all those of the key.  A seed is right,
     whatever pages say.
@@ -164,7 +164,7 @@ def _rated(group: Sequence[Extracted], column: str, is_key: bool) -> dict[str, f
 
 
 def _spelling(some: Sequence[Extracted], column: str) -> str:
-    """Return the spelling with the most support; of equal ones the first."""
+    """Return the spelling with the most support; ties go to the first."""
     support: dict[str, float] = {}
     for one in some:
         value = one.values[column]

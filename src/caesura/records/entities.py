@@ -1,4 +1,4 @@
-"""Canonical rows with links to their mentions, in tables of their own: papers, authors, venues.
+"""Entity tables with links to mentions: papers, authors, venues.
 
 ::
 
@@ -33,7 +33,7 @@ _BATCH = 500
 
 
 class Schema(NamedTuple):
-    """Which fields make which tables.
+    """The fields and tables of entities.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class Schema(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """What `store_entities` did.
+    """The result of `store_entities`.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Stored(NamedTuple):
 
 
 def split_names(text: str) -> list[str]:
-    """Return the names in a list of people.
+    """Split a list of people into names.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def store_entities(
     texts : iterable of str
         One mention each.  A text that is stored already is left out.
     n : int
-        How many segmentations of each text are considered; see `Linker.read`.
+        Number of segmentations considered for each text; see `Linker.read`.
 
     Notes
     -----
@@ -164,7 +164,7 @@ class _Mention(NamedTuple):
 
 
 class _Known:
-    """Entities and their mentions, in memory."""
+    """Entities and their mentions in memory."""
 
     def __init__(self, labels: Sequence[str]) -> None:
         self.labels = labels
@@ -172,7 +172,7 @@ class _Known:
         self.canonical: list[dict[str, str]] = []
 
     def add(self, linker: Linker, model: Any, texts: Sequence[str], n: int) -> Stored:
-        """Link texts to entities, block by block, so that each sees the blocks before."""
+        """Link texts to entities block by block, so that each block sees the earlier ones."""
         first, before = len(self.mentions), len(self.canonical)
         for start in range(0, len(texts), _BATCH):
             block = texts[start : start + _BATCH]
@@ -196,7 +196,7 @@ class _Known:
         return Stored(len(self.mentions) - first, new, len(self.mentions) - first - new)
 
     def settle(self) -> None:
-        """Give each entity, for each field, the value that most of its mentions have."""
+        """Set each field of each entity to the most frequent value of its mentions."""
         values: list[dict[str, Counter[str]]] = [{} for _ in self.canonical]
         for mention in self.mentions:
             for label, value in mention.fields.items():
@@ -230,7 +230,7 @@ class _Store:
             raise InvalidInput(message("connection", self.connection, expected, remedy)) from error
 
     def create(self) -> None:
-        """Create the tables that are not there; those that are must be ours."""
+        """Create missing tables; existing ones must have the expected columns."""
         tables = self._tables()
         found = {name: self._columns(name) for name in tables}
         for name, columns in tables.items():
@@ -242,7 +242,7 @@ class _Store:
             self._run(f"CREATE TABLE IF NOT EXISTS {quoted(name)} ({inner})")
 
     def _tables(self) -> dict[str, dict[str, str]]:
-        """Return the columns of each table with their types, or raise if two names are the same."""
+        """Return the columns of each table with their types, or raise for duplicate names."""
         number, text = "INTEGER", "VARCHAR"
         columns = [*self.plain, *(f"{x}_id" for x in self.schema.one)]
         names = [name.casefold() for name in columns]
@@ -267,7 +267,7 @@ class _Store:
         return dict(tables)
 
     def _columns(self, table: str) -> list[str]:
-        """Return the columns of a table, none if it is not there."""
+        """Return the columns of a table, empty if it does not exist."""
         query = "SELECT name FROM pragma_table_info(?) ORDER BY cid"
         if not isinstance(self.connection, sqlite3.Connection):
             query = """SELECT column_name FROM information_schema.columns
@@ -292,13 +292,13 @@ class _Store:
         return known
 
     def unseen(self, texts: Iterable[str]) -> list[str]:
-        """Return the texts that are not stored, each once."""
+        """Return the distinct texts that are not stored."""
         rows = self._run(f"SELECT text FROM {quoted(self.mentions)}").fetchall()
         seen = {row[0] for row in rows}
         return [text for text in dict.fromkeys(texts) if text not in seen]
 
     def write(self, known: _Known) -> None:
-        """Write everything anew."""
+        """Replace the stored contents."""
         names = self.things
         tables = [self.schema.table, self.mentions, *names]
         for name in (*tables, *map(self._pairs, self.schema.many.values())):
@@ -335,7 +335,7 @@ class _Store:
 
 
 class _Things:
-    """Names, one for each that differs by more than case and punctuation."""
+    """Distinct names, ignoring case and punctuation."""
 
     def __init__(self) -> None:
         self._ids: dict[str, int] = {}

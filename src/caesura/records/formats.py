@@ -1,4 +1,4 @@
-"""Records in files and tables: lines, CSV, JSON lines, Arrow; one at a time, with its errors."""
+"""Records in files and tables: lines, CSV, JSON lines, Arrow; read one at a time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Raw = Mapping[str, Any] | str | InvalidInput  # of a record: its values, its tex
 
 
 def checked(records: Iterator[Any]) -> Iterator[Raw]:
-    """Yield texts and dicts; an error in the place of what is neither."""
+    """Yield texts and dicts; other items become errors."""
     for i, one in enumerate(records):
         if isinstance(one, str | Mapping):
             yield one
@@ -43,7 +43,7 @@ def arrow_of(source: Any) -> Any:
 
 
 def arrow_kinds(schema: Any) -> dict[str, Kind]:
-    """Return the kinds of the columns of an Arrow table; what has none becomes text."""
+    """Return the column kinds of an Arrow table; unsupported ones become text."""
     import pyarrow.types as types
 
     def kind(one: Any) -> Kind:
@@ -63,7 +63,7 @@ def arrow_records(batches: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 
 def form_of(path: Name) -> str:
-    """Return the format that the name of a file tells."""
+    """Return the format given by a file name."""
     suffix = "" if path == "-" else unpacked_suffix(path)
     names = {
         **dict.fromkeys((".csv", ".tsv"), "csv"),
@@ -79,7 +79,7 @@ def form_of(path: Name) -> str:
 
 
 def line_count(path: Name) -> int | None:
-    """Return the number of lines of a file that is not packed, roughly that of its records."""
+    """Return the number of lines of an uncompressed file, about the number of records."""
     if path == "-" or not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
@@ -114,7 +114,7 @@ def json_records(source: Source) -> Iterator[Raw]:
         try:  # orjson reads whole numbers beyond 64 bits as floats, which would lose digits
             found = _exact(line) if _LONG_NUMBER.search(line) else orjson.loads(line)
         except (ValueError, RecursionError) as error:
-            yield source.error(number, f"got what is not JSON ({error}); give an object on a line")
+            yield source.error(number, f"got invalid JSON ({error}); give an object on a line")
             continue
         if isinstance(found, dict | str):
             yield found

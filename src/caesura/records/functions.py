@@ -1,4 +1,4 @@
-"""A model as a function of SQL."""
+"""A model as an SQL function."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def register(
     *,
     threshold: float = 0.9,
 ) -> None:
-    """Make a model a function of SQL in a connection of DuckDB: ``segment(text)``.
+    """Register a model as an SQL function in a DuckDB connection: ``segment(text)``.
 
     It returns a struct with the value of each label, ``probability`` of the whole, ``review`` and
     ``segments``, a list of structs. DuckDB calls it with many texts at a time.

@@ -1,4 +1,4 @@
-"""What can be loaded: files, DataFrames, Arrow tables, lists; read one record at a time.
+"""Inputs of loads: files, DataFrames, Arrow tables, lists; read one record at a time.
 
 ::
 
@@ -43,7 +43,7 @@ LARGEST = 2**63 - 1  # of whole numbers in databases
 
 
 class Reading(NamedTuple):
-    """How an input is read."""
+    """The reading options of an input."""
 
     text: str | None = None  # the column with the text
     id: str | None = None  # the column that identifies a record
@@ -63,7 +63,7 @@ class Entry(NamedTuple):
 
 
 class Input:
-    """Records that can be read, with the columns that they have.
+    """Records and their columns.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class Input:
 
 
 class _Seen:
-    """The columns of records, and what kind of values is in them."""
+    """The columns of records and the kinds of their values."""
 
     def __init__(self, kinds: Mapping[str, Kind] | None) -> None:
         self.kinds: dict[str, Kind | None] = dict(kinds or {})  # None: nothing yet
@@ -172,7 +172,7 @@ class _Seen:
 
 
 def _joined(kind: Kind | None, value: Any) -> Kind | None:
-    """Return the kind of a column that has one more value."""
+    """Return the kind of a column after one more value."""
     if value is None or kind == "text":
         return kind
     mine: Kind = "text"
@@ -188,7 +188,7 @@ def _joined(kind: Kind | None, value: Any) -> Kind | None:
 
 
 def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
-    """Return a value as a column of its kind holds it."""
+    """Convert a value to the kind of its column."""
     if value is None:
         return None
     if kind != "text":
@@ -206,7 +206,7 @@ def _value(value: Any, kind: Kind, place: str, name: str) -> Any:
 
 
 def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, bool]:
-    """Return the column with the text, and whether it was guessed; None if there are no columns."""
+    """Return the text column, and whether it was guessed; None without columns."""
     names = list(seen.kinds)
     if not names or seen.plain:
         return reading.text, False
@@ -221,7 +221,7 @@ def _text_column(name: str, seen: _Seen, reading: Reading) -> tuple[str | None, 
 
 
 def _carried(name: str, seen: _Seen, reading: Reading, text: str | None) -> dict[str, Kind]:
-    """Return the other columns to keep, with their kinds."""
+    """Return the carried columns with their kinds."""
     kinds: dict[str, Kind] = {one: kind or "text" for one, kind in seen.kinds.items()}
     kinds.pop(text or "", None)
     wanted = list(kinds) if reading.carry is None else list(reading.carry)
@@ -238,7 +238,7 @@ def _carried(name: str, seen: _Seen, reading: Reading, text: str | None) -> dict
 
 
 def input_of(source: Any, reading: Reading) -> Input:
-    """Return what can be read from a file, a table or a list.
+    """Return the input for a file, a table or a list.
 
     Examples
     --------
@@ -267,7 +267,7 @@ def input_of(source: Any, reading: Reading) -> Input:
 
 
 def _of_file(path: Name, reading: Reading) -> Input:
-    """Return what can be read from a file."""
+    """Return the input for a file."""
     name = reading.name or ("standard input" if path == "-" else os.path.realpath(path))
     if path != "-" and not os.path.exists(path):
         raise InvalidInput(f"{os.fspath(path)}: no such file; give a file of texts or a table")
@@ -284,7 +284,7 @@ Found = tuple[Callable[[], Iterator[Raw]], int | None, dict[str, Kind] | None]
 
 
 def file_records(path: Name, form: str, reading: Reading) -> Found:
-    """Return what reads the records of a file, their number and the kinds of their columns.
+    """Return a reader of a file, the number of records and the column kinds.
 
     The number is None, or rough, where it is not known; kinds are None if all records must be read
     to know them.
@@ -313,7 +313,7 @@ def _piped(path: Name, reading: Reading) -> str | None:
 
 
 def _parquet_records(path: str) -> Found:
-    """Return what reads the records of a file of Parquet."""
+    """Return a reader of the records of a Parquet file."""
     pa = pyarrow_module("a Parquet file")
     import pyarrow.parquet as pq
 
@@ -334,7 +334,7 @@ def _parquet_records(path: str) -> Found:
 
 
 class Survey(NamedTuple):
-    """What must be known of all pieces of an input before the first is loaded."""
+    """The properties of all pieces of an input, needed before loading."""
 
     records: int = 0  # with those that cannot be read
     kinds: dict[str, Kind | None] = {}  # of columns; None: they have no values  # noqa: RUF012
@@ -342,7 +342,7 @@ class Survey(NamedTuple):
     guessed: bool = False
 
     def joined(self, other: Survey) -> Survey:
-        """Return what is known of two pieces, of which this is the first.
+        """Return the combined survey of two consecutive pieces.
 
         Examples
         --------
@@ -356,14 +356,14 @@ class Survey(NamedTuple):
 
 
 def _both(a: Kind | None, b: Kind | None) -> Kind | None:
-    """Return the kind of a column that has values of two kinds."""
+    """Return the kind of a column with values of two kinds."""
     if a is None or b is None or a == b:
         return a or b
     return "number" if {a, b} == {"integer", "number"} else "text"
 
 
 def surveyed(path: Name, form: str, reading: Reading, name: str, first: bool) -> Survey:
-    """Look at a piece of an input; the first tells which column has the text, as `Input` does."""
+    """Survey a piece of an input; the first piece determines the text column."""
     records, _, kinds = file_records(path, form, reading)
     seen, n = _Seen(kinds), 0
     for one in records():

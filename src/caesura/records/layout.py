@@ -48,7 +48,7 @@ _REPLACED = str.maketrans({"\0": "\ufffd"})
 
 
 class Item(NamedTuple):
-    """A string to segment, and where it is from."""
+    """A string to segment, and its source."""
 
     record: str  # the number of the record in its input, from 1, or its id
     part: int  # the number of the string in its record, from 1
@@ -67,7 +67,7 @@ class Field(NamedTuple):
 
 
 class Stamp(NamedTuple):
-    """What all rows of a load have in common."""
+    """The values shared by all rows of a load."""
 
     source: str
     model_name: str
@@ -96,7 +96,7 @@ class Layout(NamedTuple):
 
     @property
     def doubts(self) -> list[tuple[str, str]]:
-        """The columns of the start and the probability of each label."""
+        """The start and probability columns of each label."""
         return [(field.start, field.probability) for field in self.fields.values()]
 
 
@@ -156,7 +156,7 @@ def layout_of(
 
 
 def check_threshold(threshold: Any) -> None:
-    """Raise if what fields are compared with is not a probability."""
+    """Raise if the review threshold is not a probability."""
     wrong = isinstance(threshold, bool) or not isinstance(threshold, int | float)
     if wrong or not 0 <= threshold <= 1:
         expected = "a probability, 0 to 1"
@@ -173,7 +173,7 @@ def _check_table(name: object) -> None:
 
 
 def _free(name: str, suffix: str, taken: set[str]) -> str:
-    """Return a name that is not taken: as it is, with a suffix, or with a number."""
+    """Return an unused name: unchanged, with a suffix, or with a number."""
     bare = "".join(c if c.isprintable() else "_" for c in storable(name)).strip() or "unnamed"
     tails = itertools.chain(("", suffix), (f"{suffix}_{k}" for k in itertools.count(2)))
     tried = (_cut(bare, tail) for tail in tails)
@@ -181,7 +181,7 @@ def _free(name: str, suffix: str, taken: set[str]) -> str:
 
 
 def _cut(name: str, tail: str) -> str:
-    """Return a name with a tail, cut to what databases take."""
+    """Return a name with a suffix, truncated to the limit of databases."""
     if len((name + tail).encode()) <= LONGEST:
         return name + tail
     mark = "_" + hashlib.blake2b(name.encode(), digest_size=3).hexdigest() + tail
@@ -189,7 +189,7 @@ def _cut(name: str, tail: str) -> str:
 
 
 def storable(text: str) -> str:
-    r"""Return text that every database stores: null characters and halves of pairs are replaced.
+    r"""Replace null characters and lone surrogates, which databases cannot store.
 
     Its length stays, so that places in it stay.
 
@@ -210,7 +210,7 @@ def storable(text: str) -> str:
 
 
 def row_id(source: str, item: Item) -> str:
-    """Return the identity of a row: a hash of input, record, part and text.
+    """Return the id of a row: a hash of input, record, part and text.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def row_id(source: str, item: Item) -> str:
 def rows_of(
     layout: Layout, keyed: Mapping[str, Item], records: Sequence[Record], stamp: Stamp
 ) -> Cells:
-    """Return the rows of some strings by identity, column by column."""
+    """Return the rows of strings by row id, as columns."""
     items, n = list(keyed.values()), len(keyed)
     cells: Cells = {column.name: [None] * n for column in layout.table.columns}
     cells |= {
@@ -248,14 +248,14 @@ def rows_of(
 
 
 def doubtful(record: Record, threshold: float) -> bool:
-    """Say whether a person should look at a record: a field is unlikely, or there is none."""
+    """Return whether a record needs review: a field is uncertain, or there is none."""
     return not record.fields or any(
         value.probability is None or value.probability < threshold for _, value in record.fields
     )
 
 
 class _Lists:
-    """The columns of a label, as lists to be filled."""
+    """The column lists of a label."""
 
     __slots__ = ("chance", "end", "start", "text", "value")
 
@@ -266,7 +266,7 @@ class _Lists:
 
 
 def _fill(places: Mapping[str, _Lists], i: int, record: Record) -> str:
-    """Fill the columns of labels in one row, and return its segments as JSON."""
+    """Fill the label columns of one row, and return its segments as JSON."""
     found = []
     for label, (text, start, end, chance, value) in record.fields:
         shown = None if value is None else storable(str(value))

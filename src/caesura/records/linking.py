@@ -1,4 +1,4 @@
-"""Which records are about the same thing: blocking, similarities of fields, a learnt match score.
+"""Record linkage: blocking, field similarities and a learnt match score.
 
 ::
 
@@ -47,7 +47,7 @@ PER_FIELD = 5  # similarities of each field
 
 
 class Link(NamedTuple):
-    """Two records that are about the same thing.
+    """Two records of the same entity.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class Link(NamedTuple):
 
 
 class ReadRecord(NamedTuple):
-    """A text that was segmented and linked at once.
+    """A text with its record and its link.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class ReadRecord(NamedTuple):
 
 
 class Linker:
-    """Compare records by their fields, find those that match, and group them into entities.
+    """Compare records by their fields, link matches, and group them into entities.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ class Linker:
         *,
         matches: Iterable[Pair],
     ) -> Linker:
-        """Learn the match score from records of which it is known which match.
+        """Fit the match score to records with known matches.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Linker:
     # -- questions ----------------------------------------------------------------------------
 
     def log_odds(self, record: Fields, other: Fields) -> float:
-        """Return the log-odds that two records are about the same thing."""
+        """Return the log-odds that two records refer to the same entity."""
         mine, theirs = self._prepared([record], "record"), self._prepared([other], "other")
         return float((self._similarities(mine, theirs, [(0, 0)]) @ self._known)[0])
 
@@ -172,7 +172,7 @@ class Linker:
         at_least: float = 0.5,
         one_to_one: bool = False,
     ) -> list[Link]:
-        """Return the pairs that match.
+        """Return the matching pairs.
 
         Parameters
         ----------
@@ -203,7 +203,7 @@ class Linker:
         return _one_to_one(links) if one_to_one else sorted(links)
 
     def entities(self, records: Sequence[Fields]) -> list[int]:
-        """Group records that are about the same thing.
+        """Group records of the same entity.
 
         Returns
         -------
@@ -246,7 +246,7 @@ class Linker:
         known : sequence of dict or Record
             The records that there are.
         n : int
-            How many segmentations of each text are considered; 1 is a pipeline of both steps.
+            Number of segmentations considered for each text; 1 is a pipeline of both steps.
         reread : bool
             Whether ``known[i]`` is an earlier reading of ``texts[i]``, with which it is not linked.
         """
@@ -290,7 +290,7 @@ class Linker:
         return [_prepared(record, self.fields, f"{name}[{i}]") for i, record in enumerate(records)]
 
     def _candidates(self, mine: list[_Prepared], theirs: list[_Prepared] | None) -> set[Pair]:
-        """Return the pairs worth a comparison; of one set, with the smaller number first."""
+        """Return the candidate pairs; within one set, with the smaller index first."""
         index = WordIndex(record.whole for record in (mine if theirs is None else theirs))
         pairs = set()
         for i, record in enumerate(mine):
@@ -305,7 +305,7 @@ class Linker:
     def _similarities(
         self, mine: list[_Prepared], theirs: list[_Prepared], pairs: Sequence[Pair]
     ) -> Floats:
-        """Return what two records of each pair have in common; equal pairs are compared once."""
+        """Return the field similarities of each pair; equal pairs are compared once."""
         X = np.ones((len(pairs), PER_FIELD * len(self.fields) + 4))
         seen: dict[tuple[_Prepared, _Prepared], int] = {}
         for n, (i, j) in enumerate(pairs):
@@ -323,17 +323,17 @@ class Linker:
 
 
 class _Prepared(NamedTuple):
-    """A record as it is compared: its fields and all of them, without case and punctuation."""
+    """A record prepared for comparison: its fields without case and punctuation."""
 
     fields: tuple[str, ...]
     whole: str
 
 
 class _Records(Distinct[_Prepared]):
-    """Records of which equal ones are compared once."""
+    """Records with duplicates removed for comparison."""
 
     def equal_pairs(self) -> list[Pair]:
-        """Return the records that occur several times, each as a pair with itself.
+        """Return the records that occur several times, each paired with itself.
 
         Records without any value say nothing about each other.
         """
@@ -358,7 +358,7 @@ def _prepared(record: Fields, names: Sequence[str], name: str) -> _Prepared:
 
 
 def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
-    """Return what two values of a field have in common."""
+    """Return the similarity features of two values of a field."""
     from rapidfuzz import fuzz
 
     if not a or not b:
@@ -369,7 +369,7 @@ def _field(a: str, b: str) -> tuple[float, float, float, float, float]:
 
 
 def _one_to_one(links: list[Link]) -> list[Link]:
-    """Return the likeliest links in which each record occurs once."""
+    """Return the most probable one-to-one links."""
     mine: set[int] = set()
     theirs: set[int] = set()
     kept = []

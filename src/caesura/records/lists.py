@@ -1,4 +1,4 @@
-"""Tables from lists: a few seed rows and pages with lists give a merged, ranked table.
+"""Tables from lists: seed rows and pages with lists give a merged, ranked table.
 
 ::
 
@@ -37,7 +37,7 @@ MOST_ONCE = 8  # columns; with more, the model does not hold that each occurs at
 
 
 class Round(NamedTuple):
-    """What one round did.
+    """The statistics of one round.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class Round(NamedTuple):
 
 
 class ListTable(NamedTuple):
-    """The merged table, and how it came about.
+    """The merged table and the history of its rounds.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def table_from_lists(
     min_confidence: float = 0.5,
     progress: Callable[[str], None] | None = None,
 ) -> ListTable:
-    """Extend a table by rows from the lists of pages.
+    """Extend a table with rows from the lists of pages.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def table_from_lists(
 def read_seeds(
     seeds: str | Path | Iterable[Mapping[str, str]],
 ) -> tuple[tuple[str, ...], list[Row]]:
-    """Return the columns and the rows of seeds, without empty cells.
+    """Return the columns and the rows of the seeds, without empty cells.
 
     Examples
     --------
@@ -225,7 +225,7 @@ def _values(rows: Sequence[Row]) -> set[tuple[tuple[str, str], ...]]:
 
 
 def _reliable(table: Sequence[TableRow]) -> list[Row]:
-    """Return what may be matched in the next round: values that are not in doubt."""
+    """Return the reliable values to match in the next round."""
     rows = [
         {name: value for name, value in row.values.items() if row.confidences[name] >= RELIABLE}
         for row in table
@@ -247,7 +247,7 @@ def _lists_of(pages: Mapping[str, str]) -> tuple[list[ItemList], list[str]]:
 def _one_round(
     lists: Sequence[ItemList], known: Known
 ) -> tuple[list[Extracted], list[str], tuple[int, int]]:
-    """Return what the lists say, which were not used and why, and counts."""
+    """Return the extracted rows, the unused lists with reasons, and counts."""
     found: list[Extracted] = []
     unused: list[str] = []
     used = labelled = 0
@@ -266,7 +266,7 @@ def _one_round(
 
 
 def _extracted(one: ItemList, labels: Labels, key: str) -> list[Extracted]:
-    """Learn from the labelled items of a list, and return the rows of all its items."""
+    """Train on the labelled items of a list, and return the rows of all its items."""
     model = _model(labels.columns)
     documents = [item.document for item in one.items]
     chosen = sorted(labels.known)
@@ -291,7 +291,7 @@ def _extracted(one: ItemList, labels: Labels, key: str) -> list[Extracted]:
 
 
 def _model(columns: Sequence[str]) -> SemiCRF:
-    """Return a model for one list.
+    """Return an unfitted model for one list.
 
     Pairs of attribute and label that the few labelled items lack have weights too: a rare word that
     was never outside counts against being outside.
@@ -302,13 +302,13 @@ def _model(columns: Sequence[str]) -> SemiCRF:
 
 
 def _normalisers(columns: Sequence[str]) -> dict[str, str]:
-    """Return the normalisers of columns by their names; else only white space is changed."""
+    """Return the normalisers of columns by name; by default only white space is changed."""
     named = {name: default_normaliser(name) for name in columns}
     return {name: "space" if one == "punctuation" else one for name, one in named.items()}
 
 
 def _features() -> list[Any]:
-    """Return what a model of a list looks at: tags, delimiters, shapes, regular expressions."""
+    """Return the features of a list model: tags, delimiters, shapes, regular expressions."""
     tag, opened, closed = column("tag"), column("open"), column("close")
     often = column("often")
     return [

@@ -1,4 +1,4 @@
-"""From strings to the rows of a table: idempotent, and resumed where it was killed.
+"""Loading of strings into table rows: idempotent and resumable.
 
 ::
 
@@ -35,7 +35,7 @@ BATCH = 5000  # records that are stored in one transaction
 
 
 class Loaded(NamedTuple):
-    """What a load has done.
+    """The result of a load.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def load(
         A load of the same input with another threshold changes the marks of the rows that are
         stored, in one transaction.
     verbatim : bool
-        Whether a column ``LABEL_text`` holds the text of each field as it stands in the source.
+        Whether a column ``LABEL_text`` holds the original text of each field.
     replace : bool
         Delete the rows of this input and load it again, for example with a better model.
     constraints : dict, optional
@@ -126,15 +126,15 @@ def load(
     model_name, source_name : str, optional
         Names for the model and the input in the table; by default those of the files.
     format : {"text", "csv", "jsonl", "parquet", "xlsx"}, optional
-        The format of a file whose name does not tell it.
+        The format of a file, if its name does not determine it.
     encoding : str
         The encoding of a file.
     on_error : {"raise", "skip"}
         Whether a record that cannot be read is an error, or left out and counted.
     batch : int
-        How many records are in memory, and in one transaction, at a time.
+        Number of records in memory and in one transaction.
     wait : float
-        How many seconds to wait while another process has the database locked.
+        Seconds to wait while another process has the database locked.
     progress : callable, optional
         Called with a `Progress` before the first batch and after each batch.
 

@@ -1,4 +1,4 @@
-"""Match while extracting: what a database knows already helps to segment new text.
+"""Known database values as features for segmenting new text.
 
 ::
 
@@ -31,7 +31,7 @@ LONGEST = 12  # tokens of a segment that is compared with all entries
 
 
 class Match(NamedTuple):
-    """A known value that a text stands for.
+    """A known value that matches a text.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Match(NamedTuple):
 
 
 class KnownValues:
-    """The values that a database has for each field, as features of segments.
+    """The known values of each field in a database, as segment features.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ class KnownValues:
         columns: Mapping[str, str] | Iterable[str],
         tokeniser: str | dict[str, str] = "words",
     ) -> KnownValues:
-        """Read the values of some columns of a table.
+        """Read the values of table columns.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class KnownValues:
 
     @classmethod
     def of(cls, model: Any) -> KnownValues:
-        """Return the values that a model was fitted with, to which others can be added.
+        """Return the known values of a fitted model, to which others can be added.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class KnownValues:
         return list(self._values)
 
     def add(self, values: Mapping[str, Iterable[str | None]]) -> int:
-        """Add values, as rows arrive; return how many are new.
+        """Add values as rows arrive; return the number of new ones.
 
         Parameters
         ----------
@@ -204,14 +204,14 @@ class KnownValues:
         return new
 
     def lexicons(self) -> dict[str, Lexicon]:
-        """Return a lexicon for each label; one is made again only where values were added."""
+        """Return a lexicon for each label, rebuilt only where values were added."""
         for label, values in self._values.items():
             if label not in self._lexicons:
                 self._lexicons[label] = Lexicon(PREFIX + label, values, self._cut)
         return {label: self._lexicons[label] for label in self._values}
 
     def features(self, similar: bool = True) -> list[SegmentFeature]:
-        """Return features of segments for a model that is to be fitted.
+        """Return segment features for a model to be fitted.
 
         Parameters
         ----------
@@ -232,7 +232,7 @@ class KnownValues:
         return features
 
     def attach(self, model: Model) -> Model:
-        """Return a model with the same weights that sees the values of now.
+        """Return a model with the same weights and the current values.
 
         Parameters
         ----------
@@ -244,7 +244,7 @@ class KnownValues:
         return found
 
     def canonical(self, label: str, text: str, at_least: float = 0.8) -> Match | None:
-        """Return the known value that a text stands for, or None.
+        """Return the known value that matches a text, or None.
 
         Parameters
         ----------

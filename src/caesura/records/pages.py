@@ -1,4 +1,4 @@
-"""Lists in pages: the items of HTML lists and tables, and the lines of texts.
+"""Lists in pages: items of HTML lists and tables, and lines of texts.
 
 HTML is read with Python's own `html.parser`, which never fails on broken pages and needs no
 package; what it leaves open is closed here by the rules that matter for lists (an item ends where
@@ -85,7 +85,7 @@ class _Node:
 
 
 class _Reader(HTMLParser):
-    """Make a tree of a page, however broken it is."""
+    """A lenient HTML parser that builds a tree."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -159,7 +159,7 @@ def read_pages(pages: Mapping[str, str] | Iterable[str | Path]) -> dict[str, str
 
 
 def _decoded(content: bytes) -> str:
-    """Return the text of a file: by its byte order mark, as UTF-8, or by what it says itself."""
+    """Decode a file by its byte order mark, as UTF-8, or by its declared encoding."""
     for mark, name in _MARKS.items():
         if content.startswith(mark):
             return content.decode(name, "replace")
@@ -239,7 +239,7 @@ def _cells(line: str) -> list[_Piece]:
 
 
 class _Piece(NamedTuple):
-    """A run of characters, and the tags around it inside its item."""
+    """A run of characters with its enclosing tags inside the item."""
 
     text: str
     tags: tuple[str, ...]
@@ -298,12 +298,12 @@ def _definitions(children: list[_Node]) -> list[list[_Node]]:
 
 
 def _is_leaf(node: _Node) -> bool:
-    """Say whether an element has no block in it."""
+    """Return whether an element contains no block element."""
     return all(c.tag not in _BLOCKS and _is_leaf(c) for c in _nodes(node))
 
 
 def _lines(node: _Node) -> list[list[_Piece]]:
-    """Return the lines of an element that line breaks end."""
+    """Return the lines of an element separated by line breaks."""
     lines: list[list[_Piece]] = [[]]
     for child in node.children:
         if isinstance(child, str):
@@ -363,7 +363,7 @@ def _document(pieces: list[_Piece]) -> Document | None:
 
 
 def _counted(documents: list[Document]) -> list[Document]:
-    """Return the items of a list with the column that says how many items have a token."""
+    """Return items with a column of the number of items that contain each token."""
     counts = Counter(word for one in documents for word in {t.casefold() for t in one.tokens})
 
     def level(token: str) -> str:
@@ -377,7 +377,7 @@ def _counted(documents: list[Document]) -> list[Document]:
 
 
 def _common(a: tuple[str, ...], b: tuple[str, ...]) -> int:
-    """Return how many tags two paths have in common at their beginning."""
+    """Return the length of the common prefix of two tag paths."""
     n = 0
     while n < min(len(a), len(b)) and a[n] == b[n]:
         n += 1

@@ -1,4 +1,4 @@
-"""Pairs of records: which to learn from, how their score is learnt, the groups that they make."""
+"""Record pairs: training samples, logistic regression and grouping."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 30  # of Newton's method at most
 
 
 class Distinct(Generic[T]):
-    """Values of which equal ones are kept once.
+    """Distinct values with their occurrences.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class Distinct(Generic[T]):
 
 
 def spread(mine: Sequence[int], theirs: Sequence[int], most: int, same: bool) -> set[Pair]:
-    """Return pairs of the places of two values, for each place with so many others at most.
+    """Return pairs of the positions of two values, with a limit for each position.
 
     Examples
     --------
@@ -54,7 +54,7 @@ def spread(mine: Sequence[int], theirs: Sequence[int], most: int, same: bool) ->
 
 
 def checked_matches(matches: Iterable[Pair], mine: int, theirs: int, same: bool) -> set[Pair]:
-    """Return the pairs that match, or raise; of one set, with the smaller number first.
+    """Return checked matching pairs; within one set, with the smaller index first.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def checked_matches(matches: Iterable[Pair], mine: int, theirs: int, same: bool)
 
 
 def strangers(mine: int, theirs: int, same: bool) -> set[Pair]:
-    """Return a pair for each record that most probably has nothing in common."""
+    """Return one presumably non-matching pair for each record."""
     pairs = {(i, (i + theirs // 2 + 1) % theirs) for i in range(mine)} if theirs else set()
     return {(min(pair), max(pair)) for pair in pairs if pair[0] != pair[1]} if same else pairs
 
@@ -125,7 +125,7 @@ def probabilities(scores: Floats) -> Floats:
 
 
 def logistic(X: Floats, y: Floats, c2: float) -> Floats:
-    """Return the weights of a logistic regression, by Newton's method with halved steps.
+    """Fit a logistic regression by Newton's method with step halving.
 
     It minimises ``sum of ln(1 + exp(-(2 y - 1) X w)) + c2 |w|^2``, which is convex.
     """

@@ -1,4 +1,4 @@
-"""A load that is under way: which records are left, their rows, and the thread that writes them."""
+"""A running load: remaining records, their rows, and the writer thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Progress", "Run", "feed", "new_digest"]
 
 
 class Progress(NamedTuple):
-    """How far a load is.
+    """The progress of a load.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Progress(NamedTuple):
 
     @property
     def left(self) -> float | None:
-        """The seconds that are left, if the rest goes as fast as what was done."""
+        """The estimated remaining seconds."""
         done = self.records - self.skipped
         if self.total is None or done <= 0:
             return None
@@ -44,7 +44,7 @@ class Progress(NamedTuple):
 
 
 class _Writer:
-    """Writes a batch in a thread of its own, while the next one is segmented.
+    """Writes a batch in a thread while the next one is segmented.
 
     Databases write without holding Python's lock. What was begun is finished, also where the load
     is interrupted.
@@ -64,7 +64,7 @@ class _Writer:
 
     @property
     def busy(self) -> bool:
-        """Whether a batch was begun whose end nobody has waited for."""
+        """Whether a batch is being written."""
         return self._waiting is not None
 
     def start(self, cells: Cells, mark: Mark) -> None:
@@ -77,14 +77,14 @@ class _Writer:
             self._waiting = (lambda: written), offered, mark
 
     def wait(self) -> tuple[int, int, Mark]:
-        """Return the number of rows of the batch, how many were new, and its watermark."""
+        """Return the number of rows, of new rows, and the watermark of the batch."""
         assert self._waiting is not None, "start comes first"
         (result, offered, mark), self._waiting = self._waiting, None
         return offered, result(), mark
 
 
 class Run:
-    """A load that is under way."""
+    """A running load."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Run:
         self.repeated = 0  # strings with the identity of an earlier one
 
     def start(self, replace: bool) -> None:
-        """Find out how much is stored, or delete it."""
+        """Determine how much is stored, or delete it."""
         stored = self.sink.mark(self.given.name)
         if stored is None:
             return
@@ -131,7 +131,7 @@ class Run:
         self.stored = stored
 
     def batches(self, size: int) -> Generator[None]:
-        """Store the input; yield before the first batch and after each batch."""
+        """Store the input; yield before the first and after each batch."""
         yield
         digest, entries = self._rest()
         some = list(islice(entries, size))
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def beside(self) -> bool:
-        """Whether rows are written while the next ones are made: unless one thread is asked for."""
+        """Whether rows are written in the background; not with one thread."""
         return bool(self.model.get_params().get("n_threads") != 1)
 
     def _stored(self, offered: int, written: int, mark: Mark) -> None:
@@ -171,12 +171,12 @@ class Run:
             self.repeated += offered - written
 
     def progress(self, seconds: float) -> Progress:
-        """Return how far the load is."""
+        """Return the progress of the load."""
         given, column = self.given, self.given.text if self.given.guessed else None
         return Progress(self.done, given.total, self.written, seconds, self.skipped, column)
 
     def _rest(self) -> tuple[Any, Iterator[Entry]]:
-        """Return the records that are not stored yet; all of them if the input has changed."""
+        """Return the records not stored yet; all of them if the input has changed."""
         digest, entries, stored = new_digest(), iter(self.given), self.stored
         if stored is None:
             return digest, entries
@@ -193,7 +193,7 @@ class Run:
         return digest, entries
 
     def _items(self, entries: list[Entry]) -> dict[str, Item]:
-        """Return the strings to segment by identity, without those that are stored."""
+        """Return the strings to segment by row id, without stored ones."""
         found: dict[str, Item] = {}
         for entry in entries:
             parts = self.split(entry.text) or [entry.text]
@@ -222,7 +222,7 @@ class Run:
         return cells
 
     def _learn(self, known: KnownValues, records: list[Record]) -> None:
-        """Add the fields of records to the known values, and show them to the model."""
+        """Add the fields of records to the known values, and update the model."""
         values = {
             label: [value.text if value.value is None else str(value.value) for value in some]
             for label in known.labels
@@ -232,7 +232,7 @@ class Run:
             self.model = known.attach(self.model)
 
     def _extracted(self, items: list[Item]) -> Any:
-        """Ask the model; an error names the record."""
+        """Run the model; errors name the record."""
         try:
             return self.model.extract([item.text for item in items], self.constraints)
         except CaesuraError as error:

@@ -1,4 +1,4 @@
-"""Rows matched to the items of lists, which gives labels that are noisy and partial.
+"""Distant supervision: rows matched to list items give noisy, partial labels.
 
 A value is in an item where the letters and digits of some tokens are those of the value: case,
 accents, spaces and punctuation do not count, so "8,849" is 8849.
@@ -21,7 +21,7 @@ OUTSIDE = "O"
 
 
 class Labels(NamedTuple):
-    """What rows say about a list."""
+    """The labels that known rows give to a list."""
 
     known: dict[int, Partial]  # index of an item -> what is known about its segments
     columns: tuple[str, ...]  # those that were found in the list
@@ -40,7 +40,7 @@ def folded(text: str) -> str:
 
 
 class Known:
-    """Rows, and where their values are looked up.
+    """Known rows with an index of their values.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Known:
         self._longest = max(map(len, self._where), default=0)
 
     def match(self, document: Document) -> dict[str, Span] | None:
-        """Return the row that an item is about and where its values are; None if that is unclear.
+        """Return the row that matches an item, and its value positions; None if ambiguous.
 
         An item is about a row if at least two of its values are in it (one, if the row has no
         more), its key among them where the row has one.
@@ -84,7 +84,7 @@ class Known:
         return self._placed(best[0], found[best[0]])
 
     def _placed(self, i: int, found: dict[str, list[Span]]) -> dict[str, Span]:
-        """Return the values that have one place; a longer value goes before a shorter one."""
+        """Return the values with a unique position, longer values first."""
         spans: dict[str, Span] = {}
         for column in sorted(found, key=lambda c: (-len(self.rows[i][c]), self.columns.index(c))):
             places = [p for p in found[column] if not any(_overlap(p, q) for q in spans.values())]
@@ -93,7 +93,7 @@ class Known:
         return spans
 
     def _spans(self, document: Document) -> list[tuple[Span, str]]:
-        """Return spans that begin and end in a word, with their letters and digits."""
+        """Return the word-aligned spans with their letters and digits."""
         keys = [folded(token) for token in document.tokens]
         found = []
         for start, first in enumerate(keys):
@@ -108,7 +108,7 @@ class Known:
 
 
 def labels_of(lists: ItemList, known: Known) -> Labels:
-    """Return what known rows say about the items of a list.
+    """Return the labels that known rows give to the items of a list.
 
     The tokens of a value are its segment.  Any other token is outside, or may belong to a column of
     the list that was not found in this item, or at several places.

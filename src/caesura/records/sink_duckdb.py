@@ -1,4 +1,4 @@
-"""Rows into a file of DuckDB: Arrow tables, which it reads without copying them one by one."""
+"""DuckDB sink, which inserts Arrow tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _VIEW = "caesura_batch"
 
 
 def duckdb_module(user: str) -> Any:
-    """Return duckdb, or say how to install it."""
+    """Return the duckdb module, or raise with installation instructions."""
     try:
         import duckdb
     except ImportError:
@@ -53,7 +53,7 @@ def duckdb_module(user: str) -> Any:
 
 
 def pyarrow_module(user: str) -> Any:
-    """Return pyarrow, or say how to install it."""
+    """Return the pyarrow module, or raise with installation instructions."""
     try:
         import pyarrow
     except ImportError:
@@ -81,7 +81,7 @@ def arrow_table(columns: tuple[Column, ...], rows: Rows) -> pyarrow.Table:
 
 
 class DuckDBSink:
-    """A table in a file of DuckDB.
+    """A table in a DuckDB file.
 
     DuckDB lets one process at a time write to a file: another waits, and is refused in the end.
 
@@ -90,7 +90,7 @@ class DuckDBSink:
     path : str
         The file.
     wait : float
-        How many seconds to wait for a file that another process has open.
+        Seconds to wait for a file that another process has open.
     """
 
     def __init__(self, path: str, wait: float) -> None:
@@ -124,7 +124,7 @@ class DuckDBSink:
                 check(self, one.name, dict(found), one)
 
     def _connected(self) -> Any:
-        """Open the file; wait for another process that has it open."""
+        """Open the file; wait while another process has it open."""
         if os.path.isdir(self.path):
             raise InvalidInput(f"into: {self.path} is a folder; give the name of a file")
         deadline = time.monotonic() + self._wait
@@ -147,7 +147,7 @@ class DuckDBSink:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commit what is done inside, or nothing of it."""
+        """Run a block in a transaction."""
         try:
             self._open.execute("BEGIN")
             yield
@@ -160,7 +160,7 @@ class DuckDBSink:
             raise
 
     def mark(self, source: str) -> Mark | None:
-        """Return how much of an input is stored."""
+        """Return the watermark of an input."""
         row = self._open.execute(sql.select_mark(), [load_id(self._table.name, source)]).fetchone()
         return sql.read_mark(row)
 
@@ -176,7 +176,7 @@ class DuckDBSink:
             self._set_mark(mark)
 
     def flag(self, fields: Fields, mark: Mark) -> int:
-        """Mark the rows of an input for review."""
+        """Flag the rows of an input for review."""
         with self._transaction():
             values = sql.flag_values(fields, mark)
             found = self._open.execute(sql.flag(self._table.name, fields), values).fetchone()
@@ -215,6 +215,6 @@ class DuckDBSink:
 
 
 def _said(path: str, error: Exception) -> str:
-    """Return what DuckDB says, on one line."""
+    """Return the message of a DuckDB error on one line."""
     text = " ".join(str(error).split())
     return f"into: {path}: {text[:300]}"

@@ -1,4 +1,4 @@
-"""Rows into a folder of Parquet files, which DuckDB, pandas, polars and Spark read as one table.
+"""Parquet sink: a folder of files that DuckDB, pandas, polars and Spark read as one table.
 
 Each batch is a file of its own, ``TABLE-INPUT-NUMBER.parquet``, where INPUT stands for the input.
 It is written beside its place and renamed once it is complete and on disk, and its metadata hold
@@ -43,7 +43,7 @@ class ParquetSink:
     path : str
         The folder; it is made if it does not exist.
     wait : float
-        How many seconds to wait while another process writes to the folder.
+        Seconds to wait while another process writes to the folder.
     """
 
     def __init__(self, path: str, wait: float = 0.0) -> None:
@@ -56,7 +56,7 @@ class ParquetSink:
         return str(self.path)
 
     def begin(self, table: Table) -> None:
-        """Make the folder, and check that the files in it have the columns of the table."""
+        """Create the folder, and check that its files have the columns of the table."""
         import pyarrow.parquet as pq
 
         self._table = table
@@ -81,7 +81,7 @@ class ParquetSink:
 
     @contextlib.contextmanager
     def _naming(self) -> Iterator[None]:
-        """Name the folder in errors of the system."""
+        """Name the folder in operating system errors."""
         import pyarrow as pa
 
         try:
@@ -91,7 +91,7 @@ class ParquetSink:
             raise InvalidInput(f"into: {self.path}: {reason.lower()}") from None
 
     def _locked(self) -> IO[bytes]:
-        """Lock the folder, or raise if another process holds it; the system frees it in the end."""
+        """Lock the folder, or raise if another process holds it; the lock ends with the process."""
         file = open(self.path / LOCK, "ab")  # noqa: SIM115 - close closes it
         deadline = time.monotonic() + self._wait
         while fcntl is not None:
@@ -113,12 +113,12 @@ class ParquetSink:
         return sorted(file for file in self.path.iterdir() if name.fullmatch(file.name))
 
     def _prefix(self, source: str) -> str:
-        """Return how the names of the files of an input begin."""
+        """Return the file name prefix of an input."""
         mark = hashlib.blake2b(source.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
         return f"{_safe(self._table.name)}-{mark}-"
 
     def _parts(self, source: str) -> list[Path]:
-        """Return the files of an input, as far as they are numbered without a gap."""
+        """Return the contiguously numbered files of an input."""
         found: list[Path] = []
         while (file := self._part(source, len(found))).exists():
             found.append(file)
@@ -128,7 +128,7 @@ class ParquetSink:
         return self.path / f"{self._prefix(source)}{number:06d}.parquet"
 
     def mark(self, source: str) -> Mark | None:
-        """Return how much of an input is stored."""
+        """Return the watermark of an input."""
         import pyarrow.parquet as pq
 
         with self._naming():
@@ -147,7 +147,7 @@ class ParquetSink:
                 file.unlink()
 
     def flag(self, fields: Fields, mark: Mark) -> int:
-        """Mark the rows of an input for review, file by file; the last one has the watermark."""
+        """Flag the rows of an input for review, file by file; the last has the watermark."""
         import pyarrow.parquet as pq
 
         changed = 0
@@ -163,7 +163,7 @@ class ParquetSink:
         return changed
 
     def _put(self, file: Path, rows: Any, mark: Mark) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
         import pyarrow.parquet as pq
 
         made = rows.replace_schema_metadata({KEY: json.dumps(mark._asdict())})
@@ -181,7 +181,7 @@ class ParquetSink:
         return int(made.num_rows)
 
     def _new(self, made: Any, parts: list[Path]) -> Any:
-        """Return the rows whose key is in none of some files."""
+        """Return the rows whose key is not in some files."""
         import pyarrow.compute as pc
 
         if not parts or not made.num_rows:
@@ -190,7 +190,7 @@ class ParquetSink:
         return made.filter(pc.invert(pc.is_in(keys, value_set=self._stored(keys, parts))))
 
     def _stored(self, keys: Any, parts: list[Path]) -> Any:
-        """Return which of these keys, an Arrow array, are in some files."""
+        """Return which keys of an Arrow array are in some files."""
         import pyarrow.compute as pc
         from pyarrow import dataset
 
@@ -209,14 +209,14 @@ class ParquetSink:
             return set(self._stored(asked, parts).to_pylist()) if parts else set()
 
     def close(self) -> None:
-        """Let other processes write."""
+        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
 
 def _flagged(rows: Any, fields: Fields, threshold: float) -> Any:
-    """Return rows of which those with a field below a probability, or without any, are marked."""
+    """Return rows with uncertain or empty ones flagged for review."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -231,14 +231,14 @@ def _flagged(rows: Any, fields: Fields, threshold: float) -> Any:
 
 
 def _differing(before: Any, after: Any) -> int:
-    """Return how many values of two columns differ."""
+    """Return the number of different values in two columns."""
     import pyarrow.compute as pc
 
     return int(pc.sum(pc.not_equal(before, after)).as_py() or 0)
 
 
 def _safe(name: str) -> str:
-    """Return a name as a part of the name of a file.
+    """Return a name that is safe in file names.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def _safe(name: str) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Put the names in a folder on disk, where the system can."""
+    """Flush a folder to disk, where supported."""
     if hasattr(os, "O_DIRECTORY"):
         number = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         try:

@@ -1,4 +1,4 @@
-"""Rows into any database that SQLAlchemy knows: PostgreSQL, MySQL, SQL Server and others."""
+"""SQLAlchemy sink: PostgreSQL, MySQL, SQL Server and others."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class SQLAlchemySink:
             check(self, one.name, self._attempted(functools.partial(there, one.name)), one)
 
     def _connected(self) -> Any:
-        """Return an engine whose database answers."""
+        """Return an engine, or raise if the database does not respond."""
         try:
             engine = self._sa.create_engine(self._url)
         except self._sa.exc.NoSuchModuleError:
@@ -118,7 +118,7 @@ class SQLAlchemySink:
         return engine
 
     def _described(self, table: Table, metadata: Any) -> Any:
-        """Return a table as SQLAlchemy describes it; the keys of columns are c0, c1 ..."""
+        """Return a table as a SQLAlchemy object with column keys c0, c1, ..."""
         from sqlalchemy.dialects.mysql import LONGTEXT
 
         sa, long = self._sa, LONGTEXT()  # their TEXT ends after 64 KB
@@ -139,7 +139,7 @@ class SQLAlchemySink:
 
     @property
     def _errors(self) -> tuple[type[Exception], ...]:
-        """What a database raises, through SQLAlchemy or from its driver directly."""
+        """The exceptions of a database, from SQLAlchemy or its driver."""
         own = () if self._engine is None else (self._engine.dialect.loaded_dbapi.Error,)
         return (self._sa.exc.SQLAlchemyError, *own)
 
@@ -153,7 +153,7 @@ class SQLAlchemySink:
             raise InvalidInput(f"into: {self}: {' '.join(said.split())[:300]}") from None
 
     def _attempted(self, run: Callable[[], T]) -> T:
-        """Run a transaction, again if another one was in its way."""
+        """Run a transaction, and repeat it after conflicts."""
         with self._naming():
             for attempt in range(ATTEMPTS):
                 try:
@@ -167,11 +167,11 @@ class SQLAlchemySink:
         raise AssertionError("the last attempt returns or raises")
 
     def _of(self, source: str) -> Any:
-        """Return the condition that a watermark is that of an input."""
+        """Return the condition that selects the watermark of an input."""
         return self._marks.c.c0 == load_id(self._table.name, source)
 
     def mark(self, source: str) -> Mark | None:
-        """Return how much of an input is stored."""
+        """Return the watermark of an input."""
         with self._naming(), self._engine.begin() as connection:
             query = self._sa.select(*list(self._marks.c)[2:]).where(self._of(source))
             row = connection.execute(query).first()
@@ -195,7 +195,7 @@ class SQLAlchemySink:
         self._attempted(cleared)
 
     def flag(self, fields: Fields, mark: Mark) -> int:
-        """Mark the rows of an input for review."""
+        """Flag the rows of an input for review."""
         sa, review = self._sa, self._column("review")
         starts = [self._column(start) for start, _ in fields]
         chances = [self._column(chance) for _, chance in fields]
@@ -270,7 +270,7 @@ class SQLAlchemySink:
         return found
 
     def _insert(self, connection: Any, rows: list[tuple[Any, ...]]) -> None:
-        """Insert rows: in PostgreSQL as a stream, elsewhere as many rows in a statement."""
+        """Insert rows: by COPY in PostgreSQL, elsewhere in multi-row statements."""
         if self._url.drivername != "postgresql+psycopg":
             names = [f"c{k}" for k in range(len(rows[0]))]
             connection.execute(
@@ -287,7 +287,7 @@ class SQLAlchemySink:
                 copy.write_row(row)
 
     def close(self) -> None:
-        """Give up the connections."""
+        """Close the connections."""
         if self._engine is not None:
             self._engine.dispose()
             self._engine = None

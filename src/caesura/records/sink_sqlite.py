@@ -1,4 +1,4 @@
-"""Rows into a file of SQLite, with the standard library."""
+"""SQLite sink, based on the standard library."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ TYPES: dict[Kind, str] = {
 
 
 class SQLiteSink:
-    """A table in a file of SQLite.
+    """A table in a SQLite file.
 
     Parameters
     ----------
     path : str
         The file.
     wait : float
-        How many seconds to wait while another process writes.
+        Seconds to wait while another process writes.
     """
 
     def __init__(self, path: str, wait: float) -> None:
@@ -87,7 +87,7 @@ class SQLiteSink:
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Commit what is done inside, or nothing of it."""
+        """Run a block in a transaction."""
         with self._naming():
             try:
                 self._open.execute("BEGIN IMMEDIATE")
@@ -100,7 +100,7 @@ class SQLiteSink:
                 raise
 
     def mark(self, source: str) -> Mark | None:
-        """Return how much of an input is stored."""
+        """Return the watermark of an input."""
         with self._naming():
             row = self._open.execute(
                 sql.select_mark(), [load_id(self._table.name, source)]
@@ -119,7 +119,7 @@ class SQLiteSink:
             self._set_mark(mark)
 
     def flag(self, fields: Fields, mark: Mark) -> int:
-        """Mark the rows of an input for review."""
+        """Flag the rows of an input for review."""
         with self._transaction():
             before = self._open.total_changes
             values = sql.flag_values(fields, mark)

@@ -1,4 +1,4 @@
-"""Where rows go: one small protocol that databases and files of tables fulfil.
+"""The sink protocol of databases and table files.
 
 ::
 
@@ -68,7 +68,7 @@ class Table(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How much of an input is stored, by which model: the watermark of a load.
+    """The watermark of a load: how much of an input is stored, and by which model.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class Mark(NamedTuple):
 
 
 def load_id(table: str, source: str) -> str:
-    """Return the key of a watermark: a hash of table and input, which may be long."""
+    """Return the key of a watermark: a hash of table and input."""
     key = json.dumps([table, source])
     return hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
 
@@ -111,22 +111,22 @@ MARK_COLUMNS: tuple[Column, ...] = (
 
 
 class Sink(Protocol):
-    """A target that rows are written to.
+    """The interface of load targets.
 
     Whoever writes another one provides these methods; errors are `InvalidInput`.
     """
 
     def begin(self, table: Table) -> None:
-        """Open the target and create what is missing, or raise if the table does not fit."""
+        """Open the target and create missing tables, or raise if an existing one does not fit."""
 
     def mark(self, source: str) -> Mark | None:
-        """Return how much of an input is stored; None if nothing is."""
+        """Return the watermark of an input; None if nothing is stored."""
 
     def clear(self, mark: Mark) -> None:
         """Delete the rows of an input, and set its watermark to `mark`."""
 
     def flag(self, fields: Fields, mark: Mark) -> int:
-        """Mark the rows of an input for review by ``mark.threshold``, and store the watermark.
+        """Flag the rows of an input for review by ``mark.threshold``, and store the watermark.
 
         Returns
         -------
@@ -138,7 +138,7 @@ class Sink(Protocol):
         """Return which of these keys are in the table."""
 
     def write(self, rows: Rows, mark: Mark) -> int:
-        """Store rows that are not there yet, and the watermark, in one transaction.
+        """Store new rows and the watermark in one transaction.
 
         Returns
         -------
@@ -147,11 +147,11 @@ class Sink(Protocol):
         """
 
     def close(self) -> None:
-        """Close the target; what is not stored is given up."""
+        """Close the target and discard what is not stored."""
 
 
 def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
-    """Return the sink that a name stands for.
+    """Return the sink for a target name.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
         A file (``.duckdb``, ``.db``, ``.sqlite``), a folder of Parquet files (``.parquet``), or the
         URL of a database that SQLAlchemy knows.
     wait : float
-        How many seconds to wait for a database that another process has locked.
+        Seconds to wait for a database that another process has locked.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
         return _by_url(name, wait)
     suffix = Path(name).suffix.lower()
     if not os.path.isdir(os.path.dirname(os.path.abspath(name))):
-        raise InvalidInput(f"into: {name} is in a folder that does not exist; make it first")
+        raise InvalidInput(f"into: {name} is in a folder that does not exist; create it first")
     if suffix in (".duckdb", ".ddb"):
         from caesura.records.sink_duckdb import DuckDBSink
 
@@ -189,7 +189,7 @@ def sink_for(into: str | os.PathLike[str], wait: float = 10.0) -> Sink:
 
 
 def _by_url(url: str, wait: float) -> Sink:
-    """Return the sink of a URL; DuckDB and SQLite have sinks of their own."""
+    """Return the sink for a URL; DuckDB and SQLite have their own."""
     scheme, _, rest = url.partition("://")
     if scheme in ("duckdb", "sqlite"):
         path = rest.removeprefix("/")
@@ -209,7 +209,7 @@ def _by_url(url: str, wait: float) -> Sink:
 
 
 def check(sink: object, table: str, columns: Mapping[str, str], wanted: Table) -> None:
-    """Raise if an existing table lacks columns, or has them with other types.
+    """Raise if an existing table lacks columns or has other types.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Several records in one string, as in a list of references: where each of them stands."""
+"""Splitting of strings with several records, such as reference lists."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def split_records(text: str, by: Split = "auto") -> list[str]:
 
 
 def splitter(by: Split) -> Callable[[str], list[str]]:
-    """Return the function that splits strings in some way, or raise if there is no such way."""
+    """Return the splitting function for a name, or raise."""
     if callable(by):
         return lambda text: _own(by, text)
     ways: dict[str, Callable[[str], list[str]]] = {
@@ -71,7 +71,7 @@ def splitter(by: Split) -> Callable[[str], list[str]]:
 
 
 def _own(by: Callable[[str], Iterable[str]], text: str) -> list[str]:
-    """Return what a function of the caller makes of a string."""
+    """Return the result of a user's splitting function."""
     found = by(text)
     parts = list(found) if isinstance(found, Iterable) and not isinstance(found, str) else None
     if parts is None or not all(isinstance(part, str) for part in parts):
@@ -85,7 +85,7 @@ def _stripped(parts: Iterable[str]) -> list[str]:
 
 
 def _list(text: str) -> list[str]:
-    """Return the items of a list; the whole text if it is none."""
+    """Return the items of a list; the whole text if it is not a list."""
     if "\n" not in text and "[" not in text:
         return [text]
     for mark in _NUMBERED:
@@ -99,7 +99,7 @@ def _list(text: str) -> list[str]:
 
 
 def _counted(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
-    """Return the first mark, and those after it that count up one by one."""
+    """Return the first number and those that follow it in sequence."""
     found: list[re.Match[str]] = []
     for one in marks:
         if not found or int(one[1]) == int(found[-1][1]) + 1:
@@ -108,6 +108,6 @@ def _counted(marks: Iterable[re.Match[str]]) -> list[re.Match[str]]:
 
 
 def _between(text: str, marks: list[re.Match[str]]) -> list[str]:
-    """Return what stands after each mark, up to the next."""
+    """Return the text after each mark up to the next."""
     ends = [one.start() for one in marks[1:]] + [len(text)]
     return _stripped(text[one.end() : end] for one, end in zip(marks, ends, strict=True))

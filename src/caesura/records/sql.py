@@ -1,4 +1,4 @@
-"""SQL text: the only place where it is put together. Names are quoted, and values are bound."""
+"""SQL statements; the only module that composes them. Names are quoted, values are bound."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 
 def quoted(name: str) -> str:
-    """Return a name as standard SQL writes it, whatever is in it.
+    """Return a name quoted for standard SQL.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def _list(columns: Iterable[Column]) -> str:
 
 
 def create(table: Table, types: dict[Kind, str], key: str = "") -> str:
-    """Return the statement that creates a table, unless it is there.
+    """Return the statement that creates a table if it does not exist.
 
     Examples
     --------
@@ -62,14 +62,14 @@ def create(table: Table, types: dict[Kind, str], key: str = "") -> str:
 
 
 def insert(table: str, columns: Sequence[Column], key: str | None = None) -> str:
-    """Return the statement that inserts a row whose values are bound, unless its key is there."""
+    """Return the statement that inserts a row with bound values, unless its key exists."""
     places = ", ".join("?" * len(columns))
     known = "" if key is None else f" ON CONFLICT ({quoted(key)}) DO NOTHING"
     return f"INSERT INTO {quoted(table)} ({_list(columns)}) VALUES ({places}){known}"
 
 
 def copy_new(table: Table, view: str) -> str:
-    """Return the statement that inserts the rows of a view whose key is not in a table."""
+    """Return the statement that inserts the rows of a view with new keys."""
     key, name = quoted(table.columns[0].name), quoted(table.name)
     return (
         f"INSERT INTO {name} ({_list(table.columns)}) SELECT {_list(table.columns)} FROM "
@@ -79,18 +79,18 @@ def copy_new(table: Table, view: str) -> str:
 
 
 def select_keys(table: Table, count: int) -> str:
-    """Return the statement that looks so many keys up, which are bound."""
+    """Return the statement that looks up n bound keys."""
     key, name = quoted(table.columns[0].name), quoted(table.name)
     return f"SELECT {key} FROM {name} WHERE {key} IN ({', '.join('?' * count)})"
 
 
 def delete_source(table: str) -> str:
-    """Return the statement that deletes the rows of an input, which is bound."""
+    """Return the statement that deletes the rows of a bound input."""
     return f"DELETE FROM {quoted(table)} WHERE {quoted('source')} = ?"
 
 
 def flag(table: str, fields: Fields) -> str:
-    """Return the statement that marks the rows of an input for review; see `flag_values`.
+    """Return the statement that flags the rows of an input; see `flag_values`.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def flag(table: str, fields: Fields) -> str:
 
 
 def flag_values(fields: Fields, mark: Mark) -> list[object]:
-    """Return what is bound in `flag`."""
+    """Return the bound values of `flag`."""
     limits: list[object] = [mark.threshold] * len(fields)
     return [*limits, mark.source, *limits]
 
@@ -119,24 +119,24 @@ def flag_values(fields: Fields, mark: Mark) -> list[object]:
 
 
 def select_mark() -> str:
-    """Return the statement that reads a watermark, whose key is bound."""
+    """Return the statement that reads a watermark by its bound key."""
     columns = _list(MARK_COLUMNS[2:])
     return f"SELECT {columns} FROM {quoted(LOADS)} WHERE {quoted('load_id')} = ?"
 
 
 def replace_mark() -> tuple[str, str]:
-    """Return the two statements that write a watermark: delete the old one, insert the new one."""
+    """Return the two statements that replace a watermark."""
     delete = f"DELETE FROM {quoted(LOADS)} WHERE {quoted('load_id')} = ?"
     return delete, insert(LOADS, MARK_COLUMNS)
 
 
 def mark_values(table: str, mark: Mark) -> tuple[object, ...]:
-    """Return what a watermark is stored as."""
+    """Return the stored values of a watermark."""
     return (load_id(table, mark.source), table, *mark)
 
 
 def read_mark(row: Sequence[Any] | None) -> Mark | None:
-    """Return a watermark as it was stored."""
+    """Return a watermark from its stored values."""
     if row is None:
         return None
     kinds = (str, int, str, int, bool, bool, int, str, str, float)

@@ -1,4 +1,4 @@
-"""The values of a column that is somewhere already: in a database, or in the file of a table.
+"""Existing values of a column in a database or a table file.
 
 Of a table that `load` wrote, rows that are marked for review are left out, as their fields may be
 wrong.
@@ -25,7 +25,7 @@ FILES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx")  # one table in 
 
 
 def stored_values(place: str | os.PathLike[str], table: str, column: str) -> list[str]:
-    r"""Return the distinct values of a column, sorted, without those that are empty.
+    r"""Return the distinct non-empty values of a column, sorted.
 
     Of a table that `load` wrote, only rows that are not marked for review count.
 
@@ -63,7 +63,7 @@ def stored_values(place: str | os.PathLike[str], table: str, column: str) -> lis
 
 
 def is_table(name: str) -> bool:
-    """Say whether a name is that of a file with one table.
+    """Return whether a name is that of a table file.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def is_table(name: str) -> bool:
 
 
 def _reader(name: str) -> Callable[[str, str, str], Iterable[Any]]:
-    """Return what reads a column from a place, or raise if there is nothing."""
+    """Return a reader for a column, or raise if the target does not exist."""
     if "://" in name:
         return _by_url
     if not os.path.exists(name):
@@ -89,7 +89,7 @@ def _reader(name: str) -> Callable[[str, str, str], Iterable[Any]]:
 
 
 def _of_file(name: str, table: str, column: str) -> Iterable[Any]:
-    """Yield the values of a column in a file of a table."""
+    """Yield the values of a column in a table file."""
     try:
         given = input_of(name, Reading(text=column, carry=[]))
     except InvalidInput as error:
@@ -137,7 +137,7 @@ def _by_sqlite(name: str, table: str, column: str) -> Iterable[Any]:
 
 
 def _by_url(url: str, table: str, column: str) -> Iterable[Any]:
-    """Return the values of a column of a database that SQLAlchemy knows."""
+    """Return the values of a column of an SQLAlchemy database."""
     scheme, _, rest = url.partition("://")
     if scheme in ("duckdb", "sqlite"):
         return (_by_duckdb if scheme == "duckdb" else _by_sqlite)(rest[1:], table, column)

@@ -1,4 +1,4 @@
-"""Uncertain rows: what a model says about a text, as a small probabilistic table.
+"""Uncertain rows: the distribution over rows of a text as a small probabilistic table.
 
 A segmentation gives a row: for each label a value, or nothing where the label is absent.  The
 distribution over all segmentations is kept in one of four forms, all of them rows with weights
@@ -90,7 +90,7 @@ def uncertain_rows(
         Arguments of `Potentials.constrain` that every segmentation keeps; with
         ``{"at_most_once": labels}`` the columns of these labels have single values.
     n_threads : int, optional
-        Threads of the engine; all cores where not given.
+        Number of threads, all cores by default.
 
     Returns
     -------
@@ -163,7 +163,7 @@ def answer_probability(
     normalisers: Mapping[str, str | Normaliser] | None = None,
     constraints: Mapping[str, Any] | None = None,
 ) -> float:
-    """Return the exact probability under the model that columns of one text have some values.
+    """Return the exact probability that columns of one text have the given values.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def answer_probability(
 def _spellings(
     spans: Sequence[tuple[int, int]], parts: Sequence[str], label: str, value: Values
 ) -> list[Spans]:
-    """Return every tuple of segments in order whose values are these."""
+    """Return every ordered tuple of segments with these values."""
     found: list[Spans] = [()]
     for part in parts:
         fitting = [span for span in spans if value.of(label, span) == part]
@@ -235,7 +235,7 @@ def _spellings(
 def _ranked(
     model: Any, documents: Sequence[Document], n: int, mass: float, constraints: Any
 ) -> list[Any]:
-    """Return the n best segmentations of each document, more where they hold less than mass."""
+    """Return the n best segmentations of each document, or more to reach the mass."""
     ranked = list(model.predict_n_best(documents, n, constraints))
     short = list(range(len(documents)))
     while n < MOST_LISTED:
@@ -253,7 +253,7 @@ def _ranked(
 def _beyond(
     model: Any, documents: Sequence[Document], ranked: list[Any], mass: float, constraints: Any
 ) -> list[list[Any]]:
-    """Return samples of what is not listed, for each document whose list holds less than mass.
+    """Return samples of the unlisted segmentations of documents below the mass.
 
     Of all samples, those that are not listed are samples of what lies beyond the list.
     """
@@ -278,7 +278,7 @@ def _beyond(
 def constrained_potentials(
     model: Any, document: Document, constraints: Mapping[str, Any] | None
 ) -> Potentials:
-    """Return the potentials of one document, of which the rows of segments can be asked."""
+    """Return the potentials of one document for queries on rows."""
     if getattr(model, "kind", None) != "semi":
         expected = "a SemiCRF"
         remedy = 'use form="em" or "n-best", which need only the n best segmentations'
@@ -298,7 +298,7 @@ def constrained_potentials(
 def listings(
     ps: Sequence[Potentials], labels: Sequence[str], n: int, n_threads: int | None
 ) -> list[Listed]:
-    """Return segmentations of each text: its n best, or where they say little, samples.
+    """Return the n best segmentations of each text, or samples where these cover little mass.
 
     The n best have their probabilities as weights; where these add up to less than `ENOUGH`, they
     would show only small differences between segmentations that are much alike, so that n samples
@@ -336,7 +336,7 @@ def _labels_of(model: Any) -> list[str]:
 
 
 def _functions(model: Any, chosen: Mapping[str, str | Normaliser] | None) -> dict[str, Normaliser]:
-    """Return the normaliser of each label: the model's own, unless another is chosen."""
+    """Return the normaliser of each label, the model's own by default."""
     own = getattr(model, "normalisers_", {})
     both = {**own, **checked(chosen or {}, list(model.labels_))}
     return {label: normaliser(one, f"normalisers[{label!r}]") for label, one in both.items()}

@@ -1,4 +1,4 @@
-"""The exact distribution of each column of an uncertain row, from constrained log-partitions.
+"""Exact column distributions of uncertain rows, from constrained log-partitions.
 
 A column belongs to a label, and its value is the tuple of the segments with that label: empty where
 the label is absent, and of one segment where it occurs at most once.  Every probability here is a
@@ -30,7 +30,7 @@ GOLDEN = 2 * math.log((1 + math.sqrt(5)) / 2)  # T tokens have at most exp(GOLDE
 
 
 class Listed(NamedTuple):
-    """Some segmentations of one text with weights: the value of each column in each."""
+    """Weighted segmentations of one text, with their column values."""
 
     spans: list[Mapping[str, Spans]]
     weights: npt.NDArray[np.float64]  # (N,)
@@ -56,12 +56,12 @@ class Column(NamedTuple):
 
     @property
     def entropy(self) -> float:
-        """Entropy in nats, where all values that are not listed count as one."""
+        """The entropy in nats, with all unlisted values as one."""
         return -sum(x * math.log(x) for x in (*self.values.values(), self.other) if x > 0)
 
 
 class Part(NamedTuple):
-    """A set of segmentations, given by constraints, and its best row of independent columns."""
+    """A constrained set of segmentations and its best row of independent columns."""
 
     potentials: Potentials  # under the constraints
     log_partition: float
@@ -75,7 +75,7 @@ class Part(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """What values that are not listed can add to the KL divergence, at most."""
+        """The maximum contribution of unlisted values to the KL divergence."""
         return math.fsum(c.slack for c in self.columns.values())
 
 
@@ -86,7 +86,7 @@ def parts_of(
     min_probability: float,
     n_threads: int | None = None,
 ) -> list[Part]:
-    """Return the part of each of some constrained potentials.
+    """Return the part for each constrained potentials object.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def choices(segments: Iterable[Segment], labels: Sequence[str]) -> dict[str, Spa
 
 
 def log_partition_of(p: Potentials, values: Mapping[str, Spans]) -> float:
-    """Return ln Z over the segmentations in which labels have just these values.
+    """Return ln Z over the segmentations with exactly these values.
 
     Other labels are free.  The scores of p are changed and restored, which costs no new problem for
     the kernels, unless two segments with one label touch.
@@ -202,7 +202,7 @@ def _column(
 
 
 def _alone(p: Potentials, log_z: float, label: str, values: Sequence[Spans]) -> dict[Spans, float]:
-    """Return the probability of each of some segments being the only one with its label."""
+    """Return the probability that each segment is the only one with its label."""
     try:
         m = inference.marginals(p.copy().constrain(exactly_once=[label]), n_threads=1)
     except Impossible:
@@ -212,7 +212,7 @@ def _alone(p: Potentials, log_z: float, label: str, values: Sequence[Spans]) -> 
 
 
 def _bound(column: Column, single: Mapping[Spans, float], expected: float, T: int) -> float:
-    """Return an upper bound on what values that are not listed add to the entropy.
+    """Return an upper bound on the entropy contribution of unlisted values.
 
     It is their probability times the entropy of the value, given that it is not listed.  The value
     is known if it is known of each segment whether it is there, so that the entropies of these

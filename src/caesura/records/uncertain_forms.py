@@ -1,4 +1,4 @@
-"""The forms of an uncertain record: from segmentations, or parts of them, to rows of values."""
+"""Representations of uncertain records: from segmentations or parts to rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Values:
         self._known: dict[tuple[str, tuple[int, int]], str] = {}
 
     def of(self, label: str, span: tuple[int, int]) -> str:
-        """Return the normalised value of one segment; its text where it has none."""
+        """Return the normalised value of a segment, or its text."""
         found = self._known.get((label, span))
         if found is None:
             text = self.document.text_of(span)
@@ -43,7 +43,7 @@ class Values:
 
 
 def n_best_record(found: Sequence[tuple[Any, float]], value: Values) -> UncertainRecord:
-    """Return a row for each listed segmentation; rows with equal values are one."""
+    """Return a row for each listed segmentation, with equal rows merged."""
     rows = [
         UncertainRow(weight, {label: {v: 1.0} for label, v in zip(value.labels, row, strict=True)})
         for row, weight in _listed_rows(found, value).items()
@@ -59,7 +59,7 @@ def em_record(
     k: int,
     min_probability: float,
 ) -> UncertainRecord:
-    """Return up to k rows that EM fits to listed segmentations, and to samples of all others."""
+    """Return up to k rows fitted by EM to listed segmentations and samples of the rest."""
     listed = _listed_rows(found, value)
     left = max(0.0, 1.0 - math.fsum(listed.values())) if drawn else 0.0
     every = _listed_rows([*found, *((one, left / len(drawn)) for one in drawn)], value)
@@ -80,7 +80,7 @@ def em_record(
 def _listed_rows(
     found: Sequence[tuple[Any, float]], value: Values
 ) -> dict[tuple[Value, ...], float]:
-    """Return the rows of listed segmentations with their probabilities, equal rows as one."""
+    """Return the distinct rows of listed segmentations with their probabilities."""
     sums: dict[tuple[Value, ...], list[float]] = {}
     for segments, chance in found:
         spans = choices(segments, value.labels)

@@ -1,4 +1,4 @@
-"""Mixtures of rows with independent columns: by partition of the segmentations, and by EM.
+"""Mixtures of rows with independent columns, by partition and by EM.
 
 A partition splits the segmentations of a text by the presence or absence of a segment, then one of
 the two parts, and so on.  The columns of a part are its exact marginals, and no row gives any
@@ -31,7 +31,7 @@ MOST_EVENTS = 100  # values by which listed rows may be split where EM starts
 
 
 class _Leaf:
-    """A part, the listed segmentations in it, and where it would be split."""
+    """A part with its listed segmentations and its best split."""
 
     def __init__(self, text: _Text, part: Part, rows: Ints) -> None:
         self.text, self.part, self.rows = text, part, rows
@@ -39,7 +39,7 @@ class _Leaf:
 
     @functools.cached_property
     def split(self) -> tuple[Segment | None, float]:
-        """The best segment, and by how much the divergence falls as the listed rows say."""
+        """The best segment to split on, and the estimated fall in divergence."""
         some = self.text.listed.some(self.rows)
         if not some.weights.sum() > 0:
             return None, 0.0
@@ -48,7 +48,7 @@ class _Leaf:
 
 
 class _Text:
-    """One text whose segmentations are being split."""
+    """The partition of the segmentations of one text."""
 
     def __init__(self, root: Potentials, listed: Listed, labels: Sequence[str]) -> None:
         self.root, self.listed, self.labels = root, listed, labels
@@ -57,7 +57,7 @@ class _Text:
         self.log_z = math.nan
 
     def add(self, part: Part, rows: Ints) -> None:
-        """Add a leaf; the first is the whole."""
+        """Add a leaf; the first is the whole set."""
         if math.isnan(self.log_z):
             self.log_z = part.log_partition
         self.leaves.append(_Leaf(self, part, rows))
@@ -68,7 +68,7 @@ class _Text:
         return best if self.leaves[best].split[1] > LEAST_FALL else None
 
     def halves(self, i: int) -> list[tuple[Potentials, Ints]]:
-        """Return a leaf's segmentations with its segment, and those without."""
+        """Return the segmentations of a leaf with and without its segment."""
         leaf = self.leaves[i]
         segment, _ = leaf.split
         assert segment is not None
@@ -90,7 +90,7 @@ def by_partition(
     min_probability: float,
     n_threads: int | None = None,
 ) -> list[list[tuple[float, Part]]]:
-    """Split the segmentations of each text into up to k parts, greedily by the fall in divergence.
+    """Partition the segmentations of each text into up to k parts, greedily by divergence.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def by_partition(
 
 
 def _best_split(listed: Listed, codes: Ints, labels: Sequence[str]) -> tuple[Segment | None, float]:
-    """Return the segment whose presence says most about the other columns, and how much."""
+    """Return the segment most informative about the other columns, and its information."""
     where: dict[Segment, list[int]] = {}
     for i, one in enumerate(listed.spans):
         for label in labels:
@@ -151,7 +151,7 @@ def _best_split(listed: Listed, codes: Ints, labels: Sequence[str]) -> tuple[Seg
 def _most_informative(
     inside: Bools, own: Ints, codes: Ints, weights: Floats
 ) -> tuple[int | None, float]:
-    """Return the event that says most about the columns other than its own, and how much.
+    """Return the event most informative about other columns, and its information.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _plogp(chances: Floats) -> Floats:
 
 
 class Mixture(NamedTuple):
-    """Rows of independent columns with weights, over values that have numbers."""
+    """Weighted rows of independent columns over numbered values."""
 
     weights: Floats  # (k,)
     columns: list[Floats]  # of each column, of shape (k, values): the probability of each value
@@ -275,7 +275,7 @@ def by_em(
 
 
 def _lumped(mixture: Mixture, codes: Ints, p: Floats, listed: Bools) -> float:
-    """Return the divergence over the listed rows, and all others as one."""
+    """Return the divergence over the listed rows, with all others as one."""
     q = mixture.densities(codes[listed]).sum(axis=1)
     inside, rest = p[listed], 1.0 - p[listed].sum()
     kl = float((inside * np.log(inside / q)).sum())
@@ -292,7 +292,7 @@ def divergence(mixture: Mixture, codes: Ints, p: Floats) -> float:
 
 
 def _maximised(codes: Ints, p: Floats, shares: Floats) -> Mixture:
-    """Return the mixture that fits best if each listed row belongs to the rows by these shares."""
+    """Return the best mixture for given responsibilities (the M step)."""
     counts = p[:, None] * shares  # (N, k)
     counts = counts[:, counts.sum(axis=0) > 0]
     weights = counts.sum(axis=0)
@@ -310,7 +310,7 @@ def _sums(weights: Floats, codes: Ints) -> Floats:
 
 
 def _partition(codes: Ints, p: Floats, k: int) -> Floats:
-    """Split listed rows greedily by one value of one column; return who belongs where, (N, k)."""
+    """Partition listed rows greedily by column values; return the assignment, (N, k)."""
     leaves = [np.arange(len(codes))]
     splits: list[tuple[Bools, float]] = []
     while len(leaves) < k:
@@ -329,7 +329,7 @@ def _partition(codes: Ints, p: Floats, k: int) -> Floats:
 
 
 def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
-    """Return the rows with the value that says most about the other columns, and how much."""
+    """Return the rows with the most informative value, and its information."""
     values = [np.unique(codes[:, j]) for j in range(codes.shape[1])]
     own = np.repeat(np.arange(len(values)), [len(some) for some in values])
     which = np.concatenate([*values, np.zeros(0, np.int64)])
@@ -346,7 +346,7 @@ def _split_by_value(codes: Ints, p: Floats) -> tuple[Bools, float]:
 
 
 def _codes(rows: Sequence[Sequence[Hashable]], columns: int) -> Ints:
-    """Return values as numbers, those of each column in the order of their first occurrence."""
+    """Return values as integers, numbered by column in order of first occurrence."""
     out = np.zeros((len(rows), columns), np.int64)
     for j in range(columns):
         numbers: dict[Hashable, int] = {}

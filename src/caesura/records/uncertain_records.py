@@ -16,7 +16,7 @@ Value = (
 
 
 class UncertainRow(NamedTuple):
-    """A row whose columns are independent of each other.
+    """A row of independent columns.
 
     Examples
     --------
@@ -29,12 +29,12 @@ class UncertainRow(NamedTuple):
     cells: dict[str, dict[Value, float]]  #: label -> value -> probability
 
     def probability(self, query: Mapping[str, Value]) -> float:
-        """Return the probability that each of some columns has the value asked for, in this row."""
+        """Return the probability that some columns have the given values."""
         return math.prod(self.cells[label].get(value, 0.0) for label, value in query.items())
 
 
 class UncertainRecord(NamedTuple):
-    """The distribution over the rows that one text may stand for.
+    """The distribution over the rows of one text.
 
     Examples
     --------
@@ -54,11 +54,11 @@ class UncertainRecord(NamedTuple):
 
     @property
     def mass(self) -> float:
-        """Sum of the weights: the probability of the segmentations that are represented."""
+        """The sum of the weights: the probability of the represented segmentations."""
         return min(1.0, math.fsum(row.weight for row in self.rows))
 
     def probability(self, query: Mapping[str, Value]) -> float:
-        """Return the probability that each of some columns has the value asked for.
+        """Return the probability that some columns have the given values.
 
         Parameters
         ----------
@@ -80,7 +80,7 @@ class UncertainRecord(NamedTuple):
 
 
 def check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
-    """Raise if a query names other columns, or something that is not a value.
+    """Raise if a query has unknown columns or invalid values.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def check_query(query: Mapping[str, Value], labels: Mapping[str, Any]) -> None:
 
 
 def ranked(chances: Mapping[Any, float]) -> dict[Any, float]:
-    """Return values by falling probability; equal ones in their order.
+    """Sort values by decreasing probability; ties keep their order.
 
     Examples
     --------

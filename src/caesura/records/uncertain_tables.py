@@ -1,4 +1,4 @@
-"""Uncertain rows as ordinary tables of a database, with views that answer questions about them.
+"""Uncertain rows as ordinary database tables, with views for queries.
 
 ::
 
@@ -69,7 +69,7 @@ _VIEWS = {
 
 
 class Answers(NamedTuple):
-    """The texts that may match a question, with the probability that they do.
+    """The texts that may match a query, with their probabilities.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def store_uncertain(
     records: Iterable[UncertainRecord],
     ids: Iterable[Any] | None = None,
 ) -> int:
-    """Write uncertain records into tables of a database, and make the views over them.
+    """Write uncertain records into database tables, and create the views.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def _contents(keys: Sequence[str], records: Sequence[UncertainRecord]) -> dict[s
 
 
 def _stored(value: Value) -> tuple[str | None, int]:
-    """Return a value as it is stored, and the number of its segments."""
+    """Return the stored form of a value, and its number of segments."""
     if value is None or isinstance(value, str):
         return value, int(value is not None)
     return json.dumps(list(value), ensure_ascii=False), len(value)
@@ -281,7 +281,7 @@ def _duckdb() -> Any:
 
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
-    """Turn errors of the database into ours."""
+    """Convert database errors to `CaesuraError`."""
     try:
         yield
     except Exception as error:
@@ -294,7 +294,7 @@ def _explained(name: str) -> Iterator[None]:
 
 @contextmanager
 def _transaction(connection: Any) -> Iterator[None]:
-    """Write all or nothing; inside a transaction of the caller, leave the end to the caller."""
+    """Run a block in a transaction, or in the caller's transaction if one is open."""
     if getattr(connection, "in_transaction", False):
         yield
         return

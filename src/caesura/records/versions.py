@@ -1,4 +1,4 @@
-"""Models as rows name them: by a name and a version."""
+"""Names and versions of models for rows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def labels_of(model: Any) -> list[str]:
 
 
 def version_of(model: Any) -> str:
-    """Return a version of a model: a hash of all that its answers depend on.
+    """Return a version of a model: a hash of everything that its predictions depend on.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Work on many parts at once: processes of this machine, or a Dask or Ray cluster.
+"""Parallel work on many parts: local processes, or a Dask or Ray cluster.
 
 Models learn from parts with `fit_parts`; here are the executors, bulk segmentation, and bulk loads.
 """

@@ -14,7 +14,7 @@ __all__ = ["SegmentBatches", "segment_batches"]
 
 
 class SegmentBatches:
-    """A function that adds the segments of a column of texts to batches of rows."""
+    """A function that adds a column of segments to batches of rows."""
 
     def __init__(self, model: str, text: str, column: str) -> None:
         self._path, self._text, self._column = model, text, column
@@ -24,7 +24,7 @@ class SegmentBatches:
         return self.__dict__ | {"_model": None}  # workers load the model themselves
 
     def __call__(self, batches: Any) -> Any:
-        """Return batches with one more column; of whatever kind they are."""
+        """Return batches of the same type with the column of segments added."""
         import pyarrow as pa
 
         if isinstance(batches, pa.Table):
@@ -80,7 +80,7 @@ def _type() -> Any:
 
 
 def segment_batches(model: str, text: str = "text", column: str = "segments") -> SegmentBatches:
-    """Return a function that adds segments to batches of rows, wherever an engine runs it.
+    """Return a function that adds segments to batches of rows, for any engine.
 
     It takes and returns tables and batches of Arrow, iterators over batches, and frames of pandas,
     and so fits into Spark's ``mapInArrow``, Ray Data's ``map_batches(..., batch_format="pyarrow")``

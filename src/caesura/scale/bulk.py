@@ -1,4 +1,4 @@
-"""Segment many files: one output part for each piece of input, which can be made again at any time.
+"""Segmentation of many files, with one output part for each piece of input.
 
 An engine may run a task twice, or kill it at any moment.  So a part has a name that depends on its
 input alone and is put in its place whole, and a small file beside it says what it was made from.
@@ -36,7 +36,7 @@ BESIDE = ".part.json"  # what a part was made from
 
 
 class Part(NamedTuple):
-    """One input file, or a piece of it, and what has become of it.
+    """One input file, or a piece of it, and its status.
 
     Examples
     --------
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """What a run has done; the file manifest.json of its folder says the same.
+    """The result of a run, also written to manifest.json in its folder.
 
     Examples
     --------
@@ -75,11 +75,11 @@ class Manifest(NamedTuple):
 
     @property
     def failed(self) -> tuple[Part, ...]:
-        """The parts that have no output."""
+        """The failed parts."""
         return tuple(part for part in self.parts if part.failure is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the file has."""
+        """Return the content of the manifest file."""
         names = ("sequences", "segments", "quarantined")
         totals = {name: sum(getattr(part, name) for part in self.parts) for name in names}
         totals["failed"] = len(self.failed)
@@ -87,7 +87,7 @@ class Manifest(NamedTuple):
 
 
 class _Job(NamedTuple):
-    """A part to be made."""
+    """A part to make."""
 
     piece: Piece
     output: str
@@ -95,13 +95,13 @@ class _Job(NamedTuple):
 
 
 class _Task(NamedTuple):
-    """What workers are told about all parts."""
+    """The settings that all workers share."""
 
     model: ModelSource
     to: str
 
     def made_of(self, job: _Job) -> dict[str, Any]:
-        """Return what tells whether a part is still good."""
+        """Return the inputs and settings that determine a part."""
         about = {**(job.piece.state or {}), "range": job.piece.range, "model": self.model.crc}
         return about | {"options": repr(sorted(job.options.items()))}
 
@@ -118,7 +118,7 @@ def segment_files(
     progress: Callable[[Part, int], object] | None = None,
     **options: Any,
 ) -> Manifest:
-    r"""Segment the sequences of many files, and write a part for each file, or piece of one.
+    r"""Segment the sequences of many files, and write one part for each file or piece.
 
     A run that was stopped, or in which workers died, can be repeated: parts that are complete, and
     whose input and model have not changed, are left as they are.  Records that cannot be read or
@@ -208,7 +208,7 @@ def segment_files(
 def _jobs(
     names: list[str], folder: str, to: str, size: float, options: Mapping[str, Any]
 ) -> list[_Job]:
-    """Return the parts to be made, or raise if two would have the same name."""
+    """Return the parts to make, or raise if two have the same name."""
     if not names:
         raise InvalidInput("paths: got none, expected at least one file; give some")
     for url in {name.partition("://")[0]: name for name in [*names, folder]}.values():
@@ -231,14 +231,14 @@ def _jobs(
 
 
 def _form(name: str) -> str | None:
-    """Return the format of a file; of one that is far away, what its name tells."""
+    """Return the format of a file; for remote files, by name only."""
     if places.is_url(name) or not os.path.exists(name):
         return SUFFIXES.get(unpacked_suffix(name))
     return corpora.detect(name)
 
 
 def _columns(first: Piece, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return which columns are read, as the first piece of a file tells it for all pieces."""
+    """Return the columns to read, as determined by the first piece of a file."""
     with fetched(first) as local:
         corpus = corpora.read(local, on_error="skip", **options)
         next(iter(corpus), None)
@@ -247,7 +247,7 @@ def _columns(first: Piece, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _remove_others(folder: str, jobs: Iterable[_Job], to: str) -> None:
-    """Remove parts of the same files that were cut in another way: their rows would be doubled."""
+    """Remove parts of the same files with another division, whose rows would be duplicates."""
     files = {job.piece.path for job in jobs}
     wanted = {f"{job.piece.name}.{to}" for job in jobs}
     for name in places.listed(folder):
@@ -265,7 +265,7 @@ def _remove_others(folder: str, jobs: Iterable[_Job], to: str) -> None:
 
 
 def _part(task: _Task, job: _Job) -> Part:
-    """Make a part, unless a task that was begun twice has done that."""
+    """Make a part, unless a duplicate task has done so."""
     before = _before(task, job)
     if before is not None:
         return before
@@ -281,7 +281,7 @@ def _part(task: _Task, job: _Job) -> Part:
 
 
 def beside(output: str) -> dict[str, Any] | None:
-    """Return what the file beside a part says; None if there is none."""
+    """Return the metadata stored beside a part; None if there is none."""
     try:
         found = json.loads(places.read_text(output + BESIDE))
         Part(**found["part"])
@@ -291,7 +291,7 @@ def beside(output: str) -> dict[str, Any] | None:
 
 
 def _before(task: _Task, job: _Job) -> Part | None:
-    """Return the part of an earlier run, if it is complete and of the same input and model."""
+    """Return the part of an earlier run, if it is complete and has the same input and model."""
     found = beside(job.output)
     if found is None or found.get("made_of") != task.made_of(job) or not places.exists(job.output):
         return None
@@ -327,7 +327,7 @@ def _written(model: Any, job: _Job, to: str) -> Part:
 
 
 def _with_segments(document: Document, segments: tuple[Any, ...]) -> Document:
-    """Return a document with segments of a model, which need no check."""
+    """Return a document with predicted segments, without checks."""
     made = copy.copy(document)
     object.__setattr__(made, "segments", segments)
     return made
@@ -336,7 +336,7 @@ def _with_segments(document: Document, segments: tuple[Any, ...]) -> Document:
 def _segmented(
     model: Any, documents: list[Document], bad: list[dict[str, Any]]
 ) -> list[tuple[Document, Any]]:
-    """Return documents with their segments; one by one if one of them has none."""
+    """Return documents with their segments; one by one if one of them fails."""
     try:
         return list(zip(documents, model.predict(documents), strict=True))
     except CaesuraError as error:

@@ -1,4 +1,4 @@
-"""The process that loads parts into the database, while workers make others."""
+"""The driver process, which loads finished parts into the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Driver", "File", "given_by"]
 
 
 class File:
-    """An input, and how far it is."""
+    """An input and its progress."""
 
     def __init__(self, path: str, source: str, form: str, pieces: list[Piece]) -> None:
         self.path, self.source, self.form, self.pieces = path, source, form, pieces
@@ -34,7 +34,7 @@ class File:
 
 
 def given_by(name: str, survey: Survey, reading: Reading) -> Input:
-    """Return an input with the columns of a survey; its records are elsewhere."""
+    """Return an input with the columns of a survey, without its records."""
     kinds: dict[str, Any] = {}
     if survey.text is not None:
         kinds = {one: kind or "text" for one, kind in survey.kinds.items()}
@@ -42,7 +42,7 @@ def given_by(name: str, survey: Survey, reading: Reading) -> Input:
 
 
 def _chained(before: str, digest: str) -> str:
-    """Return the digest of batches; of one batch, its own, as plain loads have it."""
+    """Return the digest of batches; for one batch, its own, as in plain loads."""
     both = (before + digest).encode()
     return hashlib.blake2b(both, digest_size=16).hexdigest() if before else digest
 
@@ -58,7 +58,7 @@ class Driver:
         self._broken = False  # what comes after a failure must not be stored
 
     def start(self, files: list[File], replace: bool) -> Jobs:
-        """Find out what is stored, and return the pieces that are not."""
+        """Determine what is stored, and return the remaining pieces."""
         jobs: Jobs = []
         split = splitter(self.task.look.split)
         for file in files:
@@ -81,7 +81,7 @@ class Driver:
         return jobs
 
     def _resume(self, file: File, run: Run) -> None:
-        """Find the batch at which the watermark is; if there is none, the input has changed."""
+        """Find the batch at the watermark; if there is none, the input has changed."""
         stored = run.stored
         if stored is None:
             return
@@ -131,7 +131,7 @@ class Driver:
             raise
 
     def _store(self, file: File, piece: Piece, made: Made) -> None:
-        """Store the batches of a part that are not stored yet, and remove its rows."""
+        """Store the remaining batches of a part, and delete its rows file."""
         from pyarrow import parquet
 
         run, output = file.run, self.task.look.place(piece)

@@ -1,4 +1,4 @@
-"""What workers do in a load: look at pieces of inputs, and write their rows as parts of Parquet."""
+"""The work of load workers: survey pieces of inputs, and write their rows as Parquet parts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ BESIDE = ".part.json"
 
 
 class Batch(NamedTuple):
-    """What is stored in one transaction."""
+    """The rows stored in one transaction."""
 
     records: int
     rows: int
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
 
 
 class Made(NamedTuple):
-    """What was made of a piece."""
+    """The rows made from a piece."""
 
     batches: tuple[Batch, ...] = ()
     quarantined: int = 0
@@ -52,7 +52,7 @@ class Made(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a piece is, and what was made of it before."""
+    """The survey of a piece, and its earlier result."""
 
     survey: Survey = Survey()
     made: Made | None = None
@@ -60,7 +60,7 @@ class Look(NamedTuple):
 
 
 class LookTask(NamedTuple):
-    """What workers are told about all pieces."""
+    """The settings that all workers share."""
 
     folder: str
     reading: Reading
@@ -68,17 +68,17 @@ class LookTask(NamedTuple):
     batch: int
 
     def place(self, piece: Piece) -> str:
-        """Return where the rows of a piece are written."""
+        """Return the path of the rows of a piece."""
         return places.joined(self.folder, f"{piece.name}.rows.parquet")
 
     def made_of(self, piece: Piece) -> dict[str, Any]:
-        """Return what the records of a piece depend on."""
+        """Return the settings that determine the records of a piece."""
         options = repr((self.reading, self.split, self.batch))
         return {**(piece.state or {}), "range": piece.range, "options": options}
 
 
 class LoadTask(NamedTuple):
-    """What workers are told about all rows."""
+    """The settings that all workers share."""
 
     look: LookTask
     model: ModelSource
@@ -86,7 +86,7 @@ class LoadTask(NamedTuple):
     constraints: Any
 
     def rows_of(self, stamp: Stamp) -> str:
-        """Return what rows depend on, besides their records."""
+        """Return the settings that determine rows, besides their records."""
         return repr((stamp, self.layout, self.constraints))
 
 
@@ -102,7 +102,7 @@ class RowJob(NamedTuple):
 
 
 def remembered(task: LookTask, item: tuple[Piece, str, str]) -> Look | None:
-    """Return what was seen of a piece that has not changed, and what was made of it."""
+    """Return the stored survey of an unchanged piece, and its result."""
     piece = item[0]
     found = _beside(task.place(piece))
     if found is None or found["made_of"] != task.made_of(piece):
@@ -112,7 +112,7 @@ def remembered(task: LookTask, item: tuple[Piece, str, str]) -> Look | None:
 
 
 def look(task: LookTask, item: tuple[Piece, str, str]) -> Look:
-    """Look at a piece."""
+    """Survey a piece."""
     piece, form, source = item
     try:
         with fetched(piece) as local:
@@ -122,7 +122,7 @@ def look(task: LookTask, item: tuple[Piece, str, str]) -> Look:
 
 
 def _beside(output: str) -> dict[str, Any] | None:
-    """Return what the file beside a part says; None if there is none."""
+    """Return the metadata stored beside a part; None if there is none."""
     try:
         found = json.loads(places.read_text(output + BESIDE))
     except (OSError, ValueError):

@@ -43,7 +43,7 @@ __all__ = ["LoadManifest", "LoadedFile", "load_files"]
 
 
 class LoadedFile(NamedTuple):
-    """One input file, and what has become of it.
+    """One input file and its status.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class LoadedFile(NamedTuple):
 
 
 class LoadManifest(NamedTuple):
-    """What a load of many files has done; manifest.json in the folder of parts says the same.
+    """The result of a load of many files, also written to manifest.json.
 
     Examples
     --------
@@ -82,16 +82,16 @@ class LoadManifest(NamedTuple):
 
     @property
     def failed(self) -> tuple[LoadedFile, ...]:
-        """The files that are not loaded as a whole."""
+        """The files that are not completely loaded."""
         return tuple(file for file in self.files if file.failure is not None)
 
     @property
     def loads(self) -> tuple[Loaded, ...]:
-        """What was loaded of each file."""
+        """The result for each file."""
         return tuple(file.loaded for file in self.files if file.loaded is not None)
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the file has."""
+        """Return the content of the manifest file."""
         names = ("records", "rows", "written", "review", "stale", "flagged", "repeated")
         totals: dict[str, Any] = {"into": self.into, "table": self.table}
         totals |= {name: sum(getattr(one, name) for one in self.loads) for name in names}
@@ -192,7 +192,7 @@ def load_files(
     names = [places.plain(path) for path in paths]
     if not names or (source_name is not None and len(names) > 1):
         came = f"{len(names)} with source_name" if names else "none"
-        raise InvalidInput(f"paths: got {came}, expected at least one file; give one by one")
+        raise InvalidInput(f"paths: got {came}, expected at least one file; check the pattern")
     kept = None if carry is None else tuple(map(str, carry))
     reading = Reading(text_column, id_column, kept, format, encoding, source_name)
     source = ModelSource.of(model, trust, executor)
@@ -220,7 +220,7 @@ def load_files(
 
 
 def _folder(folder: str | os.PathLike[str] | None, into: str | os.PathLike[str]) -> str:
-    """Return where parts are written, which is made if it does not exist."""
+    """Return the folder of the parts, created if it does not exist."""
     target = os.fspath(into)
     if folder is None and "://" in target:
         expected = "a folder for parts, as the target is no file"
@@ -236,7 +236,7 @@ def _folder(folder: str | os.PathLike[str] | None, into: str | os.PathLike[str])
 
 
 def _files(names: list[str], reading: Reading, size: float) -> list[File]:
-    """Return the inputs, or raise if parts of two would have the same name."""
+    """Return the inputs, or raise if two would share part names."""
     if not size > 0:
         expected = "a number of megabytes above 0"
         raise InvalidInput(message("part_size", size, expected, "correct the number"))
@@ -258,7 +258,7 @@ def _files(names: list[str], reading: Reading, size: float) -> list[File]:
 
 
 def _look(files: list[File], task: LookTask, engine: Executor) -> None:
-    """Look at all pieces that have not been seen before."""
+    """Survey all new pieces."""
     items = [(piece, file.form, file.source) for file in files for piece in file.pieces]
     with ThreadPoolExecutor(AT_ONCE) as readers:
         before = list(readers.map(partial(remembered, task), items))
@@ -277,7 +277,7 @@ def _look(files: list[File], task: LookTask, engine: Executor) -> None:
 
 
 def _merged(files: list[File], reading: Reading) -> dict[str, Any]:
-    """Give all inputs the columns that any of them has; return those that are carried over."""
+    """Give all inputs the union of their columns; return the carried columns."""
     good = [file for file in files if file.failure is None]
     joined, chosen = Survey(), ""
     for file in good:
@@ -295,7 +295,7 @@ def _merged(files: list[File], reading: Reading) -> dict[str, Any]:
 
 
 def _result(file: File, driver: Driver, table: str, seconds: float) -> LoadedFile:
-    """Return what has become of a file."""
+    """Return the status of a file."""
     run = file.run
     if run is None:
         return LoadedFile(file.path, None, len(file.pieces), file.failure)

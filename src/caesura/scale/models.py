@@ -29,7 +29,7 @@ class ModelSource(NamedTuple):
             return cls(path, zlib.crc32(file.read()), trust, executor is None)
 
     def loaded(self) -> Any:
-        """Return the model, which a process reads once."""
+        """Return the model, loaded once per process."""
         return _loaded(self)
 
 

@@ -1,4 +1,4 @@
-"""Pieces of files: bytes of lines, and row groups of Parquet, so that many work on one file.
+"""Pieces of files: byte ranges of lines and row groups of Parquet.
 
 A file is cut by its size alone, and not by the number of workers; so pieces are the same in each
 run, and what was made of them can be kept.
@@ -29,7 +29,7 @@ LINES = ("text", "jsonl")  # formats with a record on each line
 
 
 class Piece(NamedTuple):
-    """A file, or some of it.
+    """A file, or a part of it.
 
     Examples
     --------
@@ -46,18 +46,18 @@ class Piece(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What parts are called: the name of the file, and the number of the piece."""
+        """The name of its part: the file name and the piece number."""
         base = posixpath.basename(self.path) if places.is_url(self.path) else _base(self.path)
         return base if self.last is None else f"{base}.{self.number:05}"
 
     @property
     def shown(self) -> str:
-        """What people are told."""
+        """The displayed name."""
         return self.path if self.last is None else f"{self.path} from {self.unit} {self.first}"
 
     @property
     def range(self) -> str | None:
-        """Which bytes or row groups of the file; None for all."""
+        """The range of bytes or row groups; None for all."""
         return None if self.last is None else f"{self.unit}s {self.first} to {self.last}"
 
 
@@ -66,7 +66,7 @@ def _base(path: str) -> str:
 
 
 def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[Piece]:
-    """Return the pieces of a file, of about so many megabytes each; it is whole if none can be cut.
+    """Divide a file into pieces of about this many megabytes, if its format allows it.
 
     A file that is not there is one piece, whose reader says so.
     """
@@ -90,7 +90,7 @@ def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[P
 
 
 def _row_groups(path: str, limit: int) -> list[int]:
-    """Return where the row groups of each piece begin, and the number of all."""
+    """Return the first row group of each piece, and the number of all row groups."""
     from pyarrow import parquet
 
     with places.opened_bytes(path) as file:
@@ -107,7 +107,7 @@ def _row_groups(path: str, limit: int) -> list[int]:
 
 @contextlib.contextmanager
 def fetched(piece: Piece) -> Iterator[str]:
-    """Yield a file of this machine that has a piece; errors name the piece."""
+    """Yield a local file with the content of a piece; errors name the piece."""
     if piece.last is None and not places.is_url(piece.path):
         yield piece.path
         return
@@ -143,7 +143,7 @@ def _copy_lines(source: IO[bytes], first: int, last: int, target: IO[bytes]) -> 
 
 
 def _copy_groups(source: Any, piece: Piece, local: str) -> None:
-    """Copy some row groups to a file of their own."""
+    """Copy some row groups to a new file."""
     from pyarrow import parquet
 
     file = parquet.ParquetFile(source)

@@ -1,4 +1,4 @@
-"""Files and folders by path or URL: those of this machine, and what fsspec reaches.
+"""Paths and URLs of files and folders: local, or through fsspec.
 
 fsspec is imported for URLs only.  What is written to a URL is written to a temporary file first,
 and uploaded whole: object stores replace an object at once, elsewhere a renaming does.
@@ -28,7 +28,7 @@ OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oss", 
 
 
 def plain(path: str | os.PathLike[str]) -> str:
-    """Return a path or a URL; that of a file of this machine is its path.
+    """Return a path or a URL; a file URL becomes its path.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def plain(path: str | os.PathLike[str]) -> str:
 
 
 def is_url(path: str) -> bool:
-    """Say whether a name is a URL.
+    """Return whether a name is a URL.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def joined(folder: str, name: str) -> str:
 
 
 def _system(url: str) -> tuple[Any, str]:
-    """Return the file system of a URL, and what the file is called there."""
+    """Return the file system of a URL, and the path in it."""
     scheme = url.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
@@ -85,7 +85,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _naming(url: str) -> Iterator[None]:
-    """Name a URL in the errors of its store."""
+    """Name the URL in errors of its file system."""
     try:
         yield
     except CaesuraError:
@@ -101,13 +101,13 @@ def _naming(url: str) -> Iterator[None]:
 
 
 def refreshed(path: str) -> None:
-    """Forget what was listed of a store, so that changes are seen."""
+    """Clear the listing cache of a file system."""
     if is_url(path):
         _system(path)[0].invalidate_cache()
 
 
 def matching(pattern: str) -> list[str]:
-    """Return the files that a path or URL with wildcards means, sorted; one without is itself."""
+    """Return the files that match a path or URL with wildcards, sorted."""
     pattern = plain(pattern)
     if not glob.has_magic(pattern):
         return [pattern]
@@ -122,7 +122,7 @@ def matching(pattern: str) -> list[str]:
 
 
 def state(path: str) -> dict[str, Any]:
-    """Return the size of a file, and what changes with its content."""
+    """Return the size of a file, and a value that changes with its content."""
     if not is_url(path):
         about = os.stat(path)
         return {"size": about.st_size, "time": about.st_mtime_ns}
@@ -132,7 +132,7 @@ def state(path: str) -> dict[str, Any]:
 
 
 def exists(path: str) -> bool:
-    """Say whether there is such a file."""
+    """Return whether there is such a file."""
     if not is_url(path):
         return os.path.exists(path)
     with _naming(path):
@@ -178,7 +178,7 @@ def remove(path: str) -> None:
 
 @contextlib.contextmanager
 def written_to(path: str) -> Iterator[str]:
-    """Yield a path of this machine, whose file is put in its place when it is complete.
+    """Yield a local path, whose file is moved into place once complete.
 
     A path of this machine is yielded as it is: what writes there does that itself.
     """
@@ -193,7 +193,7 @@ def written_to(path: str) -> Iterator[str]:
 
 
 def _upload(local: str, url: str) -> None:
-    """Put a file in its place, whole."""
+    """Upload a file atomically."""
     system, name = _system(url)
     if url.partition("://")[0] in OBJECT_STORES:
         system.put_file(local, name)
@@ -206,6 +206,6 @@ def _upload(local: str, url: str) -> None:
 
 
 def put_text(path: str, text: str) -> None:
-    """Write a small file, whole."""
+    """Write a small file atomically."""
     with written_to(path) as local, writing(local) as file:
         file.write(text)

@@ -1,4 +1,4 @@
-"""Records that cannot be read or segmented, and files that cannot be read at all."""
+"""Quarantine of records that cannot be read or segmented, and unreadable files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LINE = re.compile(r", line (\d+)")
 
 
 def failure(error: Exception, piece: Piece) -> str:
-    """Return what is said about a piece that cannot be worked on."""
+    """Return the error message for a failed piece."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or piece.path}: {error.strerror}"
     if isinstance(error, FileNotFoundError):  # some stores say no more
@@ -30,14 +30,14 @@ def failure(error: Exception, piece: Piece) -> str:
 
 
 def check_undamaged(errors: Iterable[str]) -> None:
-    """Raise if one of the errors of a reader is about the rest of its file, not about a record."""
+    """Raise if an error concerns the rest of a file, not a single record."""
     for error in errors:
         if _DAMAGED.search(error):
             raise InvalidInput(error)
 
 
 def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
-    """Return errors, and the lines that they are about where they name them.
+    """Return errors with the lines that they name.
 
     In a piece of a file, lines are numbered from its beginning, and `byte` says where a line is.
     """
@@ -61,7 +61,7 @@ def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, A
 
 
 def _start(piece: Piece) -> int:
-    """Return where the first line of a piece begins."""
+    """Return the byte offset of the first line of a piece."""
     if piece.unit != "byte" or not piece.first:
         return 0
     with places.opened_bytes(piece.path) as file:
@@ -76,7 +76,7 @@ def _line_of(error: str) -> int | None:
 
 
 def quarantine(path: str, bad: list[dict[str, Any]]) -> None:
-    """Write the records that were left out; no file if there are none."""
+    """Write the skipped records; no file if there are none."""
     if not bad:
         places.remove(path)
         return

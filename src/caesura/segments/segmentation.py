@@ -12,7 +12,7 @@ __all__ = ["Segment", "drop_outside", "fill_gaps", "in_order", "segmentation", "
 
 
 class Segment(NamedTuple):
-    """Hold a labelled span of tokens, from `start` up to and without `end`.
+    """A labelled span of tokens, from `start` up to but excluding `end`.
 
     Examples
     --------
@@ -36,7 +36,7 @@ class Segment(NamedTuple):
 
 
 def segmentation(segments: Iterable[tuple[int, int, str]], length: int) -> list[Segment]:
-    """Check that segments cover all tokens, in order, each token once.
+    """Check that segments cover all tokens exactly once, in order.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def fill_gaps(
     outside: str = "O",
     outside_length: int | None = 1,
 ) -> list[Segment]:
-    """Make a segmentation of segments with gaps, by labelling the gaps outside.
+    """Complete segments to a segmentation by labelling the gaps as outside.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def fill_gaps(
 
 
 def drop_outside(segments: Iterable[tuple[int, int, str]], outside: str = "O") -> list[Segment]:
-    """Leave out the segments labelled `outside`: the inverse of `fill_gaps`.
+    """Remove the segments labelled `outside`; the inverse of `fill_gaps`.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def drop_outside(segments: Iterable[tuple[int, int, str]], outside: str = "O") -
 
 
 def token_count(length: int) -> int:
-    """Return a number of tokens, or raise."""
+    """Return a checked number of tokens."""
     try:
         count = operator.index(length)
     except TypeError:
@@ -149,7 +149,7 @@ def token_count(length: int) -> int:
 
 
 def in_order(segments: Iterable[tuple[int, int, str]], length: int | None) -> list[Segment]:
-    """Return the segments as `Segment`, or raise if one is wrong by itself or by its place."""
+    """Return the segments as `Segment`, or raise for an invalid or misplaced one."""
     checked: list[Segment] = []
     for i, item in enumerate(segments):
         try:
@@ -170,7 +170,7 @@ def in_order(segments: Iterable[tuple[int, int, str]], length: int | None) -> li
 def _problem(
     segment: Segment, previous: Segment | None, length: int | None
 ) -> tuple[str, str] | None:
-    """Return what was expected of a segment in its place, and what to do; None if it is right."""
+    """Return the expectation and the remedy for an invalid segment; None if it is valid."""
     start, end, _ = segment
     if start >= end:
         one = f"one token {start} is ({start}, {start + 1}, label)"

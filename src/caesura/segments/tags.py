@@ -1,4 +1,4 @@
-"""The tag schemes, which write segments as one tag for each token.
+"""Tag schemes, which encode segments as one tag for each token.
 
 Every scheme is one row of a table: the letter for each place that a token can have in its segment.
 Tags are read by one rule, which also repairs ill-formed ones, and a sequence is well formed exactly
@@ -25,7 +25,7 @@ READ_ILL_FORMED = (
 
 
 class Scheme(NamedTuple):
-    """How a scheme writes a segment: a letter for each place that a token can have in it."""
+    """A tag scheme: the letter for each position of a token in a segment."""
 
     name: str
     begin: str  # the first of two tokens or more; no letter: the tag is the label
@@ -38,27 +38,27 @@ class Scheme(NamedTuple):
 
     @property
     def marks_boundaries(self) -> bool:
-        """Whether two adjacent segments with one label can be told apart."""
+        """Whether the scheme separates adjacent segments with the same label."""
         return len({self.begin, self.inside, self.end, self.single}) > 1
 
     def joins(self, left: str, right: str) -> bool:
-        """Say whether tokens with these letters, and one label, lie in one segment."""
+        """Return whether adjacent tokens with these letters and the same label share a segment."""
         return left in (self.begin, self.inside) and right in (self.inside, self.end)
 
     def may_begin(self, letter: str, same_label: bool) -> bool:
-        """Say whether a segment may begin with a letter; is the label that of the tag before?"""
+        """Return whether a segment may start so; `same_label`: the tag before has its label."""
         if self.begin_always:
             return letter in (self.begin, self.single)
         return letter == self.inside or same_label
 
     def may_end(self, letter: str, same_label: bool) -> bool:
-        """Say whether a segment may end with a letter; is the label that of the tag after?"""
+        """Return whether a segment may end so; `same_label`: the tag after has its label."""
         if self.end_always:
             return letter in (self.end, self.single)
         return letter == self.inside or same_label
 
     def fits(self, left: str, right: str, same_label: bool) -> bool:
-        """Say whether two letters may stand side by side; none is outside, or an end."""
+        """Return whether two letters may be adjacent; no letter is outside or an end."""
         same = bool(left and right) and same_label
         if same and self.joins(left, right):
             return True
@@ -66,7 +66,7 @@ class Scheme(NamedTuple):
         return ended and (not right or self.may_begin(right, same))
 
     def write(self, segment: Segment, same: tuple[bool, bool], untyped: str) -> list[str]:
-        """Return the tags of a segment; `same`: is the label that of the one before, and after?"""
+        """Return the tags of a segment; `same` tells whether each neighbour has its label."""
         if not self.begin:
             return [segment.label] * segment.length
         letters = [self.single]
@@ -108,7 +108,7 @@ def to_tags(
     *,
     untyped: str = "",
 ) -> list[str]:
-    """Write segments as one tag for each token.
+    """Encode segments as one tag for each token.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def from_tags(
     *,
     untyped: str = "",
 ) -> list[Segment]:
-    """Read segments from one tag for each token: the inverse of `to_tags`.
+    """Decode segments from one tag for each token; the inverse of `to_tags`.
 
     Parameters
     ----------
@@ -227,14 +227,14 @@ def from_tags(
 
 
 def check_repair(repair: str) -> None:
-    """Raise if what to do with ill-formed tags is none of the choices."""
+    """Raise if the policy for ill-formed tags is unknown."""
     if repair not in get_args(Repair):
         expected = "'error', 'repair' or 'drop'"
         raise InvalidInput(message("repair", repair, expected, "pass one of them"))
 
 
 def _row(scheme: str) -> Scheme:
-    """Return the row of the table for a name or an alias, or raise."""
+    """Return the scheme for a name or an alias, or raise."""
     row = SCHEMES_BY_NAME.get(str(scheme).upper())
     if row is None:
         known = [f"{r.name} ({', '.join(r.aliases)})" if r.aliases else r.name for r in SCHEMES]
@@ -255,7 +255,7 @@ def _write(
 
 
 def _read(tags: Sequence[str], row: Scheme, outside: str, untyped: str) -> list[_Place]:
-    """Return letter and label of each tag, None for those outside; raise at an unknown letter."""
+    """Return the letter and label of each tag, None for outside; raise for unknown letters."""
     letters = dict.fromkeys((row.begin, row.inside, row.end, row.single))
     places: list[_Place] = []
     for t, tag in enumerate(tags):
@@ -290,14 +290,14 @@ def _join(places: Sequence[_Place], row: Scheme) -> list[Segment]:
 
 
 def _goes_on(before: _Place, after: _Place, row: Scheme) -> bool:
-    """Say whether a token lies in the segment of the one before it."""
+    """Return whether a token continues the segment of the previous one."""
     if before is None or after is None or before[1] != after[1]:
         return False
     return row.joins(before[0], after[0])
 
 
 def _kept(places: Sequence[_Place], row: Scheme) -> list[Segment]:
-    """Return the segments that are well formed, by the second rule in the notes of `from_tags`."""
+    """Return the well-formed segments, by the second rule in the notes of `from_tags`."""
     segments: list[Segment] = []
     start: int | None = None  # of the segment that is being read
     around = zip([None, *places], places, [*places[1:], None], strict=False)
@@ -316,7 +316,7 @@ def _kept(places: Sequence[_Place], row: Scheme) -> list[Segment]:
 
 
 def _check_boundaries_show(segments: Sequence[Segment], row: Scheme, outside: str) -> None:
-    """Raise if two adjacent segments carry one label, other than the outside label."""
+    """Raise if two adjacent segments have the same label, other than outside."""
     for i in range(1, len(segments)):
         previous, segment = segments[i - 1], segments[i]
         if previous.end == segment.start and previous.label == segment.label != outside:

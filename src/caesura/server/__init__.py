@@ -1,4 +1,4 @@
-"""Models over HTTP, a playground, and a page for labelling.
+"""HTTP server for models, with a playground and a labelling page.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Answers of models as plain data: segments by characters, records, alternatives, reasons."""
+"""Predictions as JSON data: segments by characters, records, alternatives, explanations."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def ranked(
 def explained(
     entry: Entry, texts: Sequence[str], rules: Sequence[Rules] | None, n: int, limits: Limits
 ) -> list[Plain]:
-    """Return why each segment won: the runner-up, and the n features that differ most."""
+    """Return the explanation of each segment: the runner-up, and the n most different features."""
     out: list[Plain] = []
     for documents, constraints in _parts(entry, texts, rules, limits):
         mine: list[Plain] | list[None] = constraints or [None] * len(documents)
@@ -113,7 +113,7 @@ def explained(
 
 
 def by_tokens(document: Document, rules: Rules, name: str) -> Plain:
-    """Return constraints by tokens in place of characters, or raise.
+    """Convert constraints from characters to tokens, or raise.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def by_tokens(document: Document, rules: Rules, name: str) -> Plain:
 def _parts(
     entry: Entry, texts: Sequence[str], rules: Sequence[Rules] | None, limits: Limits
 ) -> Iterator[tuple[list[Document], list[Plain] | None]]:
-    """Yield some documents at a time with their constraints, until the time is up."""
+    """Yield documents with their constraints in batches, within the time limit."""
     first = 0
     for some in _slices(texts, limits):
         documents = [Document.from_text(text, entry.model.tokeniser_) for text in some]
@@ -164,7 +164,7 @@ def _parts(
 
 
 def _slices(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
-    """Yield some texts at a time, until the time is up."""
+    """Yield texts in batches, within the time limit."""
     began, first = time.monotonic(), 0
     while first < len(texts):
         if time.monotonic() - began > limits.seconds:
@@ -179,7 +179,7 @@ def _slices(texts: Sequence[str], limits: Limits) -> Iterator[Sequence[str]]:
 
 
 def _as_texts(texts: Sequence[str], tokeniser: Any) -> Sequence[Any]:
-    """Return texts as a model takes them.
+    """Return texts in the form of a model's input.
 
     The library refuses a text that is the name of a file, which clients must not learn.
     """
@@ -194,7 +194,7 @@ def _confident(entry: Entry, documents: Sequence[Any], constraints: Any) -> list
 
 
 def _placed(document: Document, segment: Segment, chance: float | str | None = "") -> Plain:
-    """Return a segment by characters; without a probability where none is asked for."""
+    """Return a segment by characters, with its probability if requested."""
     made = _at(document.text or "", document.offsets or (), segment, chance)
     if chance == "":
         del made["probability"]
@@ -215,7 +215,7 @@ def _at(text: str, offsets: Offsets, segment: Segment, chance: float | str | Non
 
 
 def _reasons(document: Document, why: Any, n: int) -> Plain:
-    """Return why a segment won."""
+    """Return the explanation of a segment."""
     told = [one for one in why.reasons if one.difference]
     return _placed(document, why.segment, why.probability) | {
         "runner_up": [_placed(document, segment) for segment in why.runner_up],
@@ -235,7 +235,7 @@ def _reasons(document: Document, why: Any, n: int) -> Plain:
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold in place of the value of a normaliser."""
+    """Convert the value of a normaliser to JSON data."""
     if value is None or isinstance(value, str | int | bool):
         return value
     if isinstance(value, float):

@@ -39,7 +39,7 @@ QUESTIONS: dict[str, Asked] = {
 
 
 class Lines(Response):
-    """A response that is sent while the request still arrives.
+    """A response that is streamed while the request arrives.
 
     Starlette's own streaming response waits for the end of the connection, and would so take the
     parts of the body that are still to come.
@@ -92,11 +92,11 @@ class Api:
         ]
 
     async def health(self, request: Request) -> Response:
-        """Say that the server answers."""
+        """Report that the server is running."""
         return json_response({"status": "ok"})
 
     async def counts(self, request: Request) -> Response:
-        """Return what was counted."""
+        """Return the metrics."""
         return Response(self.metrics.text(), media_type="text/plain; version=0.0.4")
 
     async def listed(self, request: Request) -> Response:
@@ -105,11 +105,11 @@ class Api:
         return json_response({"models": [one.described() for one in self.models], "limits": limits})
 
     async def description(self, request: Request) -> Response:
-        """Return the description of the API."""
+        """Return the OpenAPI description."""
         return json_response(described(self.limits))
 
     async def reload(self, request: Request) -> Response:
-        """Load the files of all models again."""
+        """Reload all model files."""
         try:
             names = await self.work.run(self.models.reload)
         except (CaesuraError, OSError) as error:
@@ -158,7 +158,7 @@ class Api:
     async def _stream(
         self, request: Request, entry: Entry, question: Asked
     ) -> AsyncIterator[bytes]:
-        """Yield a line for each line, in order; the error of a line takes its place."""
+        """Yield a response line for each request line, in order; errors take their place."""
         try:
             async for arrived in lines_of(request, self.limits):
                 for first in range(0, len(arrived), LINES):
@@ -173,7 +173,7 @@ class Api:
             return
 
     def _lines(self, entry: Entry, lines: list[bytes], question: Asked) -> bytes:
-        """Answer some lines together; one by one if something is wrong with one of them."""
+        """Answer some lines together, or one by one if one of them fails."""
         try:
             asked = [self._line_question(line) for line in lines]
             if len({(one.n, one.reasons) for one in asked}) == 1:
@@ -191,7 +191,7 @@ class Api:
             return _line({"error": refused.reason})
 
     def _line_question(self, line: bytes) -> Question:
-        """Return what a line asks: an object with text, or a string."""
+        """Return the question on a line: an object with text, or a string."""
         body = read_json(line)
         asked = read_question({"text": body} if isinstance(body, str) else body, self.limits)
         if len(asked.texts) != 1 or asked.model is not None:
@@ -200,7 +200,7 @@ class Api:
 
 
 def _together(asked: list[Question]) -> Question:
-    """Return some questions as one."""
+    """Combine several questions into one."""
     rules = None
     if any(one.constraints for one in asked):
         rules = [one.constraints[0] if one.constraints else {} for one in asked]

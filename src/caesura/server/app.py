@@ -40,7 +40,7 @@ def application(
     limits : Limits, optional
         The most that a request may ask.
     tokens : sequence of str
-        Bearer tokens, of which a client must have one; none: everybody may ask.
+        Accepted bearer tokens; if empty, all clients are accepted.
     hosts : sequence of str, optional
         Host names by which the server may be called; None: any.
     workers : int, optional

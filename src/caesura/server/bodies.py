@@ -1,4 +1,4 @@
-"""The bodies of requests: read within limits and checked, before a model sees them."""
+"""Request bodies: parsed within limits and checked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_RULES = 1000  # items of one constraint
 
 
 class Question(NamedTuple):
-    """What a request asks."""
+    """The content of a request."""
 
     texts: list[str]
     model: str | None = None
@@ -44,14 +44,14 @@ def read_json(body: bytes) -> Any:
 
 
 def read_question(body: Any, limits: Limits) -> Question:
-    """Return what a request asks, or raise.
+    """Return the checked content of a request.
 
     Parameters
     ----------
     body : object
         The parsed body.
     limits : Limits
-        The most that may be asked.
+        The limits of a request.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def read_question(body: Any, limits: Limits) -> Question:
 
 
 def whole_number(name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number between two others, or raise.
+    """Return an integer in a range, or raise.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def _constraints(given: Any, count: int) -> list[Mapping[str, Any]] | None:
 
 
 def _check_rules(name: str, rules: Any) -> None:
-    """Raise unless constraints have the right keys with lists of the right things."""
+    """Raise unless constraints have valid keys with lists of valid items."""
     if not isinstance(rules, dict):
         raise InvalidInput(message(name, rules, "an object", 'send {"at_most_once": ["year"]}'))
     for key, items in rules.items():

@@ -1,4 +1,4 @@
-"""What a person has said about one text, and how an action changes it."""
+"""The annotations of one text, and the actions that change them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 
 class State(NamedTuple):
-    """What is known about a text, by tokens.
+    """The annotations of a text, by tokens.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class State(NamedTuple):
     outside: tuple[Span, ...] = ()  # tokens that the person has said are in no segment
 
     def partial(self) -> Partial:
-        """Return it as labels of a part of the text.
+        """Return the annotations as partial labels.
 
         Examples
         --------
@@ -41,7 +41,7 @@ class State(NamedTuple):
         return Partial(self.segments, outside)
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON can hold it."""
+        """Return the annotations as data for JSON."""
         outside = [list(span) for span in self.outside]
         return {"status": self.status, "segments": [list(s) for s in self.segments]} | (
             {"outside": outside} if outside else {}
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 
 def read_state(plain: Mapping[str, Any], length: int) -> State:
-    """Return the state that `State.plain` has written.
+    """Return the annotations from the output of `State.plain`.
 
     Examples
     --------
@@ -156,7 +156,7 @@ def _span(one: Mapping[str, Any], length: int) -> Span:
 
 
 def _rest(old: Span, new: Span) -> tuple[Span, Span]:
-    """Return what is left of a span before and after another one; parts may be empty."""
+    """Return the parts of a span before and after another one; they may be empty."""
     left = (old[0], min(old[1], new[0]))
     right = (max(old[0], new[1]), old[1])
     return (

@@ -1,4 +1,4 @@
-"""What every request passes: who may ask, what goes out with each answer, and what is counted."""
+"""Checks of every request: access, response headers and metrics."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LOG = logging.getLogger("caesura.server")
 
 
 class Guard:
-    """Refuse what must not reach the application, and write a line about each request.
+    """Middleware that rejects invalid requests and logs each request.
 
     The lines have the route, the status, sizes and times, but nothing that a client wrote.
 
@@ -47,7 +47,7 @@ class Guard:
     routes : collection of str
         The paths that it knows; others are logged as "other".
     tokens : sequence of str
-        Bearer tokens, of which a client must have one; none: everybody may ask.
+        Accepted bearer tokens; if empty, all clients are accepted.
     hosts : sequence of str, optional
         Host names by which the server may be called, against DNS rebinding; None: any.
     metrics : Metrics
@@ -98,7 +98,7 @@ class Guard:
                 LOG.info(orjson.dumps(line | {"ms": round(seconds * 1e3, 2)}).decode())
 
     def _check(self, method: str, path: str, headers: Headers) -> None:
-        """Raise unless a request may be answered."""
+        """Raise unless a request is permitted."""
         host = headers.get("host", "")
         if self.hosts is not None and _name(host) not in self.hosts:
             reason = "host: the server does not answer to this name; name it with --allow-host"
@@ -125,7 +125,7 @@ class Guard:
 
 
 def refusal(refused: Refused) -> Response:
-    """Return the response that tells a client why it gets no answer.
+    """Return the response for a rejected request.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def refusal(refused: Refused) -> Response:
 
 
 def is_local(host: str) -> bool:
-    """Say whether only this machine can reach a server that is bound to an address.
+    """Return whether an address is reachable only from this machine.
 
     Examples
     --------

@@ -16,7 +16,7 @@ __all__ = ["Journal"]
 
 
 class Journal:
-    """A file of JSON lines that only grows, and that one process at a time may write.
+    """An append-only file of JSON lines with a single writer.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Journal:
         _sync_folder(path)
 
     def entries(self) -> Iterator[dict[str, Any]]:
-        """Yield what was appended; the part of a line that a killed process left is removed."""
+        """Yield the entries; an incomplete last line of a killed process is removed."""
         self._file.seek(0)
         content = self._file.read()
         whole = content.rfind(b"\n") + 1
@@ -69,7 +69,7 @@ class Journal:
             yield entry
 
     def append(self, entry: dict[str, Any]) -> None:
-        """Write an entry; when this returns it is on disk."""
+        """Write an entry to disk before returning."""
         line = orjson.dumps(entry) + b"\n"
         size = os.fstat(self._file.fileno()).st_size
         try:
@@ -81,7 +81,7 @@ class Journal:
             raise
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         self._file.close()
 
 
@@ -99,7 +99,7 @@ def _lock(file: IO[bytes]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Make sure that the name of a new file is on disk."""
+    """Flush the folder entry of a new file to disk."""
     if sys.platform == "win32":
         return
     folder = os.open(path.parent, os.O_RDONLY)

@@ -33,14 +33,14 @@ Plain = dict[str, Any]
 
 
 class Owner:
-    """Which page may change the project: one at a time, until it closes or another takes over."""
+    """The one page that may change the project, until it closes or another takes over."""
 
     def __init__(self) -> None:
         self.token = ""
         self._seen = 0.0
 
     def open(self, token: Any, take: bool) -> tuple[str, bool]:
-        """Return the token of a page, and whether it may change things."""
+        """Return the token of a page, and whether it may make changes."""
         now = time.monotonic()
         mine = token if isinstance(token, str) and 16 <= len(token) <= 64 else ""
         mine = mine or secrets.token_urlsafe(16)
@@ -49,44 +49,44 @@ class Owner:
         return mine, mine == self.token
 
     def seen(self, token: Any) -> bool:
-        """Note that a page is alive; say whether it may change things."""
+        """Record that a page is alive; return whether it may make changes."""
         if not self.token or token != self.token:
             return False
         self._seen = time.monotonic()
         return True
 
     def check(self, token: Any) -> None:
-        """Raise unless a page may change things."""
+        """Raise unless a page may make changes."""
         if not self.seen(token):
             reason = "the project is open in another tab, which has taken over; nothing was changed"
             raise Refused(423, reason)
 
     def close(self, token: Any) -> None:
-        """Forget a page that was closed."""
+        """Remove a closed page."""
         if token == self.token:
             self.token = ""
 
 
 class Labelling:
-    """What the page asks."""
+    """The endpoints of the labelling page."""
 
     def __init__(self, project: Project, teacher: Teacher) -> None:
         self.project, self.teacher, self.owner = project, teacher, Owner()
 
     def open(self, body: Plain) -> Plain:
-        """Begin, or go on after a reload."""
+        """Open the page, or reopen it after a reload."""
         token, mine = self.owner.open(body.get("session"), body.get("take") is True)
         first = self.teacher.next(None)
         info = {"session": token, "owner": mine, "name": self.project.output.name, "first": first}
         return info | self.status(body | {"session": token})
 
     def close(self, body: Plain) -> Plain:
-        """End."""
+        """Close the page."""
         self.owner.close(body.get("session"))
         return {}
 
     def status(self, body: Plain) -> Plain:
-        """Return how far the project is, and how good the model."""
+        """Return the progress of the project and the score of the model."""
         teacher, project = self.teacher, self.project
         return {
             "owner": self.owner.seen(body.get("session")),
@@ -103,7 +103,7 @@ class Labelling:
         }
 
     def text(self, body: Plain) -> Plain:
-        """Return a text with what is fixed and what the model suggests."""
+        """Return a text with its fixed segments and the suggestions of the model."""
         i = _number(body)
         state, document = self.project.state(i), self.project.documents[i]
         text, tokens, reached = document.text or "", [], 0
@@ -124,14 +124,14 @@ class Labelling:
         }
 
     def act(self, body: Plain) -> Plain:
-        """Change what is known about a text, and return what the model now says."""
+        """Change the annotations of a text, and return the new suggestions."""
         self.owner.check(body.get("session"))
         self.project.act(_number(body), body.get("ops"), body.get("revision", -1))
         self.teacher.nudge()
         return self.text(body)
 
     def undo(self, body: Plain) -> Plain:
-        """Take the last action back, or make it again, and return its text."""
+        """Undo or redo the last action, and return its text."""
         self.owner.check(body.get("session"))
         i = self.project.undo(body.get("revision", -1), body.get("again") is True)
         self.teacher.nudge()
@@ -144,7 +144,7 @@ class Labelling:
         return self.status(body)
 
     def train(self, body: Plain) -> Plain:
-        """Learn now."""
+        """Start training now."""
         self.owner.check(body.get("session"))
         self.teacher.nudge(train=True)
         return self.status(body)
@@ -197,7 +197,7 @@ def label_application(
     teacher : Teacher
         What suggests.
     tokens : sequence of str
-        Bearer tokens, of which a client must have one; none: everybody may ask.
+        Accepted bearer tokens; if empty, all clients are accepted.
     hosts : sequence of str, optional
         Host names by which the server may be called; None: any.
     """

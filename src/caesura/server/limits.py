@@ -1,4 +1,4 @@
-"""What a server accepts, and the errors with which it refuses the rest."""
+"""Limits of a server, and the errors for requests beyond them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Limits", "Refused"]
 
 
 class Limits(NamedTuple):
-    """The most that one request may ask for.
+    """The limits of a single request.
 
     Examples
     --------
@@ -25,7 +25,7 @@ class Limits(NamedTuple):
 
 
 class Refused(Exception):  # noqa: N818 - not an error of the server
-    """Say that a request gets no answer, with the status code and the reason.
+    """Raised for a rejected request, with the status code and the reason.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a server counts, in the text format of Prometheus."""
+"""Server metrics in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 1
 
 
 class Metrics:
-    """Counters of requests, texts and segments, and the times that answers took.
+    """Counters of requests, texts and segments, and response times.
 
     Examples
     --------
@@ -61,5 +61,5 @@ class Metrics:
         self._texts.labels(model).inc(count)
 
     def text(self) -> bytes:
-        """Return all counts as text."""
+        """Return all metrics as text."""
         return generate_latest(self._all)

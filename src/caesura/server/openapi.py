@@ -12,7 +12,7 @@ Plain = dict[str, Any]
 
 
 def described(limits: Limits) -> Plain:
-    """Return the description, with the limits of a server.
+    """Return the OpenAPI description with the limits of a server.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def _paths(limits: Limits) -> Plain:
         "/segment": ("Cut texts into segments, with their probabilities.", "Segmented", {}),
         "/extract": ("Return a record of normalised fields for each text.", "Record", {}),
         "/explain": (
-            "Say why each segment won, against the best answer without it.",
+            "Explain each segment, compared with the best answer without it.",
             "Explained",
             {"reasons": _whole("Number of features for each segment.", 12, 0, 1000)},
         ),
@@ -51,7 +51,7 @@ def _paths(limits: Limits) -> Plain:
         ),
     }
     paths: Plain = {path: {"post": _question(*rest, limits)} for path, rest in ask.items()}
-    paths["/health"] = _get("Say that the server answers.", _object({"status": _string()}))
+    paths["/health"] = _get("Report that the server is running.", _object({"status": _string()}))
     paths["/models"] = _get("Return the models and the limits.", {"type": "object"})
     paths["/metrics"] = {
         "get": {
@@ -77,7 +77,7 @@ def _question(summary: str, result: str, more: Plain, limits: Limits) -> Plain:
             "text": _string(maxLength=limits.characters),
             "model": _string(description="Name of a model; the first one if it is left out."),
             "constraints": {
-                "description": "What the answers must keep: for all texts, or a list.",
+                "description": "The constraints on answers: one object for all texts, or a list.",
                 "oneOf": [_of("Constraints"), _list(_of("Constraints"))],
             },
             **more,

@@ -1,4 +1,4 @@
-"""The files of the pages, which are read once and served from memory."""
+"""The files of the pages, loaded once and served from memory."""
 
 from __future__ import annotations
 

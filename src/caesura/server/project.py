@@ -1,4 +1,4 @@
-"""A labelling project: texts, what a person has said about them, and the journal of it."""
+"""A labelling project: texts, their annotations, and the journal of actions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def beside(output: Path, ending: str) -> Path:
 
 
 class Project:
-    """Texts that a person labels.
+    """The texts and annotations of a labelling project.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Project:
         if output.exists() and not path.exists():
             raise InvalidInput(
                 f"{output}: exists, but not its journal {path.name}; give the name of a new file, "
-                "and this one as DATA to go on from it"
+                "and this one as DATA to continue from it"
             )
         self._journal = Journal(path)
         try:
@@ -112,13 +112,13 @@ class Project:
     # -- reading --------------------------------------------------------------------------------
 
     def state(self, i: int) -> State:
-        """Return what is known about a text."""
+        """Return the annotations of a text."""
         if not 0 <= i < len(self.documents):
-            raise Refused(404, "text: there is none with this number")
+            raise Refused(404, "text: no text has this number")
         return self.states.get(i, State())
 
     def counts(self) -> dict[str, int]:
-        """Return how many texts have each status."""
+        """Count the texts of each status."""
         found = Counter(state.status for state in self.states.values())
         found["open"] += len(self.documents) - len(self.states)
         return dict(found)
@@ -126,7 +126,7 @@ class Project:
     # -- acting ---------------------------------------------------------------------------------
 
     def act(self, i: int, operations: Any, revision: int) -> None:
-        """Change what is known about a text; it is in the journal when this returns."""
+        """Change the annotations of a text; the journal is on disk before returning."""
         with self.lock:
             self._check(revision)
             before = self.state(i)
@@ -139,7 +139,7 @@ class Project:
             self._future.clear()
 
     def undo(self, revision: int, again: bool = False) -> int | None:
-        """Take the last action back, or make it again; return its text, None if there is none."""
+        """Undo or redo the last action; return its text, or None."""
         with self.lock:
             self._check(revision)
             source, target = self._past, self._future
@@ -187,7 +187,7 @@ class Project:
         self.labels += [name for name in dict.fromkeys(names) if name not in self.labels]
 
     def _replay(self) -> None:
-        """Do again what the journal says."""
+        """Replay the journal."""
         places = {key: i for i, key in enumerate(self.keys)}
         entries = self._journal.entries()
         first = next(entries, None)
@@ -219,12 +219,12 @@ class Project:
     # -- files ----------------------------------------------------------------------------------
 
     def snapshot(self) -> dict[int, State]:
-        """Return what is known now."""
+        """Return the current annotations."""
         with self.lock:
             return dict(self.states)
 
     def export(self) -> None:
-        """Write the texts that are labelled, in full or in part."""
+        """Write the fully and partially labelled texts."""
         with self.lock:
             self.changed = False
             states = sorted(self.states.items())
@@ -238,7 +238,7 @@ class Project:
             raise
 
     def _labelled(self, i: int, state: State) -> Document:
-        """Return a text with its labels; those that came with it and were not changed stay."""
+        """Return a text with its labels; unchanged given labels are kept."""
         document = self.documents[i]
         if self._given.get(i) == state:
             return document
@@ -247,12 +247,12 @@ class Project:
         return replace(document, segments=None, known=state.partial())
 
     def close(self) -> None:
-        """Let others label."""
+        """Release the project."""
         self._journal.close()
 
 
 def _given_states(documents: Sequence[Document]) -> dict[int, State]:
-    """Return what the labels that came with the texts say about them."""
+    """Return the annotations given with the texts."""
     states = {}
     for i, document in enumerate(documents):
         if document.segments is not None:
@@ -264,7 +264,7 @@ def _given_states(documents: Sequence[Document]) -> dict[int, State]:
 
 
 def _with_text(document: Document) -> Document:
-    """Return a document that has a text: its own, or its tokens with spaces between them."""
+    """Return a document with a text, by default its tokens joined by spaces."""
     if document.text is not None and document.offsets is not None:
         return document
     offsets, reached = [], 0
@@ -275,7 +275,7 @@ def _with_text(document: Document) -> Document:
 
 
 def _keys(documents: Sequence[Document]) -> list[str]:
-    """Return a name for each text that stays when others are added: a digest of its tokens."""
+    """Return a stable key for each text: a digest of its tokens."""
     seen: Counter[str] = Counter()
     keys = []
     for document in documents:

@@ -1,4 +1,4 @@
-"""The models of a server by name; a file that has changed is loaded without a pause."""
+"""The models of a server by name, reloaded without interruption."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     paces: defaultdict[str, Pace]  # how long its answers take, by the path of the question
 
     def described(self) -> dict[str, Any]:
-        """Return what clients may know about the model."""
+        """Return the public description of the model."""
         model = self.model
         return {
             "name": self.name,
@@ -85,7 +85,7 @@ class Models:
         return entries[name]
 
     def reload(self) -> list[str]:
-        """Load all files again; requests get the old models until the new ones are complete.
+        """Reload all files; the old models serve requests until the new ones are ready.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Models:
 
 
 def _answers(question: Callable[..., Any] | None) -> bool:
-    """Say whether a model answers a question at all."""
+    """Return whether a model can answer a test request."""
     if question is None:
         return False
     try:
@@ -110,7 +110,7 @@ def _answers(question: Callable[..., Any] | None) -> bool:
 
 
 def model_names(given: list[str]) -> dict[str, str]:
-    """Return files by the names of their models: ``NAME=FILE``, or the name of the file.
+    """Return files by model name: ``NAME=FILE``, or the stem of the file.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How the bodies of requests arrive: within limits of size and time."""
+"""Reading of request bodies within limits of size and time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def json_response(value: Any) -> Response:
 
 
 def failed(error: CaesuraError) -> Refused:
-    """Return how an error of the library is told to clients.
+    """Return the error response for a library error.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def answering(endpoint: Endpoint) -> Endpoint:
 
 
 async def body_of(request: Request, limits: Limits) -> bytes:
-    """Return the body of a request, or raise where it is too large or takes too long."""
+    """Return the body of a request, or raise if it is too large or too slow."""
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared) > limits.body:
         raise _too_large(limits)
@@ -86,7 +86,7 @@ async def body_of(request: Request, limits: Limits) -> bytes:
 
 
 async def lines_of(request: Request, limits: Limits) -> AsyncIterator[list[bytes]]:
-    """Yield the lines of a request as they arrive, those that arrived together at a time."""
+    """Yield the lines of a request as they arrive, in groups."""
     rest = b""
     stream = aiter(request.stream())
     while True:
@@ -96,7 +96,7 @@ async def lines_of(request: Request, limits: Limits) -> AsyncIterator[list[bytes
         except StopAsyncIteration:
             break
         except TimeoutError:
-            raise Refused(408, f"body: nothing came for {limits.seconds:g} seconds") from None
+            raise Refused(408, f"body: no data arrived for {limits.seconds:g} seconds") from None
         *lines, rest = (rest + part).split(b"\n")
         if len(rest) > limits.body:
             raise _too_large(limits)

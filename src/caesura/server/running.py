@@ -42,16 +42,16 @@ GRACE = 15  # seconds that requests have to end when the server is told to stop
 
 
 class Impatient(Protocol):
-    """Close connections that do not send the head of a request in time, or send too much of it."""
+    """A protocol that closes connections with slow or oversized request heads."""
 
     def connection_made(self, transport: Any) -> None:
-        """Begin to wait for the headers."""
+        """Start the timeout for the request head."""
         super().connection_made(transport)
         self._head, self._rest = b"", 0
         self._patience = self.loop.call_later(HEADERS, self._give_up)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on whole heads of requests, and their bodies."""
+        """Pass on complete request heads and bodies."""
         if self.transport.is_closing():
             return
         if not self._idle():
@@ -73,12 +73,12 @@ class Impatient(Protocol):
                 self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Cancel the timeout."""
         self._patience.cancel()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Begin to wait for the next request; its headers may begin within the keep-alive time."""
+        """Start the keep-alive timeout for the next request."""
         super().on_response_complete()
         self._rest = 0
         self._patience.cancel()
@@ -94,7 +94,7 @@ class Impatient(Protocol):
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket that listens; port 0 is any free one.
+    """Return a listening socket; port 0 selects a free port.
 
     Examples
     --------
@@ -125,7 +125,7 @@ def run(
     on_hangup: Callable[[], object] | None = None,
     connections: int = CONNECTIONS,
 ) -> None:
-    """Answer requests until SIGINT or SIGTERM; requests that have begun are answered first.
+    """Serve requests until SIGINT or SIGTERM; running requests are completed first.
 
     Parameters
     ----------

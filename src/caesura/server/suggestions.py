@@ -1,4 +1,4 @@
-"""What a model suggests for a text of which a person has fixed some segments."""
+"""Suggestions of a model for a partially annotated text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["suggested"]
 def suggested(
     model: Any, document: Document, state: State, draft: Sequence[Segment] = ()
 ) -> list[dict[str, Any]]:
-    """Return the segments of a text: those that are fixed, and the best others under them.
+    """Return the segments of a text: the fixed ones, and the best others given them.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def suggested(
 
 
 def _decoded(model: Any, document: Document, state: State) -> list[tuple[Any, float | None]]:
-    """Return the model's segments with probabilities, under what is fixed where that is possible.
+    """Return the predicted segments with probabilities, given the fixed ones where possible.
 
     Labels that the model has not learnt yet cannot be required of it: their segments are cut out
     by boundaries, and whatever it says about them is not shown.
@@ -97,7 +97,7 @@ def _rules(model: Any, document: Document, state: State) -> dict[str, Any] | Non
 
 @functools.lru_cache(8)
 def _knows_outside(model: Any) -> bool:
-    """Say whether a model has learnt that tokens can be in no segment."""
+    """Return whether a model has learnt outside tokens."""
     try:
         model.predict([["a"]], constraints={"allowed": {0: [model.outside]}})
     except InvalidInput:

@@ -1,4 +1,4 @@
-"""A thread that learns from what is labelled, measures itself, and says what to label next."""
+"""Background training on the annotations, with evaluation and selection of the next text."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOG = logging.getLogger("caesura.server")
 
 
 class Teacher:
-    """Learn in the background.
+    """Train in the background.
 
     Parameters
     ----------
@@ -63,18 +63,18 @@ class Teacher:
         self._thread = threading.Thread(target=self._run, name="teacher", daemon=True)
 
     def start(self) -> None:
-        """Begin to learn."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End, once the model that is being learnt is complete."""
+        """Stop after the current training run."""
         with self._wake:
             self._stop = True
             self._wake.notify()
         self._thread.join(60)
 
     def nudge(self, train: bool = False) -> None:
-        """Say that something was labelled, or that a model is wanted now."""
+        """Request training after a change, or immediately."""
         with self._wake:
             self._asked = self._asked or train
             self._wake.notify()
@@ -82,7 +82,7 @@ class Teacher:
     # -- what to label next ---------------------------------------------------------------------
 
     def next(self, after: int | None) -> int | None:
-        """Return the text to label next, None if all are labelled.
+        """Return the next text to label, None if all are labelled.
 
         Every fifth one tests the model, and is drawn at random.  The others are those of which
         the model is least sure; in the order of the file until there is a model.
@@ -130,13 +130,13 @@ class Teacher:
                     return
 
     def _pause(self) -> float | None:
-        """Return the seconds until there is something to do; None: until something changes."""
+        """Return the seconds until the next work; None to wait for a change."""
         if self._due() or (self.model is not None and self._scored != self.version):
             return 0.02
         return EXPORT if self.project.changed else None
 
     def _examples(self) -> tuple[list[int], list[int]]:
-        """Return the texts to learn from, and those to test with."""
+        """Return the training texts and the test texts."""
         states = self.project.snapshot()
         train = [i for i, s in states.items() if s.status in ("done", "partial")]
         tests = [i for i in train if i in self._tests and states[i].status == "done"]
@@ -147,7 +147,7 @@ class Teacher:
         return len(train) - max(self._learnt, 0) >= (self.every if self._learnt > 0 else 2)
 
     def _train(self) -> None:
-        """Learn from all that is labelled now."""
+        """Train on all current annotations."""
         train, tests = self._examples()
         states = self.project.snapshot()
         self._learnt = len(train)
@@ -185,7 +185,7 @@ class Teacher:
         return segment_counts([list(states[i].segments) for i in tests], found, model.outside).f1
 
     def _score(self) -> None:
-        """Compute the entropies of texts that are not labelled, until something else is to do."""
+        """Compute the entropies of unlabelled texts until other work arrives."""
         if self.model is None or self._scored == self.version:
             return
         model, version, states = self.model, self.version, self.project.snapshot()
@@ -208,7 +208,7 @@ def _target(state: State) -> Any:
 
 
 def contradictions(project: Project, states: dict[int, State]) -> list[dict[str, Any]]:
-    """Return words that are labelled in more than one way, the most frequent first.
+    """Return words with inconsistent labels, most frequent first.
 
     Parameters
     ----------

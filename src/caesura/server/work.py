@@ -1,4 +1,4 @@
-"""Answers are computed in threads, short ones at once; a bound limits how many requests wait."""
+"""Computation in threads, with a bound on waiting requests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ QUICK = 0.001  # seconds; what takes less is not worth the way to a thread and b
 
 
 class Pace:
-    """How long a kind of work takes, learnt from how long it took.
+    """The expected duration of a kind of work, estimated from past ones.
 
     Examples
     --------
@@ -35,11 +35,11 @@ class Pace:
         self._each = math.inf  # seconds for each unit of size
 
     def expected(self, size: int) -> float:
-        """Return the seconds that work of a size will take."""
+        """Return the expected seconds for work of a given size."""
         return self._each * size
 
     def timed(self, function: Callable[[], T], size: int) -> T:
-        """Return what a function returns, and remember how long it took.
+        """Call a function and record its duration.
 
         Slow work counts at once, and is forgotten after some quick work.
         """
@@ -53,7 +53,7 @@ class Pace:
 
 
 class Work:
-    """A pool of threads that refuses work when too much of it waits.
+    """A thread pool that rejects work when too much is waiting.
 
     A computation that takes too long is no longer waited for, but it counts until it has ended:
     what a client gives up does not make room for more.
@@ -79,7 +79,7 @@ class Work:
         self._pool = ThreadPoolExecutor(threads, "caesura")
 
     async def run(self, function: Callable[[], T], pace: Pace | None = None, size: int = 0) -> T:
-        """Return what a function returns, or raise `Refused` where there is too much to do.
+        """Run a function in the pool, or raise `Refused` if it is overloaded.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class Work:
             late.cancel()
 
     def _ended(self, done: Future[T], waiting: asyncio.Future[T]) -> None:
-        """Count a computation as ended, and hand over what came of it if it is waited for."""
+        """Record the end of a computation, and deliver its result."""
         self.busy -= 1
         if waiting.done():
             return
@@ -130,5 +130,5 @@ class Work:
             waiting.set_exception(Refused(413, reason))
 
     def close(self) -> None:
-        """Wait for what is being computed, and drop the rest."""
+        """Finish running computations and drop waiting ones."""
         self._pool.shutdown(cancel_futures=True)

@@ -1,4 +1,4 @@
-"""A component for spaCy's pipelines, and training data from its documents; it needs spaCy.
+"""A spaCy pipeline component, and training data from spaCy documents; needs spaCy.
 
 ::
 

@@ -1,4 +1,4 @@
-"""The component of spaCy's pipelines that predicts with a model of Caesura."""
+"""The spaCy pipeline component that predicts with a Caesura model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTINGS = ("spans_key", "threshold", "overwrite", "tokens", "columns")
 
 
 class CaesuraComponent(Pipe):
-    """A component that writes the segments of a model into ``doc.ents`` or ``doc.spans``.
+    """A component that writes predicted segments to ``doc.ents`` or ``doc.spans``.
 
     ``nlp.add_pipe("caesura", config={...})`` makes one; `make_component` lists what the config may
     hold.  The probability of a span is ``span._.caesura_probability``; those of a group of spans
@@ -105,7 +105,7 @@ class CaesuraComponent(Pipe):
 
     @property
     def model(self) -> Any:
-        """The model, which is read when it is first needed."""
+        """The model, loaded on first use."""
         if self._model is None and self._path is None:
             remedy = 'nlp.add_pipe("caesura", config={"model": path}), or nlp.from_disk(folder)'
             raise InvalidInput(f"{self.name}: got no model, expected the path of a file; {remedy}")
@@ -119,24 +119,24 @@ class CaesuraComponent(Pipe):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels of the model; none before it is read, when spaCy may ask for them, too."""
+        """The labels of the model; empty until it is loaded."""
         return () if self._model is None else tuple(self._model.labels_)
 
     # -- predicting ----------------------------------------------------------------------------
 
     def __call__(self, doc: Doc) -> Doc:
-        """Find the segments of one document and write them into it."""
+        """Predict the segments of one document and set them."""
         return next(self.pipe([doc], batch_size=1))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
-        """Find the segments of many documents, some at a time.
+        """Predict the segments of many documents, in batches.
 
         Parameters
         ----------
         stream : iterable of Doc
             The documents.
         batch_size : int
-            How many are predicted together.
+            The batch size of predictions.
         """
         handle = self.get_error_handler()
         docs = iter(stream)
@@ -151,7 +151,7 @@ class CaesuraComponent(Pipe):
                 yield doc
 
     def _predicted(self, docs: Sequence[Doc]) -> list[list[Found]]:
-        """Return the spans that are found in each document, with their probabilities."""
+        """Return the predicted spans of each document with their probabilities."""
         if self.tokens == "model":
             records = self.model.extract([doc.text for doc in docs])
             return [_widened(doc, one) for doc, one in zip(docs, records, strict=True)]
@@ -165,7 +165,7 @@ class CaesuraComponent(Pipe):
         ]
 
     def _kept(self, doc: Doc) -> dict[str, Any]:
-        """Return the entities that are there already as constraints, where the model knows them."""
+        """Return existing entities with known labels as constraints."""
         if self.overwrite or self.spans_key is not None:
             return {}
         known = set(self.model.labels_)
@@ -173,7 +173,7 @@ class CaesuraComponent(Pipe):
         return {"required": spans} if spans else {}
 
     def _write(self, doc: Doc, found: list[Found]) -> None:
-        """Write what is sure enough into a document."""
+        """Set the sufficiently certain spans of a document."""
         sure = [(s, p) for s, p in found if p is None or p >= self.threshold]
         before = [] if self.overwrite or self.spans_key is not None else list(doc.ents)
         taken = {t for span in before for t in range(span.start, span.end)}
@@ -211,7 +211,7 @@ class CaesuraComponent(Pipe):
         return len(parts[0]).to_bytes(8, "little") + b"".join(parts)
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> CaesuraComponent:
-        """Take the settings and the model of `to_bytes`."""
+        """Load the settings and the model from the output of `to_bytes`."""
         end = 8 + int.from_bytes(data[:8], "little")
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "settings.json").write_bytes(data[8:end])
@@ -219,7 +219,7 @@ class CaesuraComponent(Pipe):
             return self.from_disk(folder)
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write the settings and the model into a folder."""
+        """Write the settings and the model to a folder."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         settings = {name: getattr(self, name) for name in SETTINGS}
@@ -227,7 +227,7 @@ class CaesuraComponent(Pipe):
         self.model.save(folder / "model")
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> CaesuraComponent:
-        """Take the settings and the model of a folder that `to_disk` has written."""
+        """Load the settings and the model from a folder written by `to_disk`."""
         folder = Path(path)
         settings = orjson.loads((folder / "settings.json").read_bytes())
         for name in SETTINGS:
@@ -238,7 +238,7 @@ class CaesuraComponent(Pipe):
 
 
 def _widened(doc: Doc, record: Record) -> list[Found]:
-    """Return the fields of a record as spans of the tokens that they touch."""
+    """Return the fields of a record as spans of all tokens that they overlap."""
     places = [(label, one, (one.start, one.end)) for label, one in record.fields]
     spans = [doc.char_span(*place, label, alignment_mode="expand") for label, _, place in places]
     pairs = zip(spans, places, strict=True)
@@ -270,7 +270,7 @@ def make_component(
     columns: dict[str, str],
     trust: bool,
 ) -> CaesuraComponent:
-    """Make the component that ``nlp.add_pipe("caesura", config={...})`` adds.
+    """Create the component for ``nlp.add_pipe("caesura", config={...})``.
 
     Parameters
     ----------

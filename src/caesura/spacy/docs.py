@@ -1,4 +1,4 @@
-"""From spaCy's documents to ours."""
+"""Conversion of spaCy documents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def from_docs(
     columns: Mapping[str, str] | None = None,
     labelled: bool = True,
 ) -> list[Document]:
-    """Return spaCy's documents as documents to learn from: its tokens, with entities as segments.
+    """Convert spaCy documents to training documents, with entities as segments.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _segments(doc: Doc, spans_key: str | None, i: int) -> tuple[Segment, ...]:
 def document_of(
     doc: Doc, columns: Mapping[str, str], segments: tuple[Segment, ...] | None
 ) -> Document:
-    """Return a document with the tokens of spaCy's and some of their attributes as columns.
+    """Return a document with the tokens of a spaCy document and some attributes as columns.
 
     Examples
     --------
