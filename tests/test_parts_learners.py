@@ -132,7 +132,7 @@ def test_an_empty_part_changes_nothing(parts: Any) -> None:
             "c2": 0.1,
             "max_iterations": 3,
         }
-        with pytest.warns(UserWarning, match="by itself"):
+        with pytest.warns(UserWarning, match="parts alone"):
             return SemiCRF(**settings).fit_parts(some)
 
     found, expected = mixed([*parts[:2], []]), mixed(parts[:2])
