@@ -113,7 +113,7 @@ def test_mixing_is_announced_where_it_approximates(documents: Any, parts: Any) -
 def test_an_empty_part_changes_nothing(parts: Any) -> None:
     def mixed(some: Any) -> Any:
         settings = {"features": FEATURES, "learner": "sgd", "c2": 0.1, "max_iterations": 3}
-        with pytest.warns(UserWarning, match="by itself"):
+        with pytest.warns(UserWarning, match="parts alone"):
             return SemiCRF(**settings).fit_parts(some)
 
     found, expected = mixed([*parts[:2], []]), mixed(parts[:2])

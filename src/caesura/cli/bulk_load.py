@@ -29,7 +29,7 @@ class Loading(NamedTuple):
         str | None,
         typer.Option(
             "--parts-folder",
-            help="With --executor, let workers write their parts to this folder or URL, which all "
+            help="Let the workers of --executor write their parts to this folder or URL, which all "
             "of them must reach. Default: the name of --into with .parts after it.",
         ),
     ] = None

@@ -19,7 +19,7 @@ from caesura.models.explanation import Contest, Explanation, explanations, of_on
 from caesura.models.extracting import Extracted
 from caesura.models.ragged import Ragged
 from caesura.models.reading import documents_of, one_sequence, raw_chunks
-from caesura.models.rules import Constraints, spoken
+from caesura.models.rules import Constraints, nonempty_constraints
 from caesura.neural.network import threads
 from caesura.neural.prediction import Predictor
 from caesura.neural.reasons import NetworkReasons, explain_filtered
@@ -133,7 +133,7 @@ class Answers(Predictor):
         -------
         list of list of Confident
         """
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         least = self._least(precision, threshold, constraints)
         known = self.calibration_ is not None and constraints is None
         found = (
@@ -156,7 +156,7 @@ class Answers(Predictor):
         return list(self.labels_)
 
     def _extracted(self, X: Any, constraints: Any) -> Iterator[Extracted]:
-        constraints = spoken(constraints, X)
+        constraints = nonempty_constraints(constraints, X)
         shared = constraints is None or isinstance(constraints, Mapping)
         each = iter(() if shared else constraints)
         for first, raw in raw_chunks(X, self.tokeniser_):
@@ -224,7 +224,7 @@ class Answers(Predictor):
                 contest = self._contest(document, constraints)
             reasons = NetworkReasons(self.fitted_network(), document)
             return explanations(document, contest, reasons, self._head.named)
-        constraints = spoken(constraints, [x])
+        constraints = nonempty_constraints(constraints, [x])
         rules = None
         if constraints is not None:
             rules = [(0, next(self._checked_rules([x], constraints))(len(document)))]

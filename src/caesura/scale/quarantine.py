@@ -16,7 +16,7 @@ __all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # the end of the names of files of bad records
 # What readers say of a file that they cannot read to its end.
-_DAMAGED = re.compile("the compressed file is damaged or cut off|, or a damaged one ")
+_DAMAGED = re.compile("the compressed file is damaged or cut off| or is damaged [(]")
 _LINE = re.compile(r", line (\d+)")
 
 
