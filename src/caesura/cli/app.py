@@ -18,7 +18,7 @@ from caesura.cli.output import Wrong, fail, silence
 
 __all__ = ["COMMANDS", "app", "main"]
 
-# In the order of --help, with what it says; each is a function of this name in a module of this
+# In the order of --help, with their summaries; each is a function of this name in a module of this
 # name, which is imported when the command is called.
 COMMANDS = {
     "train": "Train a model on labelled sequences.",
@@ -46,7 +46,7 @@ class _PlainHelp:
         """Return the options and arguments."""
         found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for option in found:
-            if getattr(option, "is_flag", True):  # arguments have none; their names say enough
+            if getattr(option, "is_flag", True):  # arguments have none; their names suffice
                 option.display_type_rich = lambda ctx: ""
         return found
 

@@ -43,8 +43,8 @@ PartSize = Annotated[
     float | None,
     typer.Option(
         "--part-size",
-        help="Split text, JSON lines and Parquet files larger than this many megabytes into parts of "
-        "about this size, with --executor. Default: 16.",
+        help="Split text, JSON lines and Parquet files larger than this many megabytes into parts "
+        "of about this size, with --executor. Default: 16.",
     ),
 ]
 

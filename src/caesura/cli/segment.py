@@ -162,7 +162,7 @@ def segment(
     check_alone(workers)
     form, review = _checked(asking, output, json)
     if form == "html" and asking.n_best is None:
-        asking = asking._replace(probabilities=True)  # a page marks what is doubtful
+        asking = asking._replace(probabilities=True)  # a page marks uncertain segments
     check_apart((output, review), (model, input, asking.constraints))
     loaded = load_model(model, asking.threads, trust=asking.trust, outside_bias=asking.outside_bias)
     corpus = read(input, reading, tokeniser=loaded.tokeniser_, format="text", labels=())
@@ -343,7 +343,7 @@ class _Run:
                 raise
             place = error.argument or ""
             if isinstance(rules, Mapping) and place.startswith("constraints"):
-                return self._named(documents, [rules] * len(documents))  # says which sequence
+                return self._named(documents, [rules] * len(documents))  # names the sequence
             if isinstance(error, Impossible):
                 problem = f"{error.problem} in {self.asking.constraints}"
                 raise error.changed(problem=problem) from None

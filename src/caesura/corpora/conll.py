@@ -179,7 +179,7 @@ def _document(
     text, offsets = _text(rows, tokens, source)
     try:
         return Document(tokens, text, offsets, columns, segments=segments)
-    except InvalidInput as error:  # what a comment told
+    except InvalidInput as error:  # from a comment
         raise source.error(rows.lines[0], error) from None
 
 

@@ -60,7 +60,7 @@ class Result(NamedTuple):
     status: str  # gradient, objective, gap, separated, max_iterations, callback, patience, search,
     # diverged or interrupted
     history: tuple[Progress, ...]  # one for each iteration
-    state: Any  # of the optimiser, to go on from
+    state: Any  # of the optimiser, to resume from
 
 
 class _Run(NamedTuple):

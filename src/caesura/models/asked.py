@@ -18,7 +18,7 @@ from caesura.potentials import Potentials
 
 __all__ = ["Asked", "constrained"]
 
-MOST_TOKENS = 10_000  # whose potentials are there at a time
+MOST_TOKENS = 10_000  # limit of tokens whose potentials are in memory
 
 
 class Asked(NamedTuple):

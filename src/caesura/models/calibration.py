@@ -15,7 +15,7 @@ from caesura.segments import Segment
 __all__ = ["Calibration", "Confident", "calibrate"]
 
 Floats = npt.NDArray[np.float64]
-SUREST = 30.0  # log-odds beyond which nothing is told apart
+SUREST = 30.0  # log-odds beyond which probabilities are not distinguished
 
 
 class Confident(NamedTuple):

@@ -84,7 +84,7 @@ def read_rules(given: Any, name: str) -> Rules:
     return Rules(**{key: _READ[key](value, f"{name}[{key!r}]") for key, value in given.items()})
 
 
-# Which of the rules hold for every sequence, whatever its length.
+# The constraints that are independent of the length of a sequence.
 OF_LABELS = ("at_most_once", "exactly_once", "ordered")
 
 

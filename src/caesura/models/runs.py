@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["about_run", "naming_overflow", "warn_of_gap"]
 
 Floats = npt.NDArray[np.float64]
-WIDE = 0.01  # of the objective: a gap that is told of
+WIDE = 0.01  # share of the objective: a larger gap causes a warning
 
 
 def about_run(
@@ -106,7 +106,7 @@ def naming_overflow(objective: Any, w0: Floats) -> Iterator[None]:
         yield
     except InvalidInput:
         if not hasattr(objective, "batch") or hasattr(objective, "streams"):
-            raise  # to look for it would take many passes
+            raise  # locating it would take many passes
         if (first := _first_large(objective, w0)) is None:
             raise
         expected = "a finite loss and gradient of the weights at the start"

@@ -75,7 +75,7 @@ def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[P
     except OSError:
         return [Piece(path, None)]
     limit = max(1, round(size * MEGABYTE))
-    with contextlib.suppress(Exception):  # who reads a damaged file says what is wrong
+    with contextlib.suppress(Exception):  # the reader of a damaged file reports it
         if state["size"] > limit and Path(path).suffix.lower() not in PACKED:
             bounds = None
             if form in LINES and "\n".encode(encoding) == b"\n":

@@ -15,7 +15,7 @@ from caesura.scale.pieces import Piece
 __all__ = ["BAD", "check_undamaged", "failure", "quarantine", "refused"]
 
 BAD = ".bad.jsonl"  # the end of the names of files of bad records
-# What readers say of a file that they cannot read to its end.
+# Messages of readers about files that cannot be read to the end.
 _DAMAGED = re.compile("the compressed file is damaged or cut off| or is damaged [(]")
 _LINE = re.compile(r", line (\d+)")
 
@@ -24,7 +24,7 @@ def failure(error: Exception, piece: Piece) -> str:
     """Return the error message for a failed piece."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename or piece.path}: {error.strerror}"
-    if isinstance(error, FileNotFoundError):  # some stores say no more
+    if isinstance(error, FileNotFoundError):  # some stores give no message
         return f"{piece.path}: No such file"
     return str(error) if isinstance(error, CaesuraError) else f"{type(error).__name__}: {error}"
 
