@@ -338,7 +338,7 @@ def labelled(documents: list[Document], path: str | Path, in_part: bool = False)
     path : path
         Their file.
     in_part : bool
-        Whether those that are labelled only in part are kept; otherwise a warning says how many
+        Whether those that are labelled only in part are kept; otherwise a warning counts them
         are left out.
 
     Examples

@@ -52,7 +52,7 @@ class PrunedSemiCRF(Parameters):
         None.  Each has a weight for each label.  It is called for kept spans alone.
     first : estimator, optional
         The first model, which gives probabilities of segments; `SemiCRF` with features that suit
-        the data if not given.  It is not changed, but fitted anew.
+        the data if not given.  It is not changed; a copy is fitted.
     max_lost : float
         Share of the labelled segments that may be pruned, at most.
     folds : int

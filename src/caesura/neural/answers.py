@@ -123,7 +123,7 @@ class Answers(Predictor):
             Token lists, texts or documents.
         precision : float, optional
             Segments are marked for review so that of the others this share is right, as far as the
-            data of `calibrate` tells; not with constraints.
+            data of `calibrate` shows; not with constraints.
         threshold : float, optional
             Segments below this probability are marked for review.
         constraints : optional
@@ -214,8 +214,8 @@ class Answers(Predictor):
         Returns
         -------
         list of Explanation
-            What the network says of tokens, starts, ends or segments is called ``network[...]``;
-            beside it stand label transitions and declared features.  The reasons add up to the
+            Network scores of tokens, starts, ends or segments are called ``network[...]``;
+            they are followed by label transitions and declared features.  The reasons add up to the
             margin, unless it is infinite because every answer has the segment.
         """
         document = as_document(one_sequence(x), self.tokeniser_, "x")

@@ -257,7 +257,7 @@ class Predictor(Model):
         X, constraints
             See `predict`.
         n : int
-            How many of each.
+            Number of samples for each sequence.
         seed : int, optional
             `random_state` if not given.
 

@@ -68,7 +68,7 @@ def _base(path: str) -> str:
 def pieces_of(path: str, form: str | None, encoding: str, size: float) -> list[Piece]:
     """Divide a file into pieces of about this many megabytes, if its format allows it.
 
-    A file that is not there is one piece, whose reader says so.
+    A missing file is one piece, whose reader raises the error.
     """
     try:
         state = places.state(path)
