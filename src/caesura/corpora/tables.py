@@ -57,10 +57,10 @@ def read_csv(
     r"""Read a table: the first line names the columns, each row is a text and its fields.
 
     A cell holds the segment of its column's label; several are joined by ``" | "``. Each is looked
-    for in the text, the longest first, where it first stands between boundaries of tokens and
+    for in the text, the longest first, at its first occurrence between token boundaries and
     outside the others; the notes of the corpus count those that occur twice. Without
     columns for labels, documents have no segments. Columns that are neither the text nor labels
-    are carried along: `Document.carried`. What the columns are is in `Corpus.columns`.
+    are carried along: `Document.carried`. `Corpus.columns` holds the roles of the columns.
 
     Parameters
     ----------

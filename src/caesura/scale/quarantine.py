@@ -39,7 +39,7 @@ def check_undamaged(errors: Iterable[str]) -> None:
 def refused(piece: Piece, local: str, errors: Iterable[str]) -> list[dict[str, Any]]:
     """Return errors with the lines that they name.
 
-    In a piece of a file, lines are numbered from its beginning, and `byte` is its offset.
+    In a piece of a file, lines are numbered from its beginning, and `byte` locates a line.
     """
     found: list[dict[str, Any]] = [{"error": one, "line": _line_of(one)} for one in errors]
     wanted = {one["line"] for one in found if one["line"] is not None}
